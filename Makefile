@@ -1,0 +1,53 @@
+# Everything starts here, on a bare machine too: Debian 12, Python 3.11 and pip are enough.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench torture deps lock clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+SYSTEM_PACKAGES := bubblewrap
+# uv where it is installed, else our own copy: a minimal Debian has no python3-venv, and its pip may not install.
+UV := $(shell command -v uv 2>/dev/null || echo .boot/bin/uv)
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.boot/bin/uv:
+	@python3 -m pip --version >/dev/null 2>&1 || { echo 'pip is missing: apt-get install python3-pip' >&2; exit 2; }
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target .boot uv
+
+$(BIN)/python: | $(UV)
+	$(UV) venv --quiet --allow-existing $(VENV)
+
+$(VENV)/.core: requirements/core.txt pyproject.toml | $(BIN)/python
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/core.txt
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
+	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements/dev.txt
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	@touch $@ $(VENV)/.core
+
+deps: ## Install the system packages that the sandbox needs
+	@bash scripts/deps.sh $(SYSTEM_PACKAGES)
+
+run: $(VENV)/.core ## Talk to it in this terminal
+	@$(BIN)/deskhand
+
+test: deps check ## Set up, check and test everything
+	@$(BIN)/python -m pytest
+
+check: $(VENV)/.dev ## Format, lint, types, import order
+	@$(BIN)/ruff format --check --quiet . || { echo 'run: $(BIN)/ruff format .' >&2; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+lock: | $(UV) ## Resolve the versions anew
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
+
+clean: ## Remove what the above made
+	rm -rf .boot $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""A self-hosted personal AI agent with eyes and hands on the machine."""

@@ -1,0 +1,1 @@
+"""Where people talk: one file per platform, which only translates."""

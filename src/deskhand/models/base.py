@@ -1,0 +1,80 @@
+"""What a model call is: one request in, pieces of text out, and the whole reply last."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from ..types.events import Finish
+from ..types.messages import Message, Usage
+
+Thinking = Literal["off", "low", "medium", "high"]
+
+
+class ToolSchema(msgspec.Struct, frozen=True, gc=False):
+    """A tool as the model sees it. `parameters` is a JSON schema of type object without a top-level `$ref`."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class Shown(msgspec.Struct, frozen=True, gc=False):
+    """A message as this request shows it. `key` names this form of this message within its session for ever, so a
+    wire may keep the encoded bytes by it."""
+
+    key: int
+    message: Message
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One call.
+
+    `system` are blocks of the system prompt, the stable ones first; only the last may change from call to call.
+    `messages` alternate properly: every tool call is followed by its result. `encoded` is the session's memory of
+    encoded messages, by (wire, key): it belongs to the caller, who drops it with the session. `blob` reads the bytes
+    of an image. `max_output_tokens` None means the model's own maximum.
+    """
+
+    model: str
+    system: tuple[str, ...]
+    messages: tuple[Shown, ...]
+    tools: tuple[ToolSchema, ...] = ()
+    max_output_tokens: int | None = None
+    thinking: Thinking = "off"
+    temperature: float | None = None
+    encoded: dict[tuple[str, int], bytes] = msgspec.field(default_factory=dict)
+    blob: Callable[[str], Awaitable[bytes]] | None = None
+
+
+class TextDelta(msgspec.Struct, frozen=True, gc=False):
+    text: str
+
+
+class ThinkingDelta(msgspec.Struct, frozen=True, gc=False):
+    text: str
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """The whole reply: an assistant message whose text is exactly the text deltas joined."""
+
+    message: Message
+    finish: Finish
+    usage: Usage = Usage()
+
+
+Item = TextDelta | ThinkingDelta | Reply
+
+
+class Model(Protocol):
+    """Something that replies. Every implementation passes `deskhand.testing.model_suite`."""
+
+    def reply(self, request: Request) -> AsyncIterator[Item]:
+        """Yield deltas as they come, then exactly one Reply, last.
+
+        Raises only ModelError and its kin. Closing the iterator early ends the call and frees its connection. A model
+        never retries by itself and never waits for longer than its limits: the agent decides what comes next.
+        """
+        ...

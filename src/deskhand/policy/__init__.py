@@ -1,0 +1,1 @@
+"""Who may do what: pure rules over calls, labels and principals."""

@@ -1,0 +1,1 @@
+"""Runs commands where they can do no harm, or does not run them."""

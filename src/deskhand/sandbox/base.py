@@ -1,0 +1,53 @@
+"""What a sandbox is: it runs one command inside limits, or refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+
+class Mount(msgspec.Struct, frozen=True, gc=False):
+    """A folder of the host that the command may see at the same path, read-only unless `write`."""
+
+    path: str
+    write: bool = False
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A program to run. `argv` is never given to a shell by us. `cwd` lies beneath a mount.
+
+    `mounts` are all that it sees of the host beside the system's programs. `env` is added to a clean environment.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    mounts: tuple[Mount, ...]
+    env: tuple[tuple[str, str], ...] = ()
+    stdin: bytes = b""
+    timeout_s: float = 120.0
+    memory_bytes: int = 2 << 30
+    file_bytes: int = 1 << 30
+    processes: int = 256
+
+
+class Exit(msgspec.Struct, frozen=True, gc=False):
+    """How it ended. `code` is None when it was killed: by its `timeout`, or by a signal (`signal`)."""
+
+    code: int | None
+    timeout: bool = False
+    signal: int = 0
+    seconds: float = 0.0
+
+
+class Sandbox(Protocol):
+    """Runs commands so that they can neither reach the network nor read secrets nor outlive their call."""
+
+    async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
+        """Run to the end, or to the timeout, when everything that it started is killed. Cancelling kills it too.
+
+        `output` gets each piece as it comes, True for stderr; it must not block. Raises SandboxUnavailable when no
+        safe way to run exists here: nothing is ever run bare.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""The durable truth: the log, what is owed, and the blobs."""

@@ -1,0 +1,1 @@
+"""Doubles that we ship and support, and the suites that every implementation passes."""

@@ -1,0 +1,64 @@
+"""What is written at once: the events of a session, and what they owe to the world."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .events import AnyEvent
+from .identity import Address
+from .messages import File, Image, Text
+
+SayPart = Text | Image | File
+
+
+class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Something to be said at `address`. `key` is the idempotency key: at most one row has it."""
+
+    key: str
+    address: Address
+    parts: tuple[SayPart, ...]
+    reply_to: str = ""
+
+
+OutboxState = Literal["drafting", "pending", "sending", "sent", "failed"]
+
+
+class OutboxRow(msgspec.Struct, frozen=True, gc=False):
+    """A row of the outbox as the sender sees it. `attempts` counts sends begun; `sent_id` is the platform's id."""
+
+    id: int
+    session: str
+    outgoing: Outgoing
+    state: OutboxState
+    attempts: int
+    at: float
+    sent_id: str
+    mark: str
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """One row changed by a statement that a room registered with the store under this name."""
+
+    statement: str
+    args: tuple[str | int | float | bytes | None, ...]
+
+
+class Commit(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """One atomic step of a session: `events` become numbers n, n+1, … and everything else happens with them.
+
+    `admitted` are the inbox rows that these events take in. Afterwards the session is closed (`close`: nothing is owed
+    unless something waits in its inbox), rests until `wake_at` (seconds since the epoch), or is being driven.
+    """
+
+    session: str
+    n: int
+    at: float
+    events: tuple[AnyEvent, ...]
+    admitted: tuple[int, ...] = ()
+    outbox: tuple[Outgoing, ...] = ()
+    changes: tuple[Change, ...] = ()
+    delivered: tuple[str, ...] = ()
+    wake_at: float | None = None
+    close: bool = False

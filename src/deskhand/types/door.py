@@ -1,0 +1,47 @@
+"""The one way in for every surface, and what it can follow."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Literal, Protocol
+
+import msgspec
+
+from .events import Recorded
+from .identity import Inbound, Principal, Receipt
+
+
+class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What happens between two events; never stored, may be dropped.
+
+    `n` is the event that this is going to become, `attempt` counts tries at it, `offset` is where in the text (in
+    characters) this piece begins. `snapshot` is all the text so far, for who comes late; `reset` means that a try
+    failed and its text is void.
+    """
+
+    kind: Literal["text", "thinking", "tool_output", "status", "snapshot", "reset"]
+    n: int
+    attempt: int = 0
+    offset: int = 0
+    text: str = ""
+    call_id: str = ""
+
+
+class Door(Protocol):
+    """How a surface acts. Nothing passes it unauthorised, and what `submit` accepted is durable."""
+
+    async def submit(self, inbound: Inbound) -> Receipt:
+        """Authorise, route and store. Returns once the row is on disk (or refused); raises StoreUnavailable when it
+        cannot be stored, in which case the platform must not be told that it was."""
+        ...
+
+    def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncIterator[Recorded | Progress]:
+        """The session's events after number `after`, then live ones for ever, with progress between them.
+
+        Raises Refused when the session is not the principal's to see.
+        """
+        ...
+
+    async def stop(self, session: str, principal: Principal) -> Receipt:
+        """Stop what runs in the session, at once and journalled."""
+        ...

@@ -1,0 +1,142 @@
+"""Everything that we raise on purpose.
+
+* DeskhandError
+  x ConfigError
+  x Refused
+  x StoreError
+    + StaleSession
+    + StoreUnavailable
+      - StoreBusy
+      - StoreFull
+      - StoreReadOnly
+    + StoreCorrupt
+    + StoreNewer
+    + BlobMissing
+  x ModelError
+    + ModelOverloaded
+    + ModelUnavailable
+    + ModelTimeout
+    + ModelKeyRefused
+    + ModelUnknown
+    + ModelRequestRefused
+    + ContextOverflow
+    + MalformedReply
+  x ToolError
+  x SandboxError
+    + SandboxUnavailable
+  x NetError
+
+The docstring of a class is its message where none is given.
+"""
+
+from __future__ import annotations
+
+
+class DeskhandError(Exception):
+    """Something went wrong."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip().splitlines()[0])
+
+
+class ConfigError(DeskhandError):
+    """The configuration cannot be used."""
+
+
+class Refused(DeskhandError):
+    """This is not permitted here."""
+
+
+class StoreError(DeskhandError):
+    """The store could not do what was asked."""
+
+
+class StaleSession(StoreError):
+    """Someone else appended to this session first; read the log again and decide anew."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot write now; nothing that was acknowledged is lost, and it may recover by itself."""
+
+
+class StoreBusy(StoreUnavailable):
+    """Another process holds the database; the write is tried again."""
+
+
+class StoreFull(StoreUnavailable):
+    """The disk is full: free some space, and work goes on by itself."""
+
+
+class StoreReadOnly(StoreUnavailable):
+    """The database cannot be written: check the permissions of its folder and how the disk is mounted."""
+
+
+class StoreCorrupt(StoreError):
+    """The database is damaged: restore a backup, or move the file away to start afresh."""
+
+
+class StoreNewer(StoreError):
+    """The database was written by a newer Deskhand: update Deskhand, or use another DESKHAND_HOME."""
+
+
+class BlobMissing(StoreError):
+    """The file behind this message is no longer there."""
+
+
+class ModelError(DeskhandError):
+    """A model call failed.
+
+    `retry_after_s` is what the provider asked us to wait, where it did.
+    """
+
+    def __init__(self, message: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ModelOverloaded(ModelError):
+    """The provider asked us to wait."""
+
+
+class ModelUnavailable(ModelError):
+    """The provider could not be reached, or failed on its side."""
+
+
+class ModelTimeout(ModelUnavailable):
+    """The model did not answer in time."""
+
+
+class ModelKeyRefused(ModelError):
+    """The provider refused the key: check it, or choose another model."""
+
+
+class ModelUnknown(ModelError):
+    """The provider does not have this model: check its name with `deskhand model list`."""
+
+
+class ModelRequestRefused(ModelError):
+    """The provider refused the request itself; sending it again would not help."""
+
+
+class ContextOverflow(ModelError):
+    """The conversation is longer than the model can read."""
+
+
+class MalformedReply(ModelError):
+    """The provider's answer could not be understood."""
+
+
+class ToolError(DeskhandError):
+    """The tool could not do it. The model reads this message and may try again."""
+
+
+class SandboxError(DeskhandError):
+    """The command could not be run."""
+
+
+class SandboxUnavailable(SandboxError):
+    """No sandbox works on this machine, so nothing is run: see `deskhand doctor`."""
+
+
+class NetError(DeskhandError):
+    """The address could not be fetched."""

@@ -1,0 +1,244 @@
+"""Everything that can happen in a session. The log of these is the only source of truth."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .identity import Address, Principal
+from .messages import Message, ResultStatus, ToolResult, Usage
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Something that happened. The tag of each kind is stored; a released kind is never renamed."""
+
+
+class MessageReceived(Event, frozen=True, tag="message_received"):
+    """A message entered the conversation. `external_id` is the platform's id of it."""
+
+    inbox_id: int
+    principal: Principal
+    address: Address
+    message: Message
+    external_id: str = ""
+    reply_to: str = ""
+
+
+class MessageEdited(Event, frozen=True, tag="message_edited"):
+    """The person rewrote message `of`; the fold shows the new text from here on."""
+
+    inbox_id: int
+    of: str
+    message: Message
+
+
+class Reacted(Event, frozen=True, tag="reacted"):
+    inbox_id: int
+    principal: Principal
+    of: str
+    emoji: str
+    added: bool
+
+
+class CommandRun(Event, frozen=True, tag="command_run"):
+    """A chat command was carried out; `reply` is what the person saw."""
+
+    inbox_id: int
+    principal: Principal
+    name: str
+    args: str = ""
+    reply: str = ""
+
+
+Finish = Literal["stop", "calls", "length", "filtered", "interrupted"]
+
+
+class ModelReplied(Event, frozen=True, tag="model_replied"):
+    """`model` is `provider/name`; `finish` says why it stopped (`interrupted`: a person stopped it in mid-sentence)."""
+
+    message: Message
+    model: str
+    finish: Finish = "stop"
+    usage: Usage = Usage()
+
+
+class ModelFailed(Event, frozen=True, tag="model_failed"):
+    """A model call failed. `error` is the class of the error tree. `retry_at`: when to try `next_model`; None: no
+    further try is owed, and the person is told."""
+
+    model: str
+    error: str
+    detail: str
+    retry_at: float | None = None
+    next_model: str = ""
+
+
+class ToolStarted(Event, frozen=True, tag="tool_started"):
+    """Journalled before a call whose effect must not happen twice."""
+
+    call_id: str
+
+
+class ToolFinished(Event, frozen=True, tag="tool_finished"):
+    result: ToolResult
+
+
+class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
+    """The turn rests until an approver answers or `until` passes. `binds` is the hash of exactly what was shown."""
+
+    ask_id: str
+    call_id: str
+    binds: str
+    question: str
+    reason: str
+    until: float
+
+
+class ApprovalAnswered(Event, frozen=True, tag="approval_answered"):
+    """`choice` is `once`, `always` (for exactly this), `no` or `never`."""
+
+    inbox_id: int
+    ask_id: str
+    choice: Literal["once", "always", "no", "never"]
+    principal: Principal
+
+
+class QuestionAsked(Event, frozen=True, tag="question_asked"):
+    ask_id: str
+    call_id: str
+    question: str
+    choices: tuple[str, ...]
+    until: float
+
+
+class QuestionAnswered(Event, frozen=True, tag="question_answered"):
+    inbox_id: int
+    ask_id: str
+    principal: Principal
+    message: Message
+
+
+class CallClosed(Event, frozen=True, tag="call_closed"):
+    """An open call ended without a result of its own: stopped, overtaken by a new message, or expired."""
+
+    call_id: str
+    status: ResultStatus
+    reason: str
+
+
+class Hinted(Event, frozen=True, tag="hinted"):
+    """The runtime told the model something. `why` names the rule."""
+
+    why: Literal["wrap_up", "final", "loop", "continue", "empty"]
+    text: str
+
+
+class Masked(Event, frozen=True, tag="masked"):
+    """Tool results up to event `up_to_n` are shown to the model as one line each from here on."""
+
+    up_to_n: int
+
+
+class Compacted(Event, frozen=True, tag="compacted"):
+    """The model's context was shortened: `kept` are the messages it still sees, each with the number of its event.
+
+    A cold start reads from the last of these, so it carries everything that the fold had gathered (`ledger`).
+    """
+
+    kept: tuple[tuple[int, Message], ...]
+    note: str
+    dropped: int
+    ledger: Ledger
+
+
+TurnReason = Literal["done", "stopped", "failed", "steps", "tokens", "loop", "dead"]
+
+
+class TurnEnded(Event, frozen=True, tag="turn_ended"):
+    """`answers` are the inbox ids that this turn took in; `said` is what the person was told, where that is not the
+    model's own last message."""
+
+    reason: TurnReason
+    answers: tuple[int, ...] = ()
+    said: str = ""
+
+
+class MessageDelivered(Event, frozen=True, tag="message_delivered"):
+    """An outbox row reached its platform under `platform_id`; `mark` says if the text may be a duplicate or late."""
+
+    key: str
+    platform_id: str
+    mark: str = ""
+
+
+class Erased(Event, frozen=True, tag="erased"):
+    """What was here has been erased on request; the chain still proves that it was of this kind."""
+
+    of: str
+
+
+class OpenTurn(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """The part of a `Ledger` that only exists while a turn is open."""
+
+    principal: Principal
+    address: Address
+    answers: tuple[int, ...]
+    opened_at: float
+    steps: int
+    usage: Usage
+
+
+class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a fold knows besides messages, written into `Compacted`."""
+
+    usage: Usage = Usage()
+    masked_up_to: int = 0
+    turn: OpenTurn | None = None
+    archived: bool = False
+    approved: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+AnyEvent = (
+    MessageReceived
+    | MessageEdited
+    | Reacted
+    | CommandRun
+    | ModelReplied
+    | ModelFailed
+    | ToolStarted
+    | ToolFinished
+    | ApprovalAsked
+    | ApprovalAnswered
+    | QuestionAsked
+    | QuestionAnswered
+    | CallClosed
+    | Hinted
+    | Masked
+    | Compacted
+    | TurnEnded
+    | MessageDelivered
+    | Erased
+)
+
+
+class Recorded(msgspec.Struct, frozen=True, gc=False):
+    """An event in its place. `n` counts the session's events from 1 without a gap and is what clients resume from;
+    `seq` orders all sessions (0: not stored yet); `at` is seconds since the epoch."""
+
+    seq: int
+    session: str
+    n: int
+    at: float
+    event: AnyEvent
+
+
+decode_event = msgspec.json.Decoder(AnyEvent).decode
+decode_events = msgspec.json.Decoder(list[AnyEvent]).decode
+encode_event = msgspec.json.Encoder().encode
+
+
+def kind(event: Event) -> str:
+    """The stored name of the event's kind, such as `turn_ended`."""
+    return str(event.__struct_config__.tag)

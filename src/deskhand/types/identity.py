@@ -1,0 +1,118 @@
+"""Who speaks, from where, and what a channel hands in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .messages import Message, ResultPart
+
+
+class Address(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Where a conversation happens. `channel` is a name from the configuration, `account` the bot there, `chat` and
+    `thread` are the platform's own ids."""
+
+    channel: str
+    account: str = ""
+    chat: str = ""
+    thread: str = ""
+
+
+class Principal(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Who acts. The Door resolves it; a job, child or result acts `on_behalf_of` a person, with no more rights."""
+
+    id: str
+    roles: tuple[str, ...] = ()
+    kind: Literal["person", "clock", "agent", "system"] = "person"
+    on_behalf_of: str = ""
+
+
+SYSTEM = Principal("system", ("owner",), "system")
+
+
+class Answer(msgspec.Struct, frozen=True, tag="answer", gc=False):
+    """What a person chose for an open approval or question."""
+
+    ask_id: str
+    choice: str
+
+
+class Command(msgspec.Struct, frozen=True, tag="command", omit_defaults=True, gc=False):
+    """`/name args` or `!name args`, for the agent's command table and never for the model."""
+
+    name: str
+    args: str = ""
+    prefix: Literal["/", "!"] = "/"
+
+
+class Said(msgspec.Struct, frozen=True, tag="said", gc=False):
+    """A message for the agent."""
+
+    message: Message
+
+
+class Result(msgspec.Struct, frozen=True, tag="result", gc=False):
+    """What a call that was left open has come to: a child's answer, a finished background command."""
+
+    call_id: str
+    parts: tuple[ResultPart, ...]
+
+
+class Edit(msgspec.Struct, frozen=True, tag="edit", gc=False):
+    """A person rewrote their message `of` (the platform's id)."""
+
+    of: str
+    message: Message
+
+
+class Reaction(msgspec.Struct, frozen=True, tag="reaction", gc=False):
+    of: str
+    emoji: str
+    added: bool
+
+
+Body = Said | Answer | Command | Result | Edit | Reaction
+When = Literal["steer", "queue", "interrupt"]
+
+
+class Inbound(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """One event as a channel received it.
+
+    `external_id` is the platform's name of it and dedupes redelivery per (channel, account). `at` is when it was
+    said, seconds since the epoch. `session` is set where the surface already knows it.
+    """
+
+    external_id: str
+    address: Address
+    sender: str
+    at: float
+    body: Body
+    session: str = ""
+    reply_to: str = ""
+    when: When = "steer"
+
+
+class Waiting(msgspec.Struct, frozen=True, gc=False):
+    """An accepted inbound that no turn has taken in yet."""
+
+    inbox_id: int
+    principal: Principal
+    inbound: Inbound
+
+
+class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a surface learns when it hands something in. `accepted` and `duplicate` are durable: the platform may be
+    told. `after` is the last event of the session before this one: follow from there."""
+
+    status: Literal["accepted", "duplicate", "refused"]
+    session: str = ""
+    inbox_id: int = 0
+    after: int = 0
+    reason: str = ""
+
+
+def session_key(agent: str, address: Address) -> str:
+    """The session in which `agent` talks at `address`: stable and readable, but opaque to everyone else."""
+    place = ":".join(part.replace(":", "_") for part in (address.channel, address.account, address.chat) if part)
+    return f"{agent}/{place}" + (f":{address.thread}" if address.thread else "")
