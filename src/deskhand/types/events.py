@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from .identity import Address, Principal
+from .labels import OWNER, Label
 from .messages import Message, ResultStatus, ToolResult, Usage
 
 
@@ -72,6 +73,7 @@ class ModelFailed(Event, frozen=True, tag="model_failed"):
     detail: str
     retry_at: float | None = None
     next_model: str = ""
+    retry_after_s: float | None = None
 
 
 class ToolStarted(Event, frozen=True, tag="tool_started"):
@@ -187,6 +189,7 @@ class OpenTurn(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     opened_at: float
     steps: int
     usage: Usage
+    reply_to: str = ""
 
 
 class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -196,8 +199,7 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     masked_up_to: int = 0
     turn: OpenTurn | None = None
     archived: bool = False
-    approved: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
+    label: Label = OWNER
 
 
 AnyEvent = (

@@ -11,12 +11,13 @@ from .messages import Message, ResultPart
 
 class Address(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Where a conversation happens. `channel` is a name from the configuration, `account` the bot there, `chat` and
-    `thread` are the platform's own ids."""
+    `thread` are the platform's own ids, `group` says that more than one person reads there."""
 
     channel: str
     account: str = ""
     chat: str = ""
     thread: str = ""
+    group: bool = False
 
 
 class Principal(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -1,0 +1,133 @@
+"""What may enter a session now, and as which events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..policy.approval import read_choice
+from ..types.events import (
+    AnyEvent,
+    ApprovalAnswered,
+    CallClosed,
+    CommandRun,
+    MessageEdited,
+    MessageReceived,
+    QuestionAnswered,
+    Reacted,
+    ToolFinished,
+)
+from ..types.identity import Answer, Command, Edit, Principal, Reaction, Result, Said, Waiting
+from ..types.labels import LOCAL
+from ..types.messages import Message, ResultStatus, Text, ToolResult
+from .state import OpenCall, State
+
+Commands = Callable[[State, Waiting, Command], CommandRun]
+"""Carries out a chat command: from `commands.run`."""
+
+
+def admit(state: State, waiting: Sequence[Waiting], commands: Commands) -> tuple[Waiting, list[AnyEvent]] | None:
+    """The next row to take in and the events that it becomes; None when all that waits must go on waiting.
+
+    The classes in order: a stop; other commands; answers to what is open; messages that interrupt; messages that
+    steer, once no call is running; and at the end of the turn everything that queued, in the order of its arrival.
+    Call it again after folding the events.
+    """
+    for wanted in (_stop, _command, _answer, _interrupt, _enter):
+        for row in waiting:
+            events = wanted(state, row, commands)
+            if events is not None:
+                return row, events
+    return None
+
+
+def _stop(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
+    body = row.inbound.body
+    if not isinstance(body, Command) or body.name != "stop":
+        return None
+    closed = [_closed(call, "interrupted", f"{row.principal.id} stopped it") for call in state.calls.values()]
+    return [*closed, commands(state, row, body)]
+
+
+def _command(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
+    body = row.inbound.body
+    return [commands(state, row, body)] if isinstance(body, Command) else None
+
+
+def _answer(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
+    body = row.inbound.body
+    match body:
+        case Answer(ask_id=ask_id, choice=choice):
+            call = next((c for c in state.calls.values() if c.ask is not None and c.ask.ask_id == ask_id), None)
+            if call is None:
+                said = "That question is no longer open."
+                return [CommandRun(row.inbox_id, row.principal, "answer", ask_id, said)]
+            return [_answered(call, row, choice)]
+        case Result(call_id=call_id, parts=parts) if call_id in state.calls:
+            return [ToolFinished(ToolResult(call_id, parts))]
+        case Said(message=message) if _is_asked(state, row.principal):
+            call = _resting(state)
+            if call is None or call.ask is None:
+                return None
+            if not call.ask.binds:
+                return [_answered(call, row, message.text)]
+            return [_answered(call, row, message.text)] if read_choice(message.text) else None
+        case _:
+            return None
+
+
+def _answered(call: OpenCall, row: Waiting, choice: str) -> AnyEvent:
+    if call.ask is None:
+        raise AssertionError("only an open ask is answered")
+    if call.ask.binds:
+        return ApprovalAnswered(row.inbox_id, call.ask.ask_id, read_choice(choice) or "no", row.principal)
+    body = row.inbound.body
+    message = body.message if isinstance(body, Said) else Message("user", (Text(choice, LOCAL),))
+    return QuestionAnswered(row.inbox_id, call.ask.ask_id, row.principal, message)
+
+
+def _interrupt(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
+    if row.inbound.when != "interrupt" or not isinstance(row.inbound.body, Said) or state.turn is None:
+        return None
+    closed = [_closed(call, "interrupted", "overtaken by a new message") for call in state.calls.values()]
+    return [*closed, _received(row, row.inbound.body.message)]
+
+
+def _enter(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
+    body = row.inbound.body
+    if isinstance(body, Reaction):
+        return [Reacted(row.inbox_id, row.principal, body.of, body.emoji, body.added)]
+    if isinstance(body, Edit):
+        return [MessageEdited(row.inbox_id, body.of, body.message)]
+    if isinstance(body, Result):
+        message = Message("user", body.parts)
+    elif isinstance(body, Said):
+        message = body.message
+    else:
+        return None
+    if state.turn is not None and (row.inbound.when == "queue" or row.principal.id != state.turn.principal.id):
+        return None
+    if state.calls and _resting(state) is None:
+        return None  # a call is to be run first
+    closed = [_closed(call, "superseded", "a new message came instead of an answer") for call in state.calls.values()]
+    return [*closed, _received(row, message)]
+
+
+def _is_asked(state: State, principal: Principal) -> bool:
+    return state.turn is not None and state.turn.principal.id == principal.id
+
+
+def _resting(state: State) -> OpenCall | None:
+    """The first open call, if it waits for a person; those behind it wait for it."""
+    first = next(iter(state.calls.values()), None)
+    return first if first is not None and first.ask is not None else None
+
+
+def _received(row: Waiting, message: Message) -> MessageReceived:
+    inbound = row.inbound
+    return MessageReceived(row.inbox_id, row.principal, inbound.address, message, inbound.external_id, inbound.reply_to)
+
+
+def _closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:
+    if call.started and call.ask is None:
+        reason = f"{reason}; it may or may not have happened"
+    return CallClosed(call.call.id, status, reason)

@@ -1,0 +1,113 @@
+"""The step that calls the model: one request, its pieces shown as they come, one event at the end."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+import anyio
+from msgspec.structs import replace
+
+from ..models.base import Reply, Request, TextDelta, ThinkingDelta, ToolSchema
+from ..types.door import Progress
+from ..types.errors import ModelError
+from ..types.events import ModelFailed, ModelReplied
+from ..types.messages import Message, Text, clean
+from .compact import mask_due
+from .context import usable, view
+from .journal import Journal
+from .profile import Interrupt
+from .step import AskModel
+
+
+class Asking:
+    """Calls models for one session. `partial` is what the model has said so far in a call that is still going on."""
+
+    def __init__(self, journal: Journal, interrupt: Interrupt) -> None:
+        self._journal, self._interrupt = journal, interrupt
+        agent = journal.agent
+        specs = [tool.spec for tool in agent.tools.values()]
+        self._schemas = tuple(ToolSchema(spec.name, spec.description, spec.parameters) for spec in specs)
+        self._partial: list[str] = []
+        self._attempt = 0
+
+    def snapshot(self) -> Progress | None:
+        """All the text of the reply that is being written, for who comes late."""
+        if not self._partial:
+            return None
+        text = "".join(self._partial)
+        return Progress("snapshot", self._journal.state.n + 1, self._attempt, 0, text)
+
+    async def run(self, step: AskModel) -> None:
+        """Do the step: afterwards the log holds a reply or a failure. Only a stop leaves it without either."""
+        journal = self._journal
+        journal.record(*step.hints)
+        if masked := mask_due(journal.state, journal.agent.limits.window):
+            journal.record(masked)
+        await journal.flush()
+        model = step.model or journal.agent.models[0]
+        self._partial, reply, failed = [], None, None
+        with self._interrupt:
+            try:
+                await self._until(step.at)
+                reply = await self._call(model, self._request(model, step))
+            except ModelError as error:
+                failed = error
+            except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
+                failed = ModelError(f"{model} broke: {type(error).__name__}: {error}")
+        if failed is not None:
+            await self._fail(model, failed)
+        elif reply is None and self._partial:
+            reply = Reply(Message("assistant", (Text("".join(self._partial)),)), "interrupted")
+        if reply is not None:
+            journal.record(ModelReplied(usable(reply.message, step.tools), model, reply.finish, reply.usage))
+        self._partial, self._attempt = [], 0 if reply is not None else self._attempt + 1
+
+    async def _until(self, at: float) -> None:
+        wait_s = at - self._journal.ports.clock.now()
+        if wait_s > 0:
+            await anyio.sleep(wait_s)
+
+    def _request(self, model: str, step: AskModel) -> Request:
+        journal = self._journal
+        agent, state = journal.agent, journal.state
+        address = state.turn.address if state.turn else None
+        return Request(
+            model.partition("/")[2],
+            agent.prompt(address) if address else (),
+            view(state),
+            self._schemas if step.tools else (),
+            agent.limits.output_tokens,
+            agent.thinking,
+            agent.temperature,
+            journal.encoded,
+            journal.ports.blob,
+        )
+
+    async def _call(self, model: str, request: Request) -> Reply | None:
+        journal, n, offset = self._journal, self._journal.state.n + 1, 0
+        reply: Reply | None = None
+        async with aclosing(journal.ports.model(model).reply(request)) as items:  # type: ignore[type-var]
+            async for item in items:
+                match item:
+                    case TextDelta(text=text):
+                        self._partial.append(text)
+                        journal.show(Progress("text", n, self._attempt, offset, text))
+                        offset += len(text)
+                    case ThinkingDelta(text=text):
+                        journal.show(Progress("thinking", n, self._attempt, 0, text))
+                    case Reply():
+                        reply = item
+        return reply
+
+    async def _fail(self, model: str, error: ModelError) -> None:
+        """Journal the failure and what is to be tried next."""
+        journal, now = self._journal, self._journal.ports.clock.now()
+        failed = ModelFailed(model, type(error).__name__, clean(str(error)), retry_after_s=error.retry_after_s)
+        before = journal.state.turn.failures if journal.state.turn else []
+        again = journal.ports.retry(journal.agent.models, (*before, failed), now)
+        if self._partial:
+            journal.show(Progress("reset", journal.state.n + 1, self._attempt))
+        if again is not None:
+            failed = replace(failed, next_model=again[0], retry_at=again[1])
+        journal.record(failed)
+        await journal.flush()

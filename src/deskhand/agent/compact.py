@@ -1,0 +1,115 @@
+"""Shortens what the model sees when it grows too long. Pure: which messages stay, and in which form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ..models.base import Shown
+from ..types.events import Compacted, Ledger, Masked, OpenTurn
+from ..types.labels import LOCAL
+from ..types.messages import Message, Part, Text, ToolCall, ToolResult
+from .state import FORMS, State
+
+CHARS_PER_TOKEN = 3.5
+"""A low guess for prose, so that estimates err towards too long."""
+CUTS = (4000, 2000, 1000, 500, 250, 120)
+"""Characters that a long text is cut to in turn, in its middle, until the whole fits."""
+MASK_AT, MASK_KEEP, MASKED_CHARS = 0.5, 3, 200
+CUT_NOTE = "\n…[cut to fit]…\n"
+
+
+def tokens(message: Message) -> int:
+    """About how many tokens the message takes."""
+    return 8 + int(sum(_chars(part) for part in message.parts) / CHARS_PER_TOKEN)
+
+
+def _chars(part: Part) -> int:
+    match part:
+        case Text(text=text):
+            return len(text)
+        case ToolCall(name=name, arguments=arguments):
+            return len(name) + len(bytes(arguments))
+        case ToolResult(parts=parts):
+            return sum(_chars(piece) for piece in parts)
+        case _:
+            return 4000
+
+
+def mask_due(state: State, window: int) -> Masked | None:
+    """A far step of the mask, once the context is half full: old tool results become one line each. It moves seldom,
+    since each move makes the provider read the conversation anew."""
+    if state.context_tokens < MASK_AT * window:
+        return None
+    results = [shown.key // FORMS for shown in state.messages if shown.message.role == "tool"]
+    if len(results) <= MASK_KEEP or results[-MASK_KEEP - 1] <= state.masked_up_to:
+        return None
+    return Masked(results[-MASK_KEEP - 1])
+
+
+def compact(state: State, budget: int) -> Compacted:
+    """Drop the oldest whole exchanges, then cut long texts in the middle, until about `budget` tokens are left
+    (0: half of what there is). The last message of the person and what followed it always stay."""
+    before = [(shown.key // FORMS, shown.message) for shown in state.messages]
+    size = sum(tokens(message) for _, message in before)
+    budget = budget or size // 2
+    starts = [i for i, (_, message) in enumerate(before) if message.role == "user"] or [0]
+    kept, start = before, 0
+    for start in starts:
+        kept = before[start:]
+        if sum(tokens(message) for _, message in kept) <= budget:
+            break
+    for limit in CUTS:
+        if sum(tokens(message) for _, message in kept) <= budget:
+            break
+        kept = [(n, shorten(message, limit)) for n, message in kept]
+    note = f"[{start} earlier messages are no longer shown]" if start else "[long texts were cut]"
+    if kept:
+        n, first = kept[0]
+        kept = [(n, Message(first.role, (Text(note + "\n", LOCAL), *first.parts))), *kept[1:]]
+    return Compacted(tuple(kept), note, start, _ledger(state))
+
+
+def shorten(message: Message, limit: int) -> Message:
+    """The message with its texts cut to `limit` characters in the middle; calls stay whole."""
+    return Message(message.role, tuple(_shorten(part, limit) for part in message.parts))
+
+
+def _shorten(part: Part, limit: int) -> Part:
+    match part:
+        case Text(text=text, label=label) if len(text) > limit + len(CUT_NOTE):
+            half = limit // 2
+            return Text(text[:half] + CUT_NOTE + text[-half:], label)
+        case ToolResult(parts=parts):
+            pieces = tuple(_shorten(piece, limit) for piece in parts)
+            return msgspec.structs.replace(part, parts=pieces)
+        case _:
+            return part
+
+
+def _ledger(state: State) -> Ledger:
+    turn = state.turn
+    open_turn = None
+    if turn is not None:
+        open_turn = OpenTurn(
+            turn.principal, turn.address, tuple(turn.answers), turn.opened_at, turn.steps, turn.usage, turn.reply_to
+        )
+    return Ledger(state.usage, state.masked_up_to, open_turn, state.archived, state.label)
+
+
+def mask(messages: Sequence[Shown], up_to_n: int) -> list[Shown]:
+    """The messages as shown: long tool results up to event `up_to_n` as one line each."""
+    return [_masked(shown) if shown.key < (up_to_n + 1) * FORMS else shown for shown in messages]
+
+
+def _masked(shown: Shown) -> Shown:
+    message = shown.message
+    if message.role != "tool" or sum(_chars(part) for part in message.parts) <= MASKED_CHARS:
+        return shown
+    parts = tuple(
+        msgspec.structs.replace(part, parts=(Text("[an earlier result; call the tool again if you need it]", LOCAL),))
+        for part in message.parts
+        if isinstance(part, ToolResult)
+    )
+    return Shown(shown.key + 2, Message("tool", parts))

@@ -1,0 +1,72 @@
+"""What the model is shown: the conversation in its one order, ready for a wire."""
+
+from __future__ import annotations
+
+from ..models.base import Shown
+from ..types.labels import LOCAL, Label
+from ..types.messages import Audio, File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from .compact import mask
+from .state import FORMS, State
+
+
+def view(state: State) -> tuple[Shown, ...]:
+    """The messages of a request. It only grows at its end, except where a `Masked` or `Compacted` event moved it, or a
+    newer picture took the pixels of an older one."""
+    messages = mask(state.messages, state.masked_up_to) if state.masked_up_to else state.messages
+    if len(state.pictures) > 1:
+        messages = list(messages)
+        for i in state.pictures[:-1]:
+            if messages[i].key % FORMS == 0:
+                messages[i] = Shown(messages[i].key + 1, without_pixels(messages[i].message))
+    return tuple(messages)
+
+
+def without_pixels(message: Message) -> Message:
+    """The message with each picture as a line of text."""
+    return Message(message.role, tuple(_without(part) for part in message.parts))
+
+
+def _without(part: Part) -> Part:
+    if isinstance(part, Image):
+        return Text(f"[image: {part.name or part.mime}, shown earlier]", part.label)
+    if isinstance(part, ToolResult):
+        pieces = tuple(_without(piece) for piece in part.parts)
+        return ToolResult(part.call_id, pieces, part.status)  # type: ignore[arg-type]  # a picture became a text
+    return part
+
+
+def relabel(message: Message, label: Label) -> Message:
+    """The message with every part under this label: where it comes in, only the Door knows whose word it is."""
+    parts: list[Part] = []
+    for part in message.parts:
+        match part:
+            case Text(text=text):
+                parts.append(Text(text, label))
+            case Image(blob=blob, mime=mime, name=name):
+                parts.append(Image(blob, mime, name, label))
+            case Audio(blob=blob, mime=mime, transcript=transcript):
+                parts.append(Audio(blob, mime, transcript, label))
+            case File(blob=blob, name=name, mime=mime, size_bytes=size):
+                parts.append(File(blob, name, mime, size, label))
+            case _:
+                parts.append(part)
+    return Message(message.role, tuple(parts))
+
+
+def usable(message: Message, tools: bool) -> Message:
+    """A reply as the log can hold it: every call with an id of its own, and none where no tools were offered."""
+    parts: list[Part] = []
+    seen: set[str] = set()
+    for part in message.parts:
+        if isinstance(part, Text):
+            parts.append(Text(part.text, LOCAL))
+        elif isinstance(part, Thinking):
+            parts.append(part)
+        elif isinstance(part, ToolCall) and tools:
+            call_id, tries = part.id or "call", 1
+            while call_id in seen:
+                tries += 1
+                call_id = f"{part.id or 'call'}_{tries}"
+            seen.add(call_id)
+            parts.append(ToolCall(call_id, part.name, part.arguments))
+    return Message("assistant", tuple(parts))

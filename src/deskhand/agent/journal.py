@@ -1,0 +1,96 @@
+"""The one place where a session's events are made: folded at once, written together, shown after."""
+
+from __future__ import annotations
+
+import anyio
+
+from ..types.commit import Change, Commit, Outgoing, SayPart
+from ..types.door import Progress
+from ..types.events import AnyEvent, Recorded
+from ..types.identity import Address
+from .profile import Agent, Ports
+from .state import State, fold
+
+
+class Journal:
+    """A session's state and the events that are not on disk yet.
+
+    Whatever raises between `record` and the end of `flush` leaves the state ahead of the log: the owner must then drop
+    this journal and load a new one.
+    """
+
+    def __init__(self, session: str, agent: Agent, ports: Ports) -> None:
+        self.session, self.agent, self.ports = session, agent, ports
+        self.state = State(session, zone=agent.zone)
+        self.encoded: dict[tuple[str, int], bytes] = {}
+        self._pending: list[Recorded] = []
+        self._admitted: list[int] = []
+        self._outbox: list[Outgoing] = []
+        self._changes: list[Change] = []
+        self._delivered: list[str] = []
+
+    async def load(self) -> None:
+        """Fold the log. Raises StoreError."""
+        history = await self.ports.store.history(self.session)
+        if history:
+            self.state.n = history[0].n - 1
+        fold(self.state, history)
+
+    @property
+    def clean(self) -> bool:
+        """Nothing waits to be written."""
+        return not (self._pending or self._admitted or self._outbox or self._changes)
+
+    def record(self, *events: AnyEvent) -> None:
+        """Fold these events now; they are written by the next `flush`."""
+        at = self.ports.clock.now()
+        for event in events:
+            recorded = Recorded(0, self.session, self.state.n + 1, at, event)
+            fold(self.state, (recorded,))
+            self._pending.append(recorded)
+
+    def admit(self, inbox_id: int) -> None:
+        self._admitted.append(inbox_id)
+
+    def deliver(self, key: str) -> None:
+        """Note that the log now holds the delivery of this outbox row."""
+        self._delivered.append(key)
+
+    def change(self, changes: tuple[Change, ...], outbox: tuple[Outgoing, ...] = ()) -> None:
+        """Rows to be written in the same commit."""
+        self._changes += changes
+        self._outbox += outbox
+
+    def say(self, address: Address, parts: tuple[SayPart, ...], reply_to: str = "") -> None:
+        """Owe an answer at `address`, if answers there go through the outbox."""
+        if self.ports.posts(address):
+            key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
+            self._outbox.append(Outgoing(key, address, parts, reply_to))
+
+    async def flush(self, *, wake_at: float | None = None, close: bool = False) -> None:
+        """Write what is pending and show it. Raises StaleSession, StoreUnavailable."""
+        if self.clean and wake_at is None and not close:
+            return
+        events = self._pending
+        at = events[0].at if events else self.ports.clock.now()
+        first = self.state.n - len(events) + 1
+        commit = Commit(
+            self.session,
+            first,
+            at,
+            tuple(recorded.event for recorded in events),
+            tuple(self._admitted),
+            tuple(self._outbox),
+            tuple(self._changes),
+            tuple(self._delivered),
+            wake_at,
+            close,
+        )
+        with anyio.CancelScope(shield=True):
+            await self.ports.store.commit(commit)
+        self._pending, self._admitted, self._outbox, self._changes, self._delivered = [], [], [], [], []
+        for recorded in events:
+            self.ports.publish(self.session, recorded)
+
+    def show(self, progress: Progress) -> None:
+        self.ports.publish(self.session, progress)

@@ -1,0 +1,182 @@
+"""Drive one session until nothing is owed. Safe to kill at any line."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ..store.base import First
+from ..types.commit import Commit
+from ..types.door import Progress
+from ..types.events import CommandRun, MessageDelivered, Recorded, TurnEnded
+from ..types.identity import Inbound, Principal, Said, Waiting
+from ..types.messages import Text
+from . import commands
+from .admit import admit
+from .asking import Asking
+from .calls import Calls
+from .compact import compact
+from .journal import Journal
+from .profile import Agent, Interrupt, Ports
+from .state import State, Turn, fold
+from .step import AskModel, Compact, EndTurn, RunTools, Step, Wait, answer, next_step
+
+
+class Driver:
+    """Drives one session. Only one call of `drive` may be running; the store fences off any other process.
+
+    `news` says that something new may wait in the inbox. It is set by whoever accepted it.
+    """
+
+    def __init__(self, session: str, agent: Agent, ports: Ports) -> None:
+        self.session, self.news = session, True
+        self._agent, self._ports = agent, ports
+        self._interrupt = Interrupt()
+        self._journal: Journal | None = None
+        self._asking: Asking | None = None
+        self._calls: Calls | None = None
+
+    # ------------------------------------------------------------- what surfaces ask of it
+
+    def interrupt(self) -> None:
+        """Cut short the model call or tool that is going on; the next step then sees what is new."""
+        self.news = True
+        self._interrupt.now()
+
+    def snapshot(self) -> Progress | None:
+        """What the model has said so far in a call that is going on."""
+        return self._asking.snapshot() if self._asking else None
+
+    @property
+    def state(self) -> State | None:
+        """The warm state, if there is one."""
+        return self._journal.state if self._journal else None
+
+    def first(self, inbound: Inbound, principal: Principal) -> First | None:
+        """For a warm session at rest: the commit that takes this message in, to ride with its acceptance."""
+        journal = self._journal
+        if journal is None or journal.state.turn is not None or not isinstance(inbound.body, Said) or self.news:
+            return None
+        state, at = journal.state, self._ports.clock.now()
+        n, session = state.n + 1, self.session
+
+        def make(inbox_id: int) -> Commit:
+            taken = admit(state, (Waiting(inbox_id, principal, inbound),), commands.run)
+            events = taken[1] if taken else []
+            return Commit(session, n, at, tuple(events), (inbox_id,))
+
+        return make
+
+    def taken(self, commit: Commit) -> None:
+        """The first commit was written: fold it."""
+        if self._journal is None:
+            return
+        for i, event in enumerate(commit.events):
+            recorded = Recorded(0, self.session, commit.n + i, commit.at, event)
+            fold(self._journal.state, (recorded,))
+            self._ports.publish(self.session, recorded)
+
+    def forget(self) -> None:
+        """Drop the warm state: the log is read again when it is needed."""
+        self._journal = self._asking = self._calls = None
+
+    # ------------------------------------------------------------- the drive
+
+    async def drive(self) -> float | None:
+        """Do all that is owed. Returns when the session is to be woken (seconds since the epoch), None for never.
+
+        Raises StaleSession when somebody else drives it, StoreUnavailable when nothing can be written: call it again
+        later. However it ends, the log is true and the next call goes on from it.
+        """
+        try:
+            return await self._drive()
+        except BaseException:
+            self.forget()
+            raise
+
+    async def _drive(self) -> float | None:
+        if self._journal is None:
+            journal = Journal(self.session, self._agent, self._ports)
+            await journal.load()
+            self._journal, self.news = journal, True
+            self._asking, self._calls = Asking(journal, self._interrupt), Calls(journal, self._interrupt)
+        journal = self._journal
+        await self._note_delivered(journal)
+        closed = False
+        while True:
+            if self.news:
+                await self._admit(journal)
+            step = next_step(journal.state, self._agent.limits, self._ports.clock.now())
+            if step is None:
+                if not (closed and journal.clean):
+                    await journal.flush(close=True)
+                return None
+            if isinstance(step, Wait):
+                await journal.flush(wake_at=step.until)
+                return step.until
+            closed = await self._perform(journal, step)
+
+    async def _perform(self, journal: Journal, step: Step) -> bool:
+        """Do one step. True when it closed the session."""
+        turn = journal.state.turn
+        if turn is None or self._asking is None or self._calls is None:
+            raise AssertionError("a step is owed only while a turn is open")
+        match step:
+            case AskModel():
+                await self._asking.run(step)
+                self._say_between(journal, turn)
+            case RunTools():
+                await self._calls.run(step, turn)
+                self._say_asks(journal, turn)
+            case Compact(budget=budget):
+                journal.record(compact(journal.state, budget))
+                journal.encoded.clear()
+            case EndTurn():
+                await self._end(journal, step, turn)
+                return True
+            case Wait():
+                raise AssertionError("resting is not performed")
+            case _:
+                assert_never(step)
+        return False
+
+    async def _admit(self, journal: Journal) -> None:
+        """Take in what may enter now."""
+        self.news = False
+        waiting = await self._ports.store.waiting(self.session)
+        while taken := admit(journal.state, waiting, commands.run):
+            row, events = taken
+            waiting.remove(row)
+            journal.record(*events)
+            journal.admit(row.inbox_id)
+            stopping = journal.state.turn is not None and journal.state.turn.stopped
+            for event in events:
+                if isinstance(event, CommandRun) and not stopping:
+                    journal.say(row.inbound.address, (Text(event.reply),))
+        self.news = bool(waiting)
+        if not journal.clean:
+            await journal.flush()
+
+    async def _end(self, journal: Journal, step: EndTurn, turn: Turn) -> None:
+        """The end of a turn and its answer, in one commit."""
+        text = step.said or answer(turn)
+        journal.record(TurnEnded(step.reason, tuple(turn.answers), step.said))
+        if text.strip():
+            journal.say(turn.address, (Text(text),), turn.reply_to)
+        await journal.flush(close=True)
+
+    async def _note_delivered(self, journal: Journal) -> None:
+        for sent in await self._ports.store.delivered(self.session):
+            journal.record(MessageDelivered(sent.key, sent.platform_id, sent.mark))
+            journal.deliver(sent.key)
+
+    def _say_between(self, journal: Journal, turn: Turn) -> None:
+        """What the model says beside its calls is a message of its own."""
+        shown = journal.state.messages[-1].message if journal.state.messages else None
+        if journal.state.calls and shown is not None and shown.text.strip():
+            journal.say(turn.address, (Text(shown.text),))
+
+    def _say_asks(self, journal: Journal, turn: Turn) -> None:
+        for call in journal.state.calls.values():
+            if call.ask is not None:
+                choices = f" ({' / '.join(call.ask.choices)})" if call.ask.choices else ""
+                journal.say(turn.address, (Text(f"{call.ask.question}{choices}"),))

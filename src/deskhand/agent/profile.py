@@ -1,0 +1,80 @@
+"""What one agent is, and what it needs of the house around it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import tzinfo
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from ..models.base import Model
+from ..models.base import Thinking as ThinkingLevel
+from ..policy.rules import Case, Decision
+from ..store.base import Store
+from ..tools.base import Tools
+from ..types.clock import Clock, Ids
+from ..types.door import Progress
+from ..types.events import ModelFailed, Recorded
+from ..types.identity import Address
+from .step import Limits
+
+
+class Agent(msgspec.Struct, frozen=True):
+    """One agent of the configuration, ready to be driven.
+
+    `models` is the fallback chain, the first one first, each `provider/name`. `prompt` gives the blocks of the system
+    prompt for a conversation, the stable ones first. `decide` judges a call. `zone` dates what people say.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    prompt: Callable[[Address], tuple[str, ...]]
+    tools: Tools
+    decide: Callable[[Case], Decision]
+    workspace: Path
+    limits: Limits = Limits()
+    thinking: ThinkingLevel = "off"
+    temperature: float | None = None
+    zone: tzinfo | None = None
+    profile: str = "default"
+
+
+class Ports(msgspec.Struct, frozen=True):
+    """What drivers share.
+
+    `model` opens a model of the chain; raises ModelError. `retry` says which model to try next, and when, after these
+    failures of the step, or None for no more. `publish` hands events and progress to whoever follows and never waits.
+    `posts` tells whether answers at this address go through the outbox; elsewhere people read them from the log.
+    """
+
+    store: Store
+    model: Callable[[str], Model]
+    retry: Callable[[Sequence[str], Sequence[ModelFailed], float], tuple[str, float] | None]
+    clock: Clock
+    ids: Ids
+    publish: Callable[[str, Recorded | Progress], None]
+    posts: Callable[[Address], bool]
+    blob: Callable[[str], Awaitable[bytes]] | None = None
+
+
+class Interrupt:
+    """Lets a person cut short what a driver waits for outside: a model or a tool."""
+
+    def __init__(self) -> None:
+        self._scope: anyio.CancelScope | None = None
+
+    def __enter__(self) -> anyio.CancelScope:
+        self._scope = anyio.CancelScope()
+        self._scope.__enter__()
+        return self._scope
+
+    def __exit__(self, *raised: object) -> bool:
+        scope, self._scope = self._scope, None
+        return bool(scope is not None and scope.__exit__(*raised))  # type: ignore[arg-type]
+
+    def now(self) -> None:
+        """Cancel what is waited for, if anything is."""
+        if self._scope is not None:
+            self._scope.cancel()

@@ -1,0 +1,280 @@
+"""A session is a fold over its log. `State` is what the events so far have come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, tzinfo
+from hashlib import blake2b
+from typing import assert_never
+
+import msgspec
+
+from ..models.base import Shown
+from ..types.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallClosed,
+    CommandRun,
+    Compacted,
+    Erased,
+    Hinted,
+    Ledger,
+    Masked,
+    MessageDelivered,
+    MessageEdited,
+    MessageReceived,
+    ModelFailed,
+    ModelReplied,
+    QuestionAnswered,
+    QuestionAsked,
+    Reacted,
+    Recorded,
+    ToolFinished,
+    ToolStarted,
+    TurnEnded,
+)
+from ..types.identity import Address, Principal
+from ..types.labels import LOCAL, OWNER, Label, join
+from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolResult, Usage
+
+FORMS = 4
+"""In how many forms the model may be shown one message: in full, without its pixels, as one line."""
+
+
+class OpenAsk(msgspec.Struct):
+    """What a person was asked. `binds` is empty for a question."""
+
+    ask_id: str
+    binds: str
+    question: str
+    choices: tuple[str, ...]
+    until: float
+
+
+class OpenCall(msgspec.Struct):
+    """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed it."""
+
+    call: ToolCall
+    n: int
+    started: bool = False
+    ask: OpenAsk | None = None
+    yes_at: float | None = None
+    refusal: str = ""
+    answer: Message | None = None
+
+
+class Turn(msgspec.Struct):
+    """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
+    replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at."""
+
+    principal: Principal
+    address: Address
+    reply_to: str
+    opened_at: float
+    answers: list[int]
+    steps: int = 0
+    usage: Usage = Usage()
+    failures: list[ModelFailed] = []
+    hinted: set[str] = set()
+    marks: list[bytes] = []
+    pieces: list[str] = []
+    continued: int = 0
+    empty: int = 0
+    finish: str = ""
+    stopped: bool = False
+    overflows: int = 0
+    compacted: int = 0
+
+
+class State(msgspec.Struct):
+    """The one mutable struct of the agent; only `fold` touches it.
+
+    `messages` is the conversation as the model is to see it, every call in it followed by its result unless that call
+    is in `calls`: the open ones, in the order in which they were made. `zone` is where messages are dated; None: not
+    at all. `context_tokens` is what the model counted at its last call. `label` is the lowest of all that it has read,
+    `pictures` where in `messages` the images are.
+    """
+
+    session: str
+    n: int = 0
+    messages: list[Shown] = []
+    calls: dict[str, OpenCall] = {}
+    turn: Turn | None = None
+    model: str = ""
+    usage: Usage = Usage()
+    context_tokens: int = 0
+    masked_up_to: int = 0
+    archived: bool = False
+    label: Label = OWNER
+    pictures: list[int] = []
+    zone: tzinfo | None = None
+
+
+def fold(state: State, events: Iterable[Recorded]) -> State:
+    """Apply events in order, in place. The same events always give the same state."""
+    for recorded in events:
+        _apply(state, recorded)
+        state.n = recorded.n
+    return state
+
+
+def _apply(state: State, recorded: Recorded) -> None:  # noqa: C901 -- one line for each kind of event
+    n, event = recorded.n, recorded.event
+    match event:
+        case MessageReceived():
+            _receive(state, recorded, event)
+        case ModelReplied():
+            _reply(state, n, event)
+        case ToolStarted(call_id=call_id):
+            state.calls[call_id].started = True
+        case ToolFinished(result=result):
+            _close(state, n, result)
+        case CallClosed(call_id=call_id, status=status, reason=reason):
+            _close(state, n, ToolResult(call_id, (Text(reason, LOCAL),), status))
+        case ApprovalAsked() | QuestionAsked() | ApprovalAnswered() | QuestionAnswered():
+            _ask(state, recorded.at, event)
+        case ModelFailed() | Hinted() | CommandRun():
+            _note(state, recorded, event)
+        case TurnEnded(said=said):
+            for call_id in list(state.calls):
+                _close(state, n, ToolResult(call_id, (Text("the turn ended before this call", LOCAL),), "superseded"))
+            if said:
+                _show(state, n, Message("assistant", (Text(said, LOCAL),)))
+            state.turn = None
+        case Compacted(kept=kept, ledger=ledger):
+            _restore(state, kept, ledger)
+        case Masked(up_to_n=up_to_n):
+            state.masked_up_to = up_to_n
+        case MessageEdited() | Reacted() | MessageDelivered() | Erased():
+            pass  # nothing that the model sees
+        case _:
+            assert_never(event)
+
+
+def _receive(state: State, recorded: Recorded, event: MessageReceived) -> None:
+    if state.turn is None:
+        if state.archived:
+            state.messages, state.pictures, state.label, state.archived = [], [], OWNER, False
+        reply_to = event.external_id if event.address.group else ""
+        state.turn = Turn(event.principal, event.address, reply_to, recorded.at, [])
+    state.turn.answers.append(event.inbox_id)
+    state.turn.pieces, state.turn.empty, state.turn.finish = [], 0, ""
+    message = event.message
+    if state.zone is not None:
+        stamp = Text(datetime.fromtimestamp(recorded.at, state.zone).strftime("[%A, %Y-%m-%d %H:%M] "), LOCAL)
+        message = Message("user", (stamp, *message.parts))
+    _show(state, recorded.n, message)
+
+
+def _reply(state: State, n: int, event: ModelReplied) -> None:
+    turn = _turn(state)
+    turn.steps += 1
+    turn.usage += event.usage
+    state.usage += event.usage
+    state.context_tokens = event.usage.input_tokens + event.usage.output_tokens
+    state.model = event.model
+    turn.failures, turn.finish, turn.overflows, turn.compacted = [], event.finish, 0, 0
+    turn.hinted -= {"loop", "continue", "empty"}
+    text, calls = event.message.text, event.message.calls
+    state.calls = {call.id: OpenCall(call, n) for call in calls}
+    if calls or text.strip():
+        _show(state, n, event.message)
+        turn.empty = 0
+    else:
+        turn.empty += 1
+    if calls:
+        turn.pieces, turn.continued = [], 0
+    else:
+        turn.pieces.append(text)
+        turn.continued += event.finish == "length"
+
+
+def _close(state: State, n: int, result: ToolResult) -> None:
+    turn, closed = _turn(state), state.calls.pop(result.call_id)
+    _show(state, n, Message("tool", (result,)))
+    mark = blake2b(f"{closed.call.name}\0".encode() + bytes(closed.call.arguments), digest_size=12)
+    mark.update(result.text.encode())
+    turn.marks.append(mark.digest())
+
+
+def _ask(state: State, at: float, event: ApprovalAsked | QuestionAsked | ApprovalAnswered | QuestionAnswered) -> None:
+    if isinstance(event, ApprovalAsked):
+        ask = OpenAsk(event.ask_id, event.binds, event.question, ("once", "always", "no", "never"), event.until)
+        state.calls[event.call_id].ask = ask
+    elif isinstance(event, QuestionAsked):
+        ask = OpenAsk(event.ask_id, "", event.question, event.choices, event.until)
+        state.calls[event.call_id].ask = ask
+    else:
+        call = asked(state, event.ask_id)
+        call.ask = None
+        if isinstance(event, QuestionAnswered):
+            call.answer = event.message
+            _turn(state).answers.append(event.inbox_id)
+        elif event.choice in ("once", "always"):
+            call.yes_at = at
+        else:
+            call.refusal = f"{event.principal.id} said {event.choice}"
+
+
+def _note(state: State, recorded: Recorded, event: ModelFailed | Hinted | CommandRun) -> None:
+    if isinstance(event, CommandRun):
+        if event.name == "stop":
+            if state.turn is None:
+                state.archived = True
+            else:
+                state.turn.stopped = True
+        elif event.name == "start" and state.turn is None:
+            state.archived = True
+        return
+    turn = _turn(state)
+    if isinstance(event, Hinted):
+        turn.hinted.add(event.why)
+        _show(state, recorded.n, Message("user", (Text(event.text, LOCAL),)))
+    else:
+        turn.failures.append(event)
+        turn.overflows += event.error == "ContextOverflow"
+
+
+def _restore(state: State, kept: tuple[tuple[int, Message], ...], ledger: Ledger) -> None:
+    state.messages, state.pictures = [], []
+    for n, message in kept:
+        _show(state, n, message)
+    state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label
+    state.context_tokens, state.archived = 0, ledger.archived
+    if state.turn is not None:
+        state.turn.compacted = state.turn.overflows
+    elif (before := ledger.turn) is not None:
+        state.turn = Turn(
+            before.principal,
+            before.address,
+            before.reply_to,
+            before.opened_at,
+            list(before.answers),
+            before.steps,
+            before.usage,
+        )
+
+
+def _show(state: State, n: int, message: Message) -> None:
+    if message.role != "assistant":
+        pieces = [p for part in message.parts for p in (part.parts if isinstance(part, ToolResult) else (part,))]
+        for piece in pieces:
+            if isinstance(piece, Text | Image | Audio | File) and piece.label != state.label:
+                state.label = join((state.label, piece.label))
+        if any(isinstance(piece, Image) for piece in pieces):
+            state.pictures.append(len(state.messages))
+    state.messages.append(Shown(n * FORMS, message))
+
+
+def _turn(state: State) -> Turn:
+    if state.turn is None:
+        raise AssertionError(f"{state.session!r}: an event of a turn while none is open")
+    return state.turn
+
+
+def asked(state: State, ask_id: str) -> OpenCall:
+    """The call that waits for this ask. Raises KeyError when none does."""
+    for call in state.calls.values():
+        if call.ask is not None and call.ask.ask_id == ask_id:
+            return call
+    raise KeyError(ask_id)

@@ -1,0 +1,162 @@
+"""The whole agent as a pure function: what is owed now."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..types.events import Hinted, TurnReason
+from .state import OpenCall, State, Turn
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one turn may use. `window` and all tokens are the model's own count; `output_tokens` None means the
+    model's maximum. At the end of any of them the turn ends with words, and the next message goes on from there."""
+
+    steps: int = 50
+    tokens: int = 500_000
+    output_tokens: int | None = None
+    window: int = 128_000
+
+
+class AskModel(msgspec.Struct, frozen=True):
+    """Call `model` ('' for the first of the chain), not before `at`, telling it `hints` first. Without `tools` it can
+    only answer in words."""
+
+    hints: tuple[Hinted, ...] = ()
+    tools: bool = True
+    model: str = ""
+    at: float = 0.0
+
+
+class RunTools(msgspec.Struct, frozen=True):
+    """Go on with these open calls, in order; none of them waits for a person."""
+
+    calls: tuple[OpenCall, ...]
+
+
+class Compact(msgspec.Struct, frozen=True):
+    """Shorten the context to this many tokens before the next call; 0 means to half of what it is."""
+
+    budget: int
+
+
+class EndTurn(msgspec.Struct, frozen=True):
+    reason: TurnReason
+    said: str = ""
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Nothing can be done before somebody answers, or until then (seconds since the epoch)."""
+
+    until: float
+
+
+Step = AskModel | RunTools | Compact | EndTurn | Wait
+
+NAP_S = 5.0
+"""A shorter wait is slept through; a longer one rests in the log."""
+CONTINUE_TIMES = 3
+EMPTY_TIMES = 2
+WRAP_UP_STEPS = 3
+COMPACT_AT, COMPACT_TO = 0.8, 0.4
+SAME_HINT, SAME_STOP, ALTERNATING_STOP = 3, 5, 8
+
+
+def next_step(state: State, limits: Limits, now: float) -> Step | None:
+    """What to do now; None when nothing is owed. Resuming after a crash is the same question."""
+    turn = state.turn
+    if turn is None:
+        return None
+    if turn.stopped:
+        return EndTurn("stopped", "Stopped.")
+    if state.calls:
+        first = next(iter(state.calls.values()))
+        if first.ask is not None and now < first.ask.until:
+            return Wait(first.ask.until)
+        return RunTools(tuple(state.calls.values()))
+    if turn.failures:
+        return _after_failure(turn, now)
+    return _next(state, turn, limits)
+
+
+def _after_failure(turn: Turn, now: float) -> Step:
+    last = turn.failures[-1]
+    if turn.overflows == 1 and last.error == "ContextOverflow":
+        return AskModel((), "final" not in turn.hinted) if turn.compacted else Compact(0)
+    if last.retry_at is None:
+        return EndTurn("failed", f"Sorry, I could not answer: {last.detail}")
+    if last.retry_at - now > NAP_S:
+        return Wait(last.retry_at)
+    tools = "final" not in turn.hinted
+    return AskModel((), tools, last.next_model, last.retry_at)
+
+
+def _next(state: State, turn: Turn, limits: Limits) -> Step:
+    if ended := _answered(turn):
+        return ended
+    guard = loop_guard(turn.marks)
+    if guard == "stop":
+        return EndTurn("loop", "I stopped: I was repeating the same step without getting further.")
+    if turn.steps > limits.steps:
+        said = f"I stopped after {limits.steps} steps without an answer. Write `continue` to go on."
+        return EndTurn("steps", said)
+    if turn.usage.input_tokens + turn.usage.output_tokens > limits.tokens:
+        return EndTurn("tokens", f"I stopped: this turn used its {limits.tokens} tokens. Write `continue` to go on.")
+    if state.context_tokens > COMPACT_AT * limits.window:
+        return Compact(int(COMPACT_TO * limits.window))
+    return AskModel(_hints(turn, limits, guard), turn.steps < limits.steps)
+
+
+def _answered(turn: Turn) -> EndTurn | None:
+    """The end, if the model's last reply was its answer."""
+    if not turn.pieces or turn.hinted & {"continue", "empty"}:
+        return None
+    if turn.finish == "length" and turn.continued <= CONTINUE_TIMES:
+        return None
+    text = answer(turn)
+    if not text.strip():
+        if turn.empty <= EMPTY_TIMES and turn.finish != "filtered":
+            return None
+        why = "the provider held its answer back" if turn.finish == "filtered" else "the model gave no answer"
+        return EndTurn("failed", f"Sorry, I could not answer: {why}. Try again, or say it in other words.")
+    return EndTurn("steps" if "final" in turn.hinted else "done")
+
+
+def _hints(turn: Turn, limits: Limits, guard: str | None) -> tuple[Hinted, ...]:
+    left = limits.steps - turn.steps
+    hints = []
+    if left <= 0:
+        hints.append(Hinted("final", "You have no steps left. Say in words what you did, and what is still open."))
+    elif left <= WRAP_UP_STEPS < limits.steps:
+        hints.append(Hinted("wrap_up", f"You have {left} steps left: finish what matters most, then answer."))
+    if guard == "hint":
+        hints.append(Hinted("loop", "You have made this very call with this very result before. Do something else."))
+    if turn.pieces and turn.finish == "length":
+        hints.append(Hinted("continue", "Your reply was cut off. Go on exactly where it stopped; repeat nothing."))
+    elif turn.empty:
+        hints.append(Hinted("empty", "Your last reply was empty. Answer in words, or call a tool."))
+    return tuple(hint for hint in hints if hint.why not in turn.hinted)
+
+
+def answer(turn: Turn) -> str:
+    """What the model said at the end, stitched together where it was cut off."""
+    return "".join(turn.pieces)
+
+
+def loop_guard(marks: list[bytes]) -> str | None:
+    """`hint` when the last call had the same arguments and result three times running, `stop` at five, and also when
+    two calls took turns for eight."""
+    if not marks:
+        return None
+    same = 0
+    for mark in reversed(marks):
+        if mark != marks[-1]:
+            break
+        same += 1
+    if same >= SAME_STOP:
+        return "stop"
+    tail = marks[-ALTERNATING_STOP:]
+    turns = [tail[i % 2] for i in range(ALTERNATING_STOP)] if len(tail) == ALTERNATING_STOP else []
+    if tail == turns and tail[0] != tail[1]:
+        return "stop"
+    return "hint" if same == SAME_HINT else None

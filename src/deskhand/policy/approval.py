@@ -1,0 +1,52 @@
+"""Approvals bind exactly what was shown: one byte more or another folder, and it is another question."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Literal
+
+import msgspec
+
+from ..types.identity import Principal
+from ..types.messages import ToolCall
+
+EXECUTE_WITHIN_S = 600.0
+"""A given approval is void after this long."""
+
+YES = frozenset({"yes", "y", "ok", "okay", "once", "allow"})
+NO = frozenset({"no", "n", "deny", "cancel"})
+
+
+Choice = Literal["once", "always", "no", "never"]
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """Everything beside the call that changes what it would do."""
+
+    session: str
+    agent: str
+    cwd: str
+    profile: str
+
+
+def binding(call: ToolCall, setting: Setting, principal: Principal) -> str:
+    """The hash of this one call: tool, argument bytes, folder, profile, session, person and the call's own id."""
+    return _hash(call.id, setting.session, call.name, bytes(call.arguments), setting, principal)
+
+
+def standing(call: ToolCall, setting: Setting, principal: Principal) -> str:
+    """The hash under which `always` and `never` are remembered: the same call by the same person, in any session."""
+    return _hash("", "", call.name, bytes(call.arguments), setting, principal)
+
+
+def _hash(call_id: str, session: str, name: str, arguments: bytes, setting: Setting, principal: Principal) -> str:
+    parts = (call_id, session, name, setting.agent, setting.cwd, setting.profile, principal.id, principal.on_behalf_of)
+    return sha256(msgspec.json.encode(parts) + b"\0" + arguments).hexdigest()
+
+
+def read_choice(text: str) -> Choice | None:
+    """What a typed answer to an approval means: `once`, `always`, `no`, `never`, or None where it is neither."""
+    word = text.strip().strip(".!/").lower()
+    if word == "always" or word == "never":
+        return word
+    return "once" if word in YES else "no" if word in NO else None

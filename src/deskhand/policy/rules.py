@@ -1,0 +1,73 @@
+"""Who may do what, as pure rules: a call and what has been read go in, a verdict with its reason comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import msgspec
+
+from ..types.effects import OUTWARD, Effect
+from ..types.identity import Principal
+from ..types.labels import Label
+
+Verdict = Literal["allow", "ask", "deny"]
+
+
+class Rule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One line of the policy. Each field is a pattern (`*` and `?`); `who` is a principal's id or `role:NAME`."""
+
+    verdict: Verdict
+    agent: str = "*"
+    tool: str = "*"
+    effect: str = "*"
+    who: str = "*"
+
+
+class Case(msgspec.Struct, frozen=True):
+    """What is to be judged. `context` is the lowest label of everything that the model has read."""
+
+    agent: str
+    tool: str
+    effect: Effect
+    principal: Principal
+    context: Label
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The verdict, and the sentence that a person can be told."""
+
+    verdict: Verdict
+    reason: str
+
+
+FREE: frozenset[Effect] = frozenset({"none", "local_write", "send_owner", "fetch"})
+"""Effects that need nobody's yes by default: they stay on this machine, or with the person who asked."""
+
+
+def decide(rules: Sequence[Rule], case: Case) -> Decision:
+    """The first matching rule wins, but no rule lets untrusted content act outward without a person.
+
+    Without a match, effects that stay within the workspace and the conversation are free, and all else is asked.
+    """
+    decision = _by_rule(rules, case)
+    if decision.verdict == "allow" and case.effect in OUTWARD and case.context.integrity == "untrusted":
+        source = case.context.source or "content from outside"
+        return Decision("ask", f"{case.tool} acts outward, and this conversation has read {source}")
+    return decision
+
+
+def _by_rule(rules: Sequence[Rule], case: Case) -> Decision:
+    names = (case.principal.id, *(f"role:{role}" for role in case.principal.roles))
+    for number, rule in enumerate(rules, 1):
+        if (
+            fnmatchcase(case.agent, rule.agent)
+            and fnmatchcase(case.tool, rule.tool)
+            and fnmatchcase(case.effect, rule.effect)
+            and any(fnmatchcase(name, rule.who) for name in names)
+        ):
+            return Decision(rule.verdict, f"rule {number}: {rule.verdict} {rule.tool} ({rule.effect})")
+    if case.effect in FREE:
+        return Decision("allow", f"{case.tool} stays within the workspace and this conversation")
+    return Decision("ask", f"{case.tool} has the effect {case.effect!r}, and no rule allows it")

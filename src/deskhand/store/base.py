@@ -1,0 +1,152 @@
+"""What a store is: durable, in order, and the only judge of what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from ..types.commit import Change, Commit, OutboxRow
+from ..types.events import Recorded
+from ..types.identity import Inbound, Principal, Waiting
+
+First = Callable[[int], Commit]
+"""Makes the first commit of a turn from the inbox id that the message was given. Pure: it runs in the writer."""
+
+INBOX_LIMIT = 10_000
+"""How many messages may wait in one session."""
+
+
+class Accepted(msgspec.Struct, frozen=True, gc=False):
+    """What became of an inbound. `after` is the session's last event before it; `admitted`: the first commit that was
+    handed along was written too."""
+
+    inbox_id: int
+    session: str
+    after: int
+    duplicate: bool = False
+    admitted: bool = False
+
+
+class OpenSession(msgspec.Struct, frozen=True, gc=False):
+    """A session in which something is owed: now (`wake_at` None), or at that time."""
+
+    session: str
+    wake_at: float | None
+    attempts: int
+
+
+class Delivered(msgspec.Struct, frozen=True, gc=False):
+    """An outbox row that reached its platform and is not in the log yet."""
+
+    key: str
+    platform_id: str
+    mark: str
+
+
+class SessionRow(msgspec.Struct, frozen=True, gc=False):
+    """A line in the list of sessions. Times are seconds since the epoch."""
+
+    session: str
+    agent: str
+    channel: str
+    chat: str
+    title: str
+    opened_at: float
+    last_at: float
+    turns: int
+
+
+class Store(Protocol):
+    """The log, the inbox and the outbox. Every implementation passes `deskhand.testing.store_suite`.
+
+    Whatever writes returns only when it is on disk, and raises StoreUnavailable when it cannot be: then nothing of it
+    happened, and the caller may try again.
+    """
+
+    async def accept(
+        self, inbound: Inbound, principal: Principal, session: str, first: First | None = None
+    ) -> Accepted:
+        """Store an inbound once per (channel, account, external_id), and open its session.
+
+        `first` rides in the same transaction; if it is stale, the accept alone stands. Raises Refused when more than
+        INBOX_LIMIT wait in the session.
+        """
+        ...
+
+    async def commit(self, commit: Commit) -> int:
+        """Write it all or nothing and return the `seq` of its last event (0 without events).
+
+        Raises StaleSession when number n of the session is taken.
+        """
+        ...
+
+    async def change(self, changes: Sequence[Change]) -> None:
+        """Change rows that are not conversation."""
+        ...
+
+    async def rows(self, statement: str, args: tuple[str | int | float | bytes | None, ...]) -> list[tuple[Any, ...]]:
+        """Read with a statement that a room registered."""
+        ...
+
+    async def events(self, session: str, after: int = 0) -> list[Recorded]: ...
+
+    async def history(self, session: str) -> list[Recorded]:
+        """The events that a cold start needs: from the last `Compacted` on, or all."""
+        ...
+
+    async def waiting(self, session: str) -> list[Waiting]:
+        """What was accepted and not taken in, in order of arrival."""
+        ...
+
+    async def accepted_since(self, inbox_id: int) -> list[tuple[str, Waiting]]:
+        """What any process accepted after that row, with its session."""
+        ...
+
+    async def open_sessions(self) -> list[OpenSession]: ...
+
+    async def take_over(self) -> str:
+        """Begin to drive. Counts a crash for what was being driven if the last run did not end cleanly.
+
+        Returns the session that had to be driven alone and has crashed the process once more, or ''.
+        """
+        ...
+
+    async def drive_alone(self, session: str) -> None:
+        """Note, before driving it, that `session` is driven by itself ('' when that is over)."""
+        ...
+
+    async def hand_over(self) -> None:
+        """End of a clean run."""
+        ...
+
+    async def outbox_due(self, now: float, limit: int) -> list[OutboxRow]: ...
+
+    async def outbox_sending(self, key: str, mark: str) -> None:
+        """Journal that a send begins."""
+        ...
+
+    async def outbox_sent(self, key: str, platform_id: str) -> None: ...
+
+    async def outbox_again(self, key: str, due_at: float, error: str) -> None: ...
+
+    async def outbox_failed(self, key: str, error: str) -> None: ...
+
+    async def delivered(self, session: str) -> list[Delivered]: ...
+
+    async def sessions(self, principal: Principal, limit: int = 50) -> list[SessionRow]:
+        """The sessions that `principal` takes part in; an owner sees all. The latest first."""
+        ...
+
+    async def may_see(self, principal: Principal, session: str) -> bool: ...
+
+    async def erase(self, principal: Principal, session: str) -> int:
+        """Erase what was said in a session; the chain still verifies. Returns the number of events. Raises Refused."""
+        ...
+
+    def version(self) -> int:
+        """A number that changes when any other connection or process has committed. Cheap: for polling."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,83 @@
+"""Bytes too large for the log, kept as files under the hash of their content."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import anyio.to_thread
+
+from ..types.errors import BlobMissing
+
+PREFIX = "sha256:"
+KEPT_S = 3600.0
+"""An unreferenced file is kept this long: the commit that names it may still be on its way."""
+
+
+class Blobs:
+    """A folder of files, each named by the SHA-256 of its bytes. The same bytes are kept once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, digest: str) -> Path:
+        """Where the bytes of `digest` are, if they are. Raises BlobMissing for what is no digest."""
+        name = digest.removeprefix(PREFIX)
+        if len(name) != 64 or not all(c in "0123456789abcdef" for c in name):
+            raise BlobMissing(f"{digest!r} is not the name of a stored file")
+        return self.folder / name[:2] / name
+
+    async def put(self, data: bytes) -> str:
+        """Store the bytes and return their name `sha256:…` once they are on disk."""
+        return await anyio.to_thread.run_sync(self._put, data)
+
+    async def get(self, digest: str) -> bytes:
+        """The bytes. Raises BlobMissing when they are gone or are no longer what their name says."""
+        return await anyio.to_thread.run_sync(self._get, digest)
+
+    def _put(self, data: bytes) -> str:
+        digest = PREFIX + sha256(data).hexdigest()
+        path = self.path(digest)
+        if path.exists():
+            os.utime(path)  # the collector's hour starts anew
+            return digest
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        for folder in (path.parent, self.folder):
+            _sync_folder(folder)
+        return digest
+
+    def _get(self, digest: str) -> bytes:
+        try:
+            data = self.path(digest).read_bytes()
+        except FileNotFoundError as error:
+            raise BlobMissing(f"the file behind {digest!r} is no longer there") from error
+        if PREFIX + sha256(data).hexdigest() != digest:
+            raise BlobMissing(f"the file behind {digest!r} was changed on disk")
+        return data
+
+    def collect(self, used: Callable[[str], bool], now: float) -> int:
+        """Remove files that nothing uses and that are older than an hour. `now` is wall time. Returns how many."""
+        removed = 0
+        for path in self.folder.glob("??/*"):
+            if now - path.stat().st_mtime < KEPT_S:
+                continue
+            if path.suffix == ".part" or not used(PREFIX + path.name):
+                path.unlink(missing_ok=True)
+                removed += 1
+        return removed
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,138 @@
+-- inbox_insert: at most one row for one event of one platform --
+INSERT INTO inbox(channel, account, external_id, session, body) VALUES(?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING RETURNING id
+
+-- inbox_find --
+SELECT id, session, n FROM inbox WHERE channel = ? AND account = ? AND external_id = ?
+
+-- inbox_waiting: in order of arrival --
+SELECT id, body FROM inbox WHERE session = ? AND n IS NULL ORDER BY id
+
+-- inbox_count: no more than one above the limit is counted --
+SELECT count(*) FROM (SELECT 1 FROM inbox WHERE session = ? AND n IS NULL LIMIT ?)
+
+-- inbox_after: rows that any process accepted after this id --
+SELECT id, session, body FROM inbox WHERE id > ? ORDER BY id
+
+-- inbox_last --
+SELECT coalesce(max(id), 0) FROM inbox
+
+-- inbox_admit --
+UPDATE inbox SET n = ? WHERE id = ? AND n IS NULL
+
+-- event_head: the number and hash of the session's last event --
+SELECT n, hash FROM event WHERE session = ? ORDER BY n DESC LIMIT 1
+
+-- event_insert --
+INSERT INTO event(session, n, at, kind, body, salt, hash) VALUES(?, ?, ?, ?, ?, ?, ?)
+
+-- event_read --
+SELECT seq, n, at, kind, body FROM event WHERE session = ? AND n > ? ORDER BY n
+
+-- event_last_of_kind --
+SELECT coalesce(max(n), 0) FROM event WHERE session = ? AND kind = ?
+
+-- event_chain: everything that the hash chain covers, session by session --
+SELECT session, n, at, kind, body, salt, digest, hash FROM event ORDER BY session, n
+
+-- event_of --
+SELECT n, body, salt FROM event WHERE session = ? AND body IS NOT NULL ORDER BY n
+
+-- event_erase --
+UPDATE event SET body = NULL, salt = NULL, digest = ? WHERE session = ? AND n = ?
+
+-- event_all --
+SELECT session, n, at, body FROM event WHERE body IS NOT NULL ORDER BY seq
+
+-- event_heads --
+SELECT session, max(n), hash FROM event GROUP BY session
+
+-- open_insert: something is owed now; a rest is over --
+INSERT INTO open_session(session, wake_at) VALUES(?, NULL)
+ON CONFLICT(session) DO UPDATE SET wake_at = NULL
+
+-- open_progress: a commit forgets earlier crashes --
+INSERT INTO open_session(session, wake_at) VALUES(?, ?)
+ON CONFLICT(session) DO UPDATE SET wake_at = excluded.wake_at, attempts = 0
+
+-- open_close: nothing is owed unless something waits --
+DELETE FROM open_session WHERE session = ?1
+AND NOT EXISTS(SELECT 1 FROM inbox WHERE session = ?1 AND n IS NULL)
+
+-- open_list --
+SELECT session, wake_at, attempts FROM open_session ORDER BY session
+
+-- open_crashed: count the crash for whatever was being driven --
+UPDATE open_session SET attempts = attempts + 1 WHERE wake_at IS NULL AND (attempts < 3 OR session = ?)
+
+-- run_read --
+SELECT clean, alone FROM run
+
+-- run_write --
+UPDATE run SET clean = ?, alone = ?
+
+-- dead_insert --
+INSERT INTO dead_letter(session, n, at, reason) VALUES(?, ?, ?, ?)
+
+-- outbox_insert --
+INSERT INTO outbox(key, session, body, state, at, channel) VALUES(?, ?, ?, 'pending', ?, ?)
+
+-- outbox_due: what must be sent on these channels, the oldest first --
+SELECT id, session, body, state, attempts, at, sent_id, mark FROM outbox
+WHERE state IN ('pending', 'sending') AND due_at <= ? ORDER BY id LIMIT ?
+
+-- outbox_sending --
+UPDATE outbox SET state = 'sending', attempts = attempts + 1, mark = ? WHERE key = ? AND state IN ('pending', 'sending')
+
+-- outbox_sent --
+UPDATE outbox SET state = 'sent', sent_id = ? WHERE key = ?
+
+-- outbox_again --
+UPDATE outbox SET state = 'pending', due_at = ?, error = ? WHERE key = ?
+
+-- outbox_failed --
+UPDATE outbox SET state = 'failed', error = ? WHERE key = ?
+
+-- outbox_unreported --
+SELECT key, sent_id, mark FROM outbox WHERE session = ? AND state = 'sent' AND reported = 0 ORDER BY id
+
+-- outbox_reported --
+UPDATE outbox SET reported = 1 WHERE key = ?
+
+-- outbox_erase --
+DELETE FROM outbox WHERE session = ?
+
+-- inbox_erase: the row stays, so that a redelivery is still recognised --
+UPDATE inbox SET body = x'', n = coalesce(n, 0) WHERE session = ?
+
+-- session_seen --
+INSERT INTO session(session, agent, channel, chat, title, opened_at, last_at) VALUES(?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT(session) DO UPDATE SET last_at = excluded.last_at
+
+-- session_turn --
+UPDATE session SET turns = turns + 1, last_at = ? WHERE session = ?
+
+-- session_join --
+INSERT OR IGNORE INTO session_member(session, principal) VALUES(?, ?)
+
+-- session_forget --
+DELETE FROM session WHERE session = ?
+
+-- session_member_forget --
+DELETE FROM session_member WHERE session = ?
+
+-- session_of: those that this principal takes part in; an owner sees all --
+SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session
+WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2) ORDER BY last_at DESC LIMIT ?3
+
+-- session_is_member --
+SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ? AND principal = ?)
+
+-- blob_used --
+INSERT OR IGNORE INTO blob_use(digest, session, n) VALUES(?, ?, ?)
+
+-- blob_is_used --
+SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ?)
+
+-- blob_forget --
+DELETE FROM blob_use WHERE session = ?

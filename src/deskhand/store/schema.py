@@ -1,0 +1,103 @@
+"""Opens the database: pragmas, migrations, and clear words for what the disk may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import apsw
+
+from ..types.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreNewer, StoreReadOnly
+
+PRAGMAS = """
+PRAGMA synchronous = FULL;
+PRAGMA foreign_keys = ON;
+PRAGMA trusted_schema = OFF;
+PRAGMA journal_size_limit = 67108864;
+"""
+BUSY_MS = 5_000
+
+
+class FsyncFailed(BaseException):
+    """The disk did not confirm a write. What the file holds now is unknown: the process must stop, not retry.
+
+    See "Can Applications Recover from fsync Failures?", USENIX ATC 2020. Not an Exception, so that nothing survives it.
+    """
+
+
+@contextmanager
+def plain_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite raises into our tree, with the path and the next step."""
+    try:
+        yield
+    except apsw.FullError as error:
+        raise StoreFull(f"no space left for {str(path)!r}: free some space, and work goes on by itself") from error
+    except apsw.ReadOnlyError as error:
+        raise StoreReadOnly(f"cannot write {str(path)!r}: check its permissions and how the disk is mounted") from error
+    except apsw.CantOpenError as error:
+        raise StoreReadOnly(f"cannot open {str(path)!r}: check that its folder exists and is writable") from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"another process holds {str(path)!r}") from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StoreCorrupt(
+            f"{str(path)!r} is damaged ({error}): restore a backup, or move the file away to start afresh"
+        ) from error
+    except apsw.IOError as error:
+        result = error.extendedresult  # type: ignore[attr-defined]  # apsw sets it, its stubs do not know it
+        if result in (apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC):
+            raise FsyncFailed(f"the disk did not confirm a write to {str(path)!r}") from error
+        raise StoreFull(f"the disk failed under {str(path)!r} ({error}): check it with `dmesg`") from error
+
+
+def connect(path: Path, *, write: bool) -> apsw.Connection:
+    """A connection with our pragmas. Raises StoreError's kin in plain words."""
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if write else apsw.SQLITE_OPEN_READONLY
+    with plain_errors(path):
+        db = apsw.Connection(str(path), flags=flags, statementcachesize=200)
+        db.set_busy_timeout(BUSY_MS)
+        db.execute("PRAGMA journal_mode = WAL").fetchall() if write else None
+        db.execute(PRAGMAS).fetchall()
+        return db
+
+
+def migrations() -> list[tuple[int, str]]:
+    """(number, SQL) of every migration that this version knows, in order."""
+    folder = files(__package__).joinpath("migrations")
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [(int(name.split("_")[0]), folder.joinpath(name).read_text()) for name in names]
+
+
+def migrate(db: apsw.Connection, path: Path) -> int:
+    """Bring the schema up to date, each step in a transaction of its own, so that a kill in between is harmless.
+
+    Returns the version. Raises StoreNewer when the file is ahead of us.
+    """
+    with plain_errors(path):
+        db.execute("CREATE TABLE IF NOT EXISTS schema_version(version INTEGER PRIMARY KEY) STRICT").fetchall()
+        known = migrations()
+        version, newest = _version(db), known[-1][0]
+        if version > newest:
+            raise StoreNewer(
+                f"{str(path)!r} has schema {version}, this Deskhand knows {newest}: "
+                "update Deskhand, or use another DESKHAND_HOME"
+            )
+        for number, script in known[version:]:
+            db.execute("BEGIN IMMEDIATE").fetchall()
+            try:
+                if number > _version(db):
+                    db.execute(script).fetchall()
+                    db.execute("INSERT INTO schema_version VALUES(?)", (number,)).fetchall()
+            except BaseException:
+                db.execute("ROLLBACK").fetchall()
+                raise
+            db.execute("COMMIT").fetchall()
+        return newest
+
+
+def _version(db: apsw.Connection) -> int:
+    row = db.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchone()
+    if row is None or not isinstance(row[0], int):
+        raise StoreError("the table schema_version cannot be read")
+    return row[0]

@@ -1,0 +1,289 @@
+"""The store in one SQLite file: one writer thread, and readers that never wait for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from ..types.commit import Change, Commit, OutboxRow, Outgoing
+from ..types.errors import Refused, StaleSession, StoreCorrupt
+from ..types.events import Erased, Recorded, decode_event, encode_event, kind
+from ..types.identity import Inbound, Principal, Waiting
+from . import project
+from .base import INBOX_LIMIT, Accepted, Delivered, First, OpenSession, SessionRow
+from .chain import START, Break, Link, content_digest, next_hash, verify
+from .schema import connect, migrate, plain_errors
+from .sql import load_sql
+from .writer import Writer
+
+Args = tuple[str | int | float | bytes | None, ...]
+Row = tuple[Any, ...]  # as the STRICT tables of our own migrations declare it
+CRASHES = 3
+"""After so many crashes a session is driven by itself, and given up at the next."""
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """What an inbox row holds."""
+
+    principal: Principal
+    inbound: Inbound
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_row = msgspec.json.Decoder(_Row).decode
+_decode_outgoing = msgspec.json.Decoder(Outgoing).decode
+
+
+def _abort(error: BaseException) -> None:
+    os.write(2, f"deskhand: {error}; stopping, so that nothing is built on it\n".encode())
+    os._exit(74)  # EX_IOERR
+
+
+class SqliteStore:
+    """Open `path`, creating or migrating it. `statements` are those that other rooms registered, by name.
+
+    Raises StoreError's kin in plain words. `on_fatal` is called from the writer thread after a failed fsync.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        statements: Mapping[str, str] | None = None,
+        on_fatal: Callable[[BaseException], None] = _abort,
+    ) -> None:
+        self.path = path
+        self._sql = load_sql(__package__, "queries.sql")
+        self._statements = dict(statements or {})
+        db = connect(path, write=True)
+        self.schema = migrate(db, path)
+        self._read = connect(path, write=False)
+        self._writer = Writer(db, path, on_fatal)
+
+    # ------------------------------------------------------------------ writing
+
+    async def accept(
+        self, inbound: Inbound, principal: Principal, session: str, first: First | None = None
+    ) -> Accepted:
+        body = _encode(_Row(principal, inbound))
+
+        def work(db: apsw.Connection) -> Accepted:
+            return self._accept(db, inbound, body, session, first)
+
+        return await self._writer.run(work)
+
+    def _accept(
+        self, db: apsw.Connection, inbound: Inbound, body: bytes, session: str, first: First | None
+    ) -> Accepted:
+        address = inbound.address
+        (waiting,) = self._one(db, "inbox_count", (session, INBOX_LIMIT + 1))
+        if waiting > INBOX_LIMIT:
+            raise Refused(f"{INBOX_LIMIT} messages are waiting here already; try again when some are answered")
+        key = (address.channel, address.account, inbound.external_id)
+        row = db.execute(self._sql["inbox_insert"], (*key, session, body)).fetchone()
+        if row is None:
+            inbox_id, known, _ = self._one(db, "inbox_find", key)
+            return Accepted(inbox_id, known, 0, duplicate=True)
+        after, _ = self._head(db, session)
+        admitted = False
+        if first is not None:
+            db.execute("SAVEPOINT first")
+            try:
+                self._commit(db, first(row[0]))
+                admitted = True
+            except StaleSession:
+                db.execute("ROLLBACK TO first")
+            db.execute("RELEASE first")
+        if not admitted:
+            db.execute(self._sql["open_insert"], (session,))
+        return Accepted(row[0], session, after, admitted=admitted)
+
+    async def commit(self, commit: Commit) -> int:
+        return await self._writer.run(lambda db: self._commit(db, commit))
+
+    def _commit(self, db: apsw.Connection, commit: Commit) -> int:
+        session = commit.session
+        n, head = self._head(db, session)
+        if n + 1 != commit.n:
+            raise StaleSession(f"{session!r} is at event {n}, not at {commit.n - 1}")
+        salts, seq = os.urandom(16 * len(commit.events)), 0
+        for i, event in enumerate(commit.events):
+            n += 1
+            body, salt, tag = encode_event(event), salts[16 * i : 16 * i + 16], kind(event)
+            head = next_hash(head, (session, n, commit.at, tag), content_digest(salt, body))
+            db.execute(self._sql["event_insert"], (session, n, commit.at, tag, body, salt, head))
+            seq = db.last_insert_rowid()
+            project.event(db, self._sql, Recorded(seq, session, n, commit.at, event), body)
+        for inbox_id in commit.admitted:
+            db.execute(self._sql["inbox_admit"], (n, inbox_id))
+            if not db.changes():
+                raise StaleSession(f"message {inbox_id} of {session!r} has been taken in already")
+        for out in commit.outbox:
+            row = (out.key, session, _encode(out), commit.at, out.address.channel)
+            db.execute(self._sql["outbox_insert"], row)
+        for key in commit.delivered:
+            db.execute(self._sql["outbox_reported"], (key,))
+        for change in commit.changes:
+            db.execute(self._statements[change.statement], change.args)
+        db.execute(self._sql["open_progress"], (session, commit.wake_at))
+        if commit.close:
+            db.execute(self._sql["open_close"], (session,))
+        return seq
+
+    async def change(self, changes: Sequence[Change]) -> None:
+        def work(db: apsw.Connection) -> None:
+            for change in changes:
+                db.execute(self._statements[change.statement], change.args)
+
+        await self._writer.run(work)
+
+    async def take_over(self) -> str:
+        def work(db: apsw.Connection) -> str:
+            clean, alone = self._one(db, "run_read", ())
+            if not clean:
+                db.execute(self._sql["open_crashed"], (alone,))
+            db.execute(self._sql["run_write"], (0, ""))
+            opened: list[Row] = db.execute(self._sql["open_list"]).fetchall()
+            given_up = [session for session, _, attempts in opened if attempts > CRASHES]
+            return str(alone) if alone in given_up else ""
+
+        return await self._writer.run(work)
+
+    async def drive_alone(self, session: str) -> None:
+        await self._execute("run_write", (0, session))
+
+    async def hand_over(self) -> None:
+        await self._execute("run_write", (1, ""))
+
+    async def outbox_sending(self, key: str, mark: str) -> None:
+        await self._execute("outbox_sending", (mark, key))
+
+    async def outbox_sent(self, key: str, platform_id: str) -> None:
+        await self._execute("outbox_sent", (platform_id, key))
+
+    async def outbox_again(self, key: str, due_at: float, error: str) -> None:
+        await self._execute("outbox_again", (due_at, error, key))
+
+    async def outbox_failed(self, key: str, error: str) -> None:
+        await self._execute("outbox_failed", (error, key))
+
+    async def erase(self, principal: Principal, session: str) -> int:
+        if not await self.may_see(principal, session):
+            raise Refused(f"{session!r} is not yours to erase")
+
+        def work(db: apsw.Connection) -> int:
+            rows: list[Row] = db.execute(self._sql["event_of"], (session,)).fetchall()
+            for n, body, salt in rows:
+                db.execute(self._sql["event_erase"], (content_digest(salt, body), session, n))
+            for name in ("outbox_erase", "inbox_erase", "session_forget", "session_member_forget", "blob_forget"):
+                db.execute(self._sql[name], (session,))
+            db.execute(self._sql["open_close"], (session,))
+            return len(rows)
+
+        return await self._writer.run(work)
+
+    async def rebuild(self) -> None:
+        """Drop the projections and make them anew from the log."""
+
+        def work(db: apsw.Connection) -> None:
+            project.clear(db)
+            rows: list[Row] = db.execute(self._sql["event_all"]).fetchall()
+            for session, n, at, body in rows:
+                project.event(db, self._sql, Recorded(0, session, n, at, decode_event(body)), body)
+
+        await self._writer.run(work)
+
+    async def _execute(self, name: str, args: Args) -> None:
+        await self._writer.run(lambda db: db.execute(self._sql[name], args).fetchall())
+
+    def _head(self, db: apsw.Connection, session: str) -> tuple[int, bytes]:
+        row: Row | None = db.execute(self._sql["event_head"], (session,)).fetchone()
+        return (0, START) if row is None else (row[0], row[1])
+
+    # ------------------------------------------------------------------ reading
+
+    async def rows(self, statement: str, args: Args) -> list[Row]:
+        return self._all(self._statements[statement], args)
+
+    async def events(self, session: str, after: int = 0) -> list[Recorded]:
+        return [
+            Recorded(seq, session, n, at, decode_event(body) if body is not None else Erased(tag))
+            for seq, n, at, tag, body in self._all(self._sql["event_read"], (session, after))
+        ]
+
+    async def history(self, session: str) -> list[Recorded]:
+        last = self._all(self._sql["event_last_of_kind"], (session, "compacted"))[0][0]
+        return await self.events(session, max(int(last) - 1, 0))
+
+    async def waiting(self, session: str) -> list[Waiting]:
+        rows = self._all(self._sql["inbox_waiting"], (session,))
+        return [Waiting(inbox_id, row.principal, row.inbound) for inbox_id, body in rows for row in [_decode_row(body)]]
+
+    async def accepted_since(self, inbox_id: int) -> list[tuple[str, Waiting]]:
+        rows = self._all(self._sql["inbox_after"], (inbox_id,))
+        decoded = [(number, session, _decode_row(body)) for number, session, body in rows if body]
+        return [(session, Waiting(number, row.principal, row.inbound)) for number, session, row in decoded]
+
+    async def open_sessions(self) -> list[OpenSession]:
+        return [OpenSession(*row) for row in self._all(self._sql["open_list"])]
+
+    async def outbox_due(self, now: float, limit: int) -> list[OutboxRow]:
+        return [
+            OutboxRow(number, session, _decode_outgoing(body), state, attempts, at, sent_id, mark)
+            for number, session, body, state, attempts, at, sent_id, mark in self._all(
+                self._sql["outbox_due"], (now, limit)
+            )
+        ]
+
+    async def delivered(self, session: str) -> list[Delivered]:
+        return [Delivered(*row) for row in self._all(self._sql["outbox_unreported"], (session,))]
+
+    async def sessions(self, principal: Principal, limit: int = 50) -> list[SessionRow]:
+        owner = int("owner" in principal.roles)
+        return [SessionRow(*row) for row in self._all(self._sql["session_of"], (owner, principal.id, limit))]
+
+    async def may_see(self, principal: Principal, session: str) -> bool:
+        if "owner" in principal.roles:
+            return True
+        return bool(self._all(self._sql["session_is_member"], (session, principal.id))[0][0])
+
+    async def audit(self, anchors: Mapping[str, tuple[int, bytes]] | None = None) -> tuple[int, list[Break]]:
+        """Verify every session's chain. Returns the number of events and the first break of each broken session."""
+        links = [Link(*row) for row in self._all(self._sql["event_chain"])]
+        return len(links), verify(links, anchors)
+
+    async def heads(self) -> dict[str, tuple[int, bytes]]:
+        """The last number and hash of every session, for the anchor file."""
+        return {session: (n, head) for session, n, head in self._all(self._sql["event_heads"])}
+
+    def blob_used(self, digest: str) -> bool:
+        return bool(self._all(self._sql["blob_is_used"], (digest,))[0][0])
+
+    def last_inbox_id(self) -> int:
+        return int(self._all(self._sql["inbox_last"])[0][0])
+
+    def version(self) -> int:
+        return int(self._all("PRAGMA data_version")[0][0])
+
+    def check(self) -> list[str]:
+        """What SQLite's own integrity check finds; an empty list is good."""
+        found = [str(row[0]) for row in self._all("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    async def close(self) -> None:
+        self._read.close()
+        self._writer.close()
+
+    def _all(self, statement: str, args: Args = ()) -> list[Row]:
+        with plain_errors(self.path):
+            return self._read.execute(statement, args).fetchall()
+
+    def _one(self, db: apsw.Connection, name: str, args: Args) -> Row:
+        row: Row | None = db.execute(self._sql[name], args).fetchone()
+        if row is None:
+            raise StoreCorrupt(f"{str(self.path)!r}: a row that must exist is missing ({name})")
+        return row

@@ -1,0 +1,134 @@
+"""The one thread that writes: it takes whatever is queued into one transaction, and so many sessions share an fsync."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Generic, TypeVar
+
+import apsw
+
+from ..types.errors import StoreBusy, StoreError
+from .schema import FsyncFailed, plain_errors
+
+T = TypeVar("T")
+Work = Callable[[apsw.Connection], T]
+PATIENCE_S = 30.0
+
+
+class _Job(Generic[T]):
+    __slots__ = ("error", "future", "loop", "result", "work")
+
+    def __init__(self, work: Work[T], loop: asyncio.AbstractEventLoop) -> None:
+        self.work, self.loop = work, loop
+        self.future: asyncio.Future[T] = loop.create_future()
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+    def settle(self) -> None:
+        if self.future.cancelled():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)  # type: ignore[arg-type]  # set by the thread where there is no error
+
+
+class Writer:
+    """Runs functions on the write connection, each atomic: all that it wrote, or nothing if it raised.
+
+    The queue is bounded by its callers, who each wait for their answer.
+    """
+
+    def __init__(self, db: apsw.Connection, path: Path, on_fatal: Callable[[BaseException], None]) -> None:
+        self._db, self._path, self._on_fatal = db, path, on_fatal
+        self._queue: SimpleQueue[_Job[object] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="deskhand-writer", daemon=True)
+        self._thread.start()
+
+    async def run(self, work: Work[T]) -> T:
+        """Run `work` in a transaction and return its result once that is on disk.
+
+        Raises what `work` raised, or StoreUnavailable when the transaction could not be committed. Cancelling the
+        caller does not undo the work: whoever must know its outcome shields the call.
+        """
+        job: _Job[T] = _Job(work, asyncio.get_running_loop())
+        self._queue.put(job)  # type: ignore[arg-type]  # invariant T; the thread only passes it through
+        return await job.future
+
+    def close(self) -> None:
+        """Finish what is queued, then end the thread and close its connection."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while (first := self._queue.get()) is not None:
+                batch, last = [first], False
+                try:
+                    while (job := self._queue.get_nowait()) is not None:
+                        batch.append(job)
+                    last = True
+                except Empty:
+                    pass
+                self._transact(batch)
+                if last:
+                    break
+        except FsyncFailed as error:
+            self._on_fatal(error)
+        finally:
+            self._db.close()
+
+    def _transact(self, batch: list[_Job[object]]) -> None:
+        try:
+            with plain_errors(self._path):
+                self._begin()
+                try:
+                    for job in batch:
+                        self._savepoint(job)
+                    self._db.execute("COMMIT")
+                except BaseException:
+                    if self._db.in_transaction:
+                        self._db.execute("ROLLBACK")
+                    raise
+        except StoreError as error:
+            for job in batch:
+                job.error = job.error or error
+        loops = {job.loop for job in batch}
+        for loop in loops:
+            settled = [job for job in batch if job.loop is loop]
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_settle, settled)
+
+    def _begin(self) -> None:
+        """Take the write lock, however long another process holds it (within reason). Nobody waits longer for less."""
+        give_up = monotonic() + PATIENCE_S
+        while True:
+            try:
+                with plain_errors(self._path):
+                    self._db.execute("BEGIN IMMEDIATE")
+                return
+            except StoreBusy:
+                if monotonic() > give_up:
+                    raise
+
+    def _savepoint(self, job: _Job[object]) -> None:
+        """Run one job so that its failure takes back only its own rows."""
+        self._db.execute("SAVEPOINT job")
+        try:
+            job.result = job.work(self._db)
+        except apsw.Error:  # the disk's failure, not the job's: it ends the whole batch
+            raise
+        except Exception as error:  # noqa: BLE001 -- handed to the caller, who raises it
+            job.error = error
+            self._db.execute("ROLLBACK TO job")
+        self._db.execute("RELEASE job")
+
+
+def _settle(jobs: list[_Job[object]]) -> None:
+    for job in jobs:
+        job.settle()
