@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from ..store.base import First
-from ..types.commit import Commit
+from ..types.commit import Change, Commit
 from ..types.door import Progress
 from ..types.events import CommandRun, MessageDelivered, Recorded, TurnEnded
 from ..types.identity import Inbound, Principal, Said, Waiting
@@ -78,6 +78,25 @@ class Driver:
     def forget(self) -> None:
         """Drop the warm state: the log is read again when it is needed."""
         self._journal = self._asking = self._calls = None
+
+    async def give_up(self, reason: str) -> None:
+        """End the turn, and all that waits, with a visible failure: the session must be usable again."""
+        self.forget()
+        journal = Journal(self.session, self._agent, self._ports)
+        await journal.load()
+        waiting = await self._ports.store.waiting(self.session)
+        while taken := admit(journal.state, waiting, commands.run):
+            waiting.remove(taken[0])
+            journal.record(*taken[1])
+            journal.admit(taken[0].inbox_id)
+        turn = journal.state.turn
+        if turn is not None:
+            said = f"Sorry, I encountered an error and gave this up: {reason}"
+            journal.record(TurnEnded("dead", tuple(turn.answers), said))
+            journal.say(turn.address, (Text(said),), turn.reply_to)
+        letter = Change("dead_insert", (self.session, journal.state.n, self._ports.clock.now(), reason))
+        journal.change((letter,))
+        await journal.flush(close=True)
 
     # ------------------------------------------------------------- the drive
 

@@ -13,11 +13,14 @@ from ..types.messages import ToolCall
 EXECUTE_WITHIN_S = 600.0
 """A given approval is void after this long."""
 
-YES = frozenset({"yes", "y", "ok", "okay", "once", "allow"})
-NO = frozenset({"no", "n", "deny", "cancel"})
-
-
 Choice = Literal["once", "always", "no", "never"]
+_WORDS: tuple[tuple[Choice, str], ...] = (
+    ("once", "yes y ok okay once allow"),
+    ("always", "always"),
+    ("no", "no n deny cancel"),
+    ("never", "never"),
+)
+_MEANS = {word: choice for choice, words in _WORDS for word in words.split()}
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -46,7 +49,4 @@ def _hash(call_id: str, session: str, name: str, arguments: bytes, setting: Sett
 
 def read_choice(text: str) -> Choice | None:
     """What a typed answer to an approval means: `once`, `always`, `no`, `never`, or None where it is neither."""
-    word = text.strip().strip(".!/").lower()
-    if word == "always" or word == "never":
-        return word
-    return "once" if word in YES else "no" if word in NO else None
+    return _MEANS.get(text.strip().strip(".!/").lower())

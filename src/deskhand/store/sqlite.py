@@ -58,7 +58,7 @@ class SqliteStore:
     ) -> None:
         self.path = path
         self._sql = load_sql(__package__, "queries.sql")
-        self._statements = dict(statements or {})
+        self._statements = self._sql | dict(statements or {})
         db = connect(path, write=True)
         self.schema = migrate(db, path)
         self._read = connect(path, write=False)

@@ -25,6 +25,8 @@
   x SandboxError
     + SandboxUnavailable
   x NetError
+  x ChannelError
+    + SendRefused
 
 The docstring of a class is its message where none is given.
 """
@@ -140,3 +142,18 @@ class SandboxUnavailable(SandboxError):
 
 class NetError(DeskhandError):
     """The address could not be fetched."""
+
+
+class ChannelError(DeskhandError):
+    """The platform could not be reached, or asked us to wait.
+
+    `retry_after_s` is what it asked for, where it did.
+    """
+
+    def __init__(self, message: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class SendRefused(ChannelError):
+    """The platform will not take this message, however often it is sent."""

@@ -1,0 +1,34 @@
+"""What a channel is: a place where people talk. It translates, and knows nothing of agents, stores or models."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from ..types.commit import Outgoing
+from ..types.identity import Inbound
+
+
+class Channel(Protocol):
+    """One account on one platform. Every implementation passes `deskhand.testing.channel_suite`."""
+
+    @property
+    def name(self) -> str:
+        """The channel's name in the configuration, as in `Address.channel`."""
+        ...
+
+    @property
+    def idempotent(self) -> bool:
+        """The platform itself drops a second message with the same key."""
+        ...
+
+    def receive(self) -> AsyncIterator[Inbound]:
+        """What people write, for as long as it is iterated. When the next one is asked for, the one before is safe:
+        only then may it be confirmed to the platform. Raises ChannelError when the platform is away; iterating anew
+        then delivers again what was not confirmed."""
+        ...
+
+    async def send(self, outgoing: Outgoing, mark: str) -> str:
+        """Say it, and return the platform's id of the message. `mark` is a note for the reader (`may be a
+        duplicate`), or ''. Raises SendRefused when it can never work, ChannelError when it may work later."""
+        ...

@@ -1,0 +1,171 @@
+"""Keeps one driver per session, many sessions at once, and wakes those that rest when their time has come."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..agent.loop import Driver
+from ..store.base import First, OpenSession, Store
+from ..types.clock import Clock
+from ..types.door import Progress
+from ..types.errors import StaleSession, StoreUnavailable
+from ..types.identity import Inbound, Principal
+
+log = logging.getLogger(__name__)
+
+WARM_SESSIONS = 500
+"""Sessions whose folded state is kept in memory while they are at rest."""
+FAILURES = 5
+ALONE_S = 60.0
+PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
+
+
+class Slot:
+    """A session's driver and when to wake it."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.running = False
+        self.wake_at: float | None = None
+
+
+class Dispatch:
+    """Drives sessions. `make` gives a new driver for a session."""
+
+    def __init__(self, store: Store, make: Callable[[str], Driver], clock: Clock) -> None:
+        self._store, self._make, self._clock = store, make, clock
+        self._slots: OrderedDict[str, Slot] = OrderedDict()
+        self._tasks: TaskGroup | None = None
+        self._alarm = anyio.Event()
+
+    @property
+    def driving(self) -> bool:
+        """This process drives; otherwise it only accepts and reads."""
+        return self._tasks is not None
+
+    async def run(self, started: Callable[[], None] = lambda: None) -> None:
+        """Take over what is owed and drive for ever. Only the holder of the driver lock may call this."""
+        dead = await self._store.take_over()
+        if dead:
+            await self._slot(dead).driver.give_up("it ended the whole process four times")
+        try:
+            async with anyio.create_task_group() as tasks:
+                await self._drive_suspects(await self._store.open_sessions())
+                self._tasks = tasks  # from here on `wake` works; what came before is in the list that is read now
+                for row in await self._store.open_sessions():
+                    self._open(row)
+                started()
+                await self._keep_time()
+        finally:
+            self._tasks = None
+            with anyio.CancelScope(shield=True):
+                await self._store.hand_over()
+
+    async def _drive_suspects(self, opened: list[OpenSession]) -> None:
+        """What crashed three times is driven by itself, so that a fourth crash names the culprit."""
+        for row in opened:
+            if row.attempts >= 3:
+                await self._store.drive_alone(row.session)
+                log.warning("driving %s alone: it was open in three crashes", row.session)
+                with anyio.move_on_after(ALONE_S):
+                    await self._drive(self._reserved(row.session))
+        await self._store.drive_alone("")
+
+    def _open(self, row: OpenSession) -> None:
+        if row.wake_at is None:
+            self.wake(row.session)
+        else:
+            self._slot(row.session).wake_at = row.wake_at
+
+    def wake(self, session: str, *, cut: bool = False) -> None:
+        """Drive the session now, or tell its driver that there is news; `cut` ends what it is waiting for outside."""
+        if self._tasks is None:
+            return
+        slot = self._slot(session)
+        slot.driver.news = True
+        if slot.running:
+            if cut:
+                slot.driver.interrupt()
+            return
+        self.start(self._reserved(session))
+
+    def reserve(self, session: str, inbound: Inbound, principal: Principal) -> tuple[Slot, First] | None:
+        """A warm session at rest and the commit that takes this message in, held until `start` or `release`."""
+        slot = self._slots.get(session)
+        if self._tasks is None or slot is None or slot.running:
+            return None
+        first = slot.driver.first(inbound, principal)
+        return (self._reserved(session), first) if first is not None else None
+
+    def start(self, slot: Slot) -> None:
+        """Drive a reserved slot."""
+        if self._tasks is None:
+            slot.running = False
+        else:
+            self._tasks.start_soon(self._drive, slot)
+
+    def snapshot(self, session: str) -> Progress | None:
+        slot = self._slots.get(session)
+        return slot.driver.snapshot() if slot else None
+
+    def _slot(self, session: str) -> Slot:
+        slot = self._slots.get(session)
+        if slot is None:
+            slot = self._slots[session] = Slot(self._make(session))
+            self._forget_oldest()
+        self._slots.move_to_end(session)
+        return slot
+
+    def _reserved(self, session: str) -> Slot:
+        slot = self._slot(session)
+        slot.running, slot.wake_at = True, None
+        return slot
+
+    def _forget_oldest(self) -> None:
+        for session in list(self._slots)[: max(0, len(self._slots) - WARM_SESSIONS)]:
+            slot = self._slots[session]
+            if not slot.running and slot.wake_at is None:
+                del self._slots[session]
+
+    async def _drive(self, slot: Slot) -> None:
+        """Drive until nothing is owed, whatever the disk or our own bugs do meanwhile."""
+        failures = 0
+        try:
+            while True:
+                try:
+                    slot.wake_at = await slot.driver.drive()
+                    if not slot.driver.news or slot.wake_at is not None:
+                        break
+                except (StoreUnavailable, StaleSession) as error:
+                    log.warning("%s is parked: %s", slot.driver.session, error)
+                    await anyio.sleep(PAUSES_S[min(failures, 4)])
+                    failures += 1
+                except Exception as error:
+                    failures += 1
+                    log.exception("driving %s failed", slot.driver.session)
+                    if failures >= FAILURES:
+                        await slot.driver.give_up(f"{type(error).__name__}: {str(error)[:300]}")
+                        break
+                    await anyio.sleep(PAUSES_S[min(failures, 4)])
+        finally:
+            slot.running = False
+        if slot.wake_at is not None:
+            self._alarm.set()
+
+    async def _keep_time(self) -> None:
+        """Wake what rests when its time has come."""
+        while True:
+            now = self._clock.now()
+            times = [(slot.wake_at, session) for session, slot in self._slots.items() if slot.wake_at is not None]
+            for wake_at, session in times:
+                if wake_at <= now:
+                    self.wake(session)
+            nearest = min((wake_at for wake_at, _ in times if wake_at > now), default=now + 60)
+            self._alarm = anyio.Event()
+            with anyio.move_on_after(min(nearest - now, 60)):
+                await self._alarm.wait()

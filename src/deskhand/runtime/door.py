@@ -1,0 +1,140 @@
+"""The Door: authorises, routes, stores, and only then says yes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from ..agent.commands import COMMANDS
+from ..agent.context import relabel
+from ..store.base import Accepted, Store
+from ..types.clock import Clock, Ids
+from ..types.door import Progress
+from ..types.errors import Refused
+from ..types.events import Recorded
+from ..types.identity import Address, Body, Command, Edit, Inbound, Principal, Receipt, Said, session_key
+from ..types.labels import Label
+from ..types.messages import Message, Part, Text, clean
+from .dispatch import Dispatch
+from .feed import Feed, follow
+
+TEXT_CHARS = 1_000_000
+"""The longest message that a conversation takes; more belongs in a file."""
+_COMMAND = re.compile(r"([/!])(\w{1,32})(?:\s+(.*))?", re.DOTALL)
+
+
+class Access(msgspec.Struct, frozen=True):
+    """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent."""
+
+    authorise: Callable[[Inbound], Principal | None]
+    route: Callable[[Inbound], str]
+
+
+class LocalDoor:
+    """The Door of this process. It implements `types.door.Door`."""
+
+    def __init__(self, store: Store, dispatch: Dispatch, feed: Feed, access: Access, clock: Clock, ids: Ids) -> None:
+        self._store, self._dispatch, self._feed = store, dispatch, feed
+        self._access, self._clock, self._ids = access, clock, ids
+        self._own: set[int] = set()
+
+    def took(self, inbox_id: int) -> bool:
+        """Whether this row came in here, and not through another process. Asked once for each row."""
+        own = inbox_id in self._own
+        self._own.discard(inbox_id)
+        return own
+
+    async def submit(self, inbound: Inbound) -> Receipt:
+        principal = self._access.authorise(inbound)
+        if principal is None:
+            return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
+        inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
+        if too_long := _too_long(inbound.body):
+            return Receipt("refused", reason=too_long)
+        session = inbound.session or session_key(self._access.route(inbound), inbound.address)
+        try:
+            return await self._accept(inbound, principal, session)
+        except Refused as error:
+            return Receipt("refused", session, reason=str(error))
+
+    async def _accept(self, inbound: Inbound, principal: Principal, session: str) -> Receipt:
+        """Store it and wake its session. Once begun it is not cut off: who was accepted is also driven."""
+        with anyio.CancelScope(shield=True):
+            accepted = await self._store_it(inbound, principal, session)
+        if accepted.duplicate:
+            return Receipt("duplicate", accepted.session, accepted.inbox_id)
+        return Receipt("accepted", session, accepted.inbox_id, accepted.after)
+
+    async def _store_it(self, inbound: Inbound, principal: Principal, session: str) -> Accepted:
+        reserved = self._dispatch.reserve(session, inbound, principal)
+        if reserved is None:
+            accepted = await self._store.accept(inbound, principal, session)
+        else:
+            slot, first = reserved
+            try:
+                accepted = await self._store.accept(inbound, principal, session, first)
+                if accepted.admitted:
+                    slot.driver.taken(first(accepted.inbox_id))
+                else:
+                    slot.driver.news = True
+            finally:
+                self._dispatch.start(slot)
+        if not accepted.duplicate:
+            self._own.add(accepted.inbox_id)
+            if reserved is None:
+                self._dispatch.wake(session, cut=cuts(inbound))
+        return accepted
+
+    async def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncIterator[Recorded | Progress]:
+        if not await self._store.may_see(principal, session):
+            raise Refused(f"{session!r} is not yours to see")
+        async for item in follow(self._store, self._feed, session, after, lambda: self._dispatch.snapshot(session)):
+            yield item
+
+    async def stop(self, session: str, principal: Principal) -> Receipt:
+        if not await self._store.may_see(principal, session):
+            raise Refused(f"{session!r} is not yours to stop")
+        now, key = self._clock.now(), self._ids.new("stop")
+        inbound = Inbound(key, Address("door"), principal.id, now, Command("stop"), session)
+        return await self._accept(inbound, principal, session)
+
+
+def cuts(inbound: Inbound) -> bool:
+    """Whether it ends what the session is waiting for outside."""
+    return inbound.when == "interrupt" or (isinstance(inbound.body, Command) and inbound.body.name == "stop")
+
+
+def label_of(principal: Principal) -> Label:
+    """Under which label the words of this principal enter."""
+    if principal.kind != "person":
+        return Label("tool_local", source=principal.id)
+    return Label("owner" if "owner" in principal.roles else "member", source=principal.id)
+
+
+def _read(body: Body, label: Label) -> Body:
+    """The body as it enters: text cleaned, parts labelled, a command recognised."""
+    if isinstance(body, Edit):
+        return Edit(body.of, relabel(_cleaned(body.message), label))
+    if not isinstance(body, Said):
+        return body
+    match = _COMMAND.fullmatch(body.message.text.strip())
+    if match is not None:
+        prefix, name, args = match.groups()
+        if name.lower() in COMMANDS or (prefix == "/" and args is None):
+            return Command(name.lower(), clean(args or ""), "/" if prefix == "/" else "!")
+    return Said(relabel(_cleaned(body.message), label))
+
+
+def _cleaned(message: Message) -> Message:
+    parts: list[Part] = [Text(clean(part.text)) if isinstance(part, Text) else part for part in message.parts]
+    return Message("user", tuple(parts))
+
+
+def _too_long(body: Body) -> str:
+    if isinstance(body, Said | Edit) and (size := len(body.message.text)) > TEXT_CHARS:
+        return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
+    return ""

@@ -1,0 +1,119 @@
+"""Sends what is owed: in order for each chat, side by side for different ones, and never twice without saying so."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import anyio
+
+from ..channels.base import Channel
+from ..store.base import Store
+from ..types.clock import Clock
+from ..types.commit import OutboxRow
+from ..types.errors import ChannelError, SendRefused, StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+POLL_S = 1.0
+BATCH = 200
+TRIES = 12
+SEND_S = 60.0
+LATE_S = 3600.0
+DUPLICATE, LATE = "may be a duplicate", "late"
+
+
+def pause_s(attempts: int) -> float:
+    """How long to wait before the next try, after this many: 1, 2, 4, … at most 300 seconds."""
+    return float(min(2 ** max(attempts - 1, 0), 300))
+
+
+def mark_of(row: OutboxRow, channel: Channel, now: float, *, restarted: bool) -> str:
+    """What the reader is told beside the text: a send that a crash cut off may have arrived."""
+    if row.state == "sending" and not channel.idempotent:
+        return DUPLICATE
+    return LATE if restarted and now - row.at > LATE_S else ""
+
+
+class Outbox:
+    """The sender of this process. `sent` is called with the session after each delivery."""
+
+    def __init__(self, store: Store, channels: Mapping[str, Channel], clock: Clock) -> None:
+        self._store, self._channels, self._clock = store, channels, clock
+        self._news = anyio.Event()
+        self._busy: set[str] = set()
+        self._old = 0
+
+    def poke(self) -> None:
+        """There may be something new to send."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Send for ever."""
+        first = await self._store.outbox_due(self._clock.now(), 1_000_000)
+        self._old = max((row.id for row in first), default=0)
+        async with anyio.create_task_group() as tasks:
+            while True:
+                self._news = anyio.Event()
+                try:
+                    due = await self._store.outbox_due(self._clock.now(), BATCH)
+                except StoreUnavailable as error:
+                    log.warning("the outbox waits: %s", error)
+                    due = []
+                for chat, rows in _by_chat(due, self._channels).items():
+                    if chat not in self._busy:
+                        self._busy.add(chat)
+                        tasks.start_soon(self._send_chat, chat, rows)
+                with anyio.move_on_after(POLL_S):
+                    await self._news.wait()
+
+    async def _send_chat(self, chat: str, rows: list[OutboxRow]) -> None:
+        """Send one chat's rows in order; a row that must wait makes those behind it wait too."""
+        try:
+            for row in rows:
+                if not await self._send(row):
+                    break
+        except StoreUnavailable as error:
+            log.warning("the outbox waits: %s", error)
+        finally:
+            self._busy.discard(chat)
+            self._news.set() if len(rows) > 1 else None
+
+    async def _send(self, row: OutboxRow) -> bool:
+        channel, key = self._channels[row.outgoing.address.channel], row.outgoing.key
+        mark = mark_of(row, channel, self._clock.now(), restarted=row.id <= self._old)
+        await self._store.outbox_sending(key, mark)
+        try:
+            with anyio.fail_after(SEND_S):
+                platform_id = await channel.send(row.outgoing, mark)
+        except SendRefused as error:
+            await self._store.outbox_failed(key, str(error))
+            log.error("%s will not take an answer: %s", channel.name, error)
+            return True
+        except (ChannelError, TimeoutError) as error:
+            asked = error.retry_after_s if isinstance(error, ChannelError) else None
+            await self._again(row, str(error) or "the platform did not answer in time", asked)
+            return False
+        except Exception as error:
+            log.exception("%s broke while sending", channel.name)
+            await self._again(row, f"{type(error).__name__}: {error}", None)
+            return False
+        await self._store.outbox_sent(key, platform_id)
+        return True
+
+    async def _again(self, row: OutboxRow, error: str, asked_s: float | None) -> None:
+        if row.attempts + 1 >= TRIES:
+            await self._store.outbox_failed(row.outgoing.key, error)
+        else:
+            due = self._clock.now() + (asked_s if asked_s is not None else pause_s(row.attempts + 1))
+            await self._store.outbox_again(row.outgoing.key, due, error)
+
+
+def _by_chat(rows: list[OutboxRow], channels: Mapping[str, Channel]) -> dict[str, list[OutboxRow]]:
+    chats: dict[str, list[OutboxRow]] = {}
+    for row in rows:
+        address = row.outgoing.address
+        if address.channel in channels:
+            key = f"{address.channel}\0{address.account}\0{address.chat}\0{address.thread}"
+            chats.setdefault(key, []).append(row)
+    return chats

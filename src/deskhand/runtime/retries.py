@@ -1,0 +1,24 @@
+"""Remembers which models are to be left alone, and asks the chain what to try next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..models.chain import Cooldowns, Failure, Link, Try, cooled, decide
+from ..types.events import ModelFailed
+
+
+class Retries:
+    """Cooldowns shared by all sessions of this process. `random` gives a number in [0, 1)."""
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
+        self._cooldowns: Cooldowns = {}
+
+    def next(self, models: Sequence[str], failures: Sequence[ModelFailed], now: float) -> tuple[str, float] | None:
+        """The model to try after these failures of one step, and when; None: no more."""
+        failed = [Failure(failure.model, failure.error, now, failure.retry_after_s) for failure in failures]
+        if failed:
+            self._cooldowns = cooled(self._cooldowns, failed[-1], now)
+        chosen = decide([Link(model) for model in models], failed, self._cooldowns, now, self._random())
+        return (chosen.model, chosen.at) if isinstance(chosen, Try) else None

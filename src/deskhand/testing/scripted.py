@@ -1,0 +1,56 @@
+"""A model that says what a script says: for tests, for the demonstration, and for a first run without any key."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import anyio
+
+from ..models.base import Item, Model, Reply, Request, TextDelta
+from ..types.messages import Message, Text, ToolCall, Usage
+
+Script = Callable[[Request], Message | Reply]
+"""What to say to this request. May raise ModelError."""
+
+
+class ScriptedModel:
+    """Replies by rule. `latency_s` passes before the first piece; text comes in pieces of `piece` characters, and
+    `pause_s` between them. `requests` keeps what it was asked."""
+
+    def __init__(
+        self, script: Script | None = None, *, latency_s: float = 0.0, piece: int = 16, pause_s: float = 0.0
+    ) -> None:
+        self.script = script or echo
+        self.latency_s, self.piece, self.pause_s = latency_s, piece, pause_s
+        self.requests: list[Request] = []
+
+    async def reply(self, request: Request) -> AsyncIterator[Item]:
+        self.requests.append(request)
+        await anyio.sleep(self.latency_s)
+        said = self.script(request)
+        reply = said if isinstance(said, Reply) else Reply(said, "calls" if said.calls else "stop", Usage(10, 10))
+        text = reply.message.text
+        for start in range(0, len(text), self.piece):
+            yield TextDelta(text[start : start + self.piece])
+            if self.pause_s:
+                await anyio.sleep(self.pause_s)
+        yield reply
+
+
+def say(text: str, *calls: ToolCall) -> Message:
+    """An assistant message of this text and these calls."""
+    return Message("assistant", (*((Text(text),) if text else ()), *calls))
+
+
+def echo(request: Request) -> Message:
+    """Says back what the person said last."""
+    last = next((shown.message.text for shown in reversed(request.messages) if shown.message.role == "user"), "")
+    return say(f"You said: {last}")
+
+
+def open_scripted(name: str) -> ScriptedModel:
+    """The scripted model `scripted/name`. Raises KeyError for a name that is not known."""
+    return ScriptedModel({"echo": echo}[name])
+
+
+_: type[Model] = ScriptedModel
