@@ -119,7 +119,8 @@ class Driver:
             self._journal, self.news = journal, True
             self._asking, self._calls = Asking(journal, self._interrupt), Calls(journal, self._interrupt)
         journal = self._journal
-        await self._note_delivered(journal)
+        if journal.state.turn is None or self._ports.posts(journal.state.turn.address):
+            await self._note_delivered(journal)
         closed = False
         while True:
             if self.news:

@@ -10,7 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from ..agent.commands import COMMANDS
-from ..agent.context import relabel
 from ..store.base import Accepted, Store
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
@@ -18,7 +17,7 @@ from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Address, Body, Command, Edit, Inbound, Principal, Receipt, Said, session_key
 from ..types.labels import Label
-from ..types.messages import Message, Part, Text, clean
+from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from .dispatch import Dispatch
 from .feed import Feed, follow
 
@@ -115,10 +114,28 @@ def label_of(principal: Principal) -> Label:
     return Label("owner" if "owner" in principal.roles else "member", source=principal.id)
 
 
+def _relabelled(message: Message, label: Label) -> Message:
+    """The message with every part under this label: where it comes in, only the Door knows whose word it is."""
+    parts: list[Part] = []
+    for part in message.parts:
+        match part:
+            case Text(text=text):
+                parts.append(Text(text, label))
+            case Image(blob=blob, mime=mime, name=name):
+                parts.append(Image(blob, mime, name, label))
+            case Audio(blob=blob, mime=mime, transcript=transcript):
+                parts.append(Audio(blob, mime, transcript, label))
+            case File(blob=blob, name=name, mime=mime, size_bytes=size):
+                parts.append(File(blob, name, mime, size, label))
+            case _:
+                parts.append(part)
+    return Message(message.role, tuple(parts))
+
+
 def _read(body: Body, label: Label) -> Body:
     """The body as it enters: text cleaned, parts labelled, a command recognised."""
     if isinstance(body, Edit):
-        return Edit(body.of, relabel(_cleaned(body.message), label))
+        return Edit(body.of, _relabelled(_cleaned(body.message), label))
     if not isinstance(body, Said):
         return body
     match = _COMMAND.fullmatch(body.message.text.strip())
@@ -126,7 +143,7 @@ def _read(body: Body, label: Label) -> Body:
         prefix, name, args = match.groups()
         if name.lower() in COMMANDS or (prefix == "/" and args is None):
             return Command(name.lower(), clean(args or ""), "/" if prefix == "/" else "!")
-    return Said(relabel(_cleaned(body.message), label))
+    return Said(_relabelled(_cleaned(body.message), label))
 
 
 def _cleaned(message: Message) -> Message:

@@ -78,8 +78,9 @@ async def follow(
     n, version, first, quiet = after, -1, True, True
     with feed.following(session) as follower:
         while True:
-            if follower.lost or (quiet and version != store.version()):
-                follower.lost, version = False, store.version()
+            seen = store.version() if quiet or follower.lost else version
+            if follower.lost or seen != version:
+                follower.lost, version = False, seen
                 for recorded in await store.events(session, n):
                     n = recorded.n
                     yield recorded
