@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import aclosing
 
 import click
 import msgspec
@@ -43,10 +44,11 @@ def ask(words: tuple[str, ...], session: str, model: str, as_json: bool, config:
         if receipt.status == "refused":
             fail(receipt.reason, USAGE)
         show = _Json() if as_json else _Plain()
-        async for item in app.door.follow(receipt.session, OWNER, receipt.after):
-            code = show(item, receipt.inbox_id)
-            if code is not None:
-                return code
+        async with aclosing(app.door.follow(receipt.session, OWNER, receipt.after)) as items:
+            async for item in items:
+                code = show(item, receipt.inbox_id)
+                if code is not None:
+                    return code
         return FAILED
 
     with_app(settings, parts, use)

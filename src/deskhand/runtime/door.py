@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 import anyio
 import msgspec
@@ -19,7 +19,7 @@ from ..types.identity import Address, Body, Command, Edit, Inbound, Principal, R
 from ..types.labels import Label
 from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from .dispatch import Dispatch
-from .feed import Feed, follow
+from .feed import Feed, Source, follow
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
@@ -37,7 +37,8 @@ class LocalDoor:
     """The Door of this process. It implements `types.door.Door`."""
 
     def __init__(self, store: Store, dispatch: Dispatch, feed: Feed, access: Access, clock: Clock, ids: Ids) -> None:
-        self._store, self._dispatch, self._feed = store, dispatch, feed
+        self._store, self._dispatch = store, dispatch
+        self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot)
         self._access, self._clock, self._ids = access, clock, ids
         self._own: set[int] = set()
 
@@ -88,11 +89,8 @@ class LocalDoor:
                 self._dispatch.wake(session, cut=cuts(inbound))
         return accepted
 
-    async def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncIterator[Recorded | Progress]:
-        if not await self._store.may_see(principal, session):
-            raise Refused(f"{session!r} is not yours to see")
-        async for item in follow(self._store, self._feed, session, after, lambda: self._dispatch.snapshot(session)):
-            yield item
+    def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
+        return follow(self._source, session, principal, after)
 
     async def stop(self, session: str, principal: Principal) -> Receipt:
         if not await self._store.may_see(principal, session):
