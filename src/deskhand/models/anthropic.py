@@ -1,0 +1,202 @@
+"""The Anthropic Messages wire: https://docs.anthropic.com/en/api/messages"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
+from . import encode
+from .anthropic_reply import Assembly
+from .base import Item, Request, Shown
+from .encode import string, to_json
+from .faults import Call
+from .settings import Spec
+from .transport import Transport
+
+_VERSION = "2023-06-01"
+_MARK = b',"cache_control":{"type":"ephemeral"}}'
+_BUDGET = {"low": 2048, "medium": 8192, "high": 24576}
+_LEAST_BUDGET = 1024
+_DEFAULT_MAX_OUTPUT = 8192
+
+
+class AnthropicModel:
+    """One model behind a Messages endpoint. It sends the name that it was opened with."""
+
+    def __init__(self, transport: Transport, spec: Spec) -> None:
+        self._transport = transport
+        self._spec = spec
+        headers = {"anthropic-version": _VERSION}
+        if spec.key and spec.quirks.auth == "bearer":
+            headers["Authorization"] = f"Bearer {spec.key}"
+        elif spec.key:
+            headers[spec.quirks.auth] = spec.key
+        self._call = Call(spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/messages", headers, spec.key)
+        self._form = f"anthropic:{spec.facts.vision:d}"
+
+    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
+        """See Model.reply."""
+        body = await self.body(request)
+        assembly = Assembly(self._call, request)
+        async with aclosing(self._transport.stream(self._call, body)) as stream:
+            async for payload in stream:
+                for delta in assembly.feed(payload):
+                    yield delta
+        for item in assembly.close():
+            yield item
+
+    async def body(self, request: Request) -> bytes:
+        """The bytes that are posted for `request`."""
+        pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"messages":[']
+        pieces.append(b",".join(_marked(await self._grouped(request))))
+        pieces.append(b"]")
+        blocks = [b'{"type":"text","text":' + string(text) + b"}" for text in request.system if text.strip()]
+        if blocks:
+            # Only the last block may change from call to call; what is before it stays in the cache.
+            stable = max(0, len(blocks) - 2)
+            blocks[stable] = blocks[stable][:-1] + _MARK
+            pieces += [b',"system":[', b",".join(blocks), b"]"]
+        if request.tools:
+            tools = [to_json(_tool(t.name, t.description, t.parameters)) for t in request.tools]
+            if not blocks:
+                tools[-1] = tools[-1][:-1] + _MARK
+            pieces += [b',"tools":[', b",".join(tools), b"]"]
+        pieces += [b",", to_json(self._options(request))[1:-1]]
+        if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
+            pieces += [b",", extra[1:-1]]
+        pieces.append(b"}")
+        return b"".join(pieces)
+
+    def _options(self, request: Request) -> dict[str, Any]:
+        facts = self._spec.facts
+        largest = facts.max_output or _DEFAULT_MAX_OUTPUT
+        limit = max(1, min(request.max_output_tokens or largest, largest))
+        options: dict[str, Any] = {"max_tokens": limit}
+        thinks = facts.thinking in ("budget", "adaptive") and request.thinking != "off" and not _unthought(request)
+        if thinks and facts.thinking == "adaptive":
+            options["thinking"] = {"type": "adaptive"}
+            options["output_config"] = {"effort": request.thinking}
+        elif thinks:
+            # The budget is a part of max_tokens: the answer needs its own share.
+            budget = max(_LEAST_BUDGET, min(_BUDGET[request.thinking], limit // 2))
+            options["thinking"] = {"type": "enabled", "budget_tokens": budget}
+            options["max_tokens"] = max(limit, budget + 1)
+        if request.temperature is not None and facts.temperature and not thinks:
+            options["temperature"] = request.temperature
+        return options
+
+    async def _grouped(self, request: Request) -> list[tuple[bool, bytes]]:
+        """(from the user, blocks) of each message that is sent: neighbours of one side become one message, so that
+        the results of parallel calls and what a person adds arrive together."""
+        memory, form = request.encoded, self._form
+        grouped: list[tuple[bool, list[bytes]]] = []
+        for shown in request.messages:
+            encoded = memory.get((form, shown.key))
+            if encoded is None:
+                encoded = await self._remember(request, shown)
+            if not encoded:
+                continue
+            user = shown.message.role != "assistant"
+            if grouped and grouped[-1][0] == user:
+                grouped[-1][1].append(encoded)
+            else:
+                grouped.append((user, [encoded]))
+        return [(user, b",".join(blocks)) for user, blocks in grouped]
+
+    async def _remember(self, request: Request, shown: Shown) -> bytes:
+        message = shown.message
+        blocks = await self._user(message, request) if message.role != "assistant" else _assistant(message)
+        encoded = b",".join(blocks)
+        request.encoded[self._form, shown.key] = encoded
+        return encoded
+
+    async def _user(self, message: Message, request: Request) -> list[bytes]:
+        blocks: list[bytes] = []
+        for part in message.parts:
+            match part:
+                case Text() | Image() | Audio() | File():
+                    blocks += await self._said(part, request)
+                case ToolResult():
+                    blocks.append(await self._result(part, request))
+                case _:
+                    pass
+        return blocks
+
+    async def _said(self, part: Text | Image | Audio | File, request: Request, pictures: bool = True) -> list[bytes]:
+        if isinstance(part, Image) and pictures and self._spec.facts.vision:
+            data = await encode.image_base64(part, request.blob)
+            if data is not None:
+                source = b'{"type":"base64","media_type":' + to_json(part.mime) + b',"data":"' + data + b'"}'
+                return [b'{"type":"image","source":' + source + b"}"]
+        text = part.text if isinstance(part, Text) else encode.placeholder(part)
+        # A blank block of text is refused.
+        return [b'{"type":"text","text":' + string(text) + b"}"] if text.strip() else []
+
+    async def _result(self, result: ToolResult, request: Request) -> bytes:
+        # A result that is an error may hold nothing but text.
+        ok = result.status == "ok"
+        blocks = [block for part in result.parts for block in await self._said(part, request, pictures=ok)]
+        if not blocks:
+            blocks = [b'{"type":"text","text":"[no output]"}']
+        if result.status not in ("ok", "error"):
+            blocks.insert(0, b'{"type":"text","text":' + to_json(f"[{result.status}]") + b"}")
+        encoded = b'{"type":"tool_result","tool_use_id":' + to_json(encode.call_id(result.call_id))
+        if not ok:
+            encoded += b',"is_error":true'
+        return encoded + b',"content":[' + b",".join(blocks) + b"]}"
+
+
+def _assistant(message: Message) -> list[bytes]:
+    """The blocks of an assistant message, reasoning in its place: the provider checks that it is unchanged."""
+    blocks: list[bytes] = []
+    said = False
+    for part in message.parts:
+        match part:
+            case Text() if part.text.strip():
+                blocks.append(b'{"type":"text","text":' + string(part.text) + b"}")
+                said = True
+            case Thinking(wire="anthropic") if part.redacted:
+                blocks.append(b'{"type":"redacted_thinking","data":' + to_json(part.redacted) + b"}")
+            case Thinking(wire="anthropic") if part.signature:
+                seal = b',"signature":' + to_json(part.signature) + b"}"
+                blocks.append(b'{"type":"thinking","thinking":' + string(part.text) + seal)
+            case ToolCall():
+                head = b'{"type":"tool_use","id":' + to_json(encode.call_id(part.id))
+                name = to_json(encode.tool_name(part.name))
+                blocks.append(head + b',"name":' + name + b',"input":' + encode.arguments(part) + b"}")
+                said = True
+            case _:
+                pass
+    return blocks if said else []
+
+
+def _marked(grouped: list[tuple[bool, bytes]]) -> list[bytes]:
+    """Each message as JSON, with a cache mark at the end of the last two that come from the user: the last writes the
+    cache, the one before it finds what the call before wrote."""
+    found: list[bytes] = []
+    marks = 2
+    for user, blocks in reversed(grouped):
+        if user and marks:
+            blocks = blocks[:-1] + _MARK
+            marks -= 1
+        role = b'{"role":"user","content":[' if user else b'{"role":"assistant","content":['
+        found.append(role + blocks + b"]}")
+    found.reverse()
+    return found
+
+
+def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "description": description, "input_schema": parameters}
+
+
+def _unthought(request: Request) -> bool:
+    """Whether the current turn has already called tools without thinking: the provider refuses to begin in between."""
+    for shown in reversed(request.messages):
+        message = shown.message
+        if message.role == "user":
+            return False
+        if message.calls:
+            return not any(isinstance(part, Thinking) and part.wire == "anthropic" for part in message.parts)
+    return False
