@@ -8,7 +8,7 @@ from typing import Any
 
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
-from .anthropic_reply import Assembly
+from .anthropic_reply import Assembly, reasoning_wire
 from .base import Item, Request, Shown
 from .encode import string, to_json
 from .faults import Call
@@ -34,7 +34,9 @@ class AnthropicModel:
         elif spec.key:
             headers[spec.quirks.auth] = spec.key
         self._call = Call(spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/messages", headers, spec.key)
-        self._form = f"anthropic:{spec.facts.vision:d}"
+        self._wire = reasoning_wire(spec.name)
+        # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
+        self._form = f"{self._wire}:{spec.facts.vision:d}"
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
@@ -74,11 +76,14 @@ class AnthropicModel:
         largest = facts.max_output or _DEFAULT_MAX_OUTPUT
         limit = max(1, min(request.max_output_tokens or largest, largest))
         options: dict[str, Any] = {"max_tokens": limit}
-        thinks = facts.thinking in ("budget", "adaptive") and request.thinking != "off" and not _unthought(request)
-        if thinks and facts.thinking == "adaptive":
-            options["thinking"] = {"type": "adaptive"}
+        thinks = request.thinking != "off" and facts.thinking != ""
+        if facts.thinking == "adaptive" and thinks:
+            # By default the newest models keep their thoughts, and what they say between two calls, to themselves.
+            options["thinking"] = {"type": "adaptive", "display": "summarized"}
             options["output_config"] = {"effort": request.thinking}
-        elif thinks:
+        elif facts.thinking == "adaptive" and facts.off_effort:
+            options["output_config"] = {"effort": facts.off_effort}
+        elif facts.thinking == "budget" and thinks and not _unthought(request, self._wire):
             # The budget is a part of max_tokens: the answer needs its own share.
             budget = max(_LEAST_BUDGET, min(_BUDGET[request.thinking], limit // 2))
             options["thinking"] = {"type": "enabled", "budget_tokens": budget}
@@ -107,7 +112,7 @@ class AnthropicModel:
 
     async def _remember(self, request: Request, shown: Shown) -> bytes:
         message = shown.message
-        blocks = await self._user(message, request) if message.role != "assistant" else _assistant(message)
+        blocks = await self._user(message, request) if message.role != "assistant" else _assistant(message, self._wire)
         encoded = b",".join(blocks)
         request.encoded[self._form, shown.key] = encoded
         return encoded
@@ -148,7 +153,7 @@ class AnthropicModel:
         return encoded + b',"content":[' + b",".join(blocks) + b"]}"
 
 
-def _assistant(message: Message) -> list[bytes]:
+def _assistant(message: Message, wire: str) -> list[bytes]:
     """The blocks of an assistant message, reasoning in its place: the provider checks that it is unchanged."""
     blocks: list[bytes] = []
     said = False
@@ -157,9 +162,9 @@ def _assistant(message: Message) -> list[bytes]:
             case Text() if part.text.strip():
                 blocks.append(b'{"type":"text","text":' + string(part.text) + b"}")
                 said = True
-            case Thinking(wire="anthropic") if part.redacted:
+            case Thinking() if part.redacted and part.wire == wire:
                 blocks.append(b'{"type":"redacted_thinking","data":' + to_json(part.redacted) + b"}")
-            case Thinking(wire="anthropic") if part.signature:
+            case Thinking() if part.signature and part.wire == wire:
                 seal = b',"signature":' + to_json(part.signature) + b"}"
                 blocks.append(b'{"type":"thinking","thinking":' + string(part.text) + seal)
             case ToolCall():
@@ -191,12 +196,12 @@ def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, 
     return {"name": name, "description": description, "input_schema": parameters}
 
 
-def _unthought(request: Request) -> bool:
+def _unthought(request: Request, wire: str) -> bool:
     """Whether the current turn has already called tools without thinking: the provider refuses to begin in between."""
     for shown in reversed(request.messages):
         message = shown.message
         if message.role == "user":
             return False
         if message.calls:
-            return not any(isinstance(part, Thinking) and part.wire == "anthropic" for part in message.parts)
+            return not any(isinstance(part, Thinking) and part.wire == wire for part in message.parts)
     return False

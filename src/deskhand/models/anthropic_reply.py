@@ -75,6 +75,13 @@ _FINISH: dict[str, Finish] = {
 }
 
 
+def reasoning_wire(model: str) -> str:
+    """What the reasoning of `model` is filed under. The newest models refuse what another one has thought:
+    https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5#thinking-blocks-are-tied-to-the-model-that-produced-them
+    """
+    return f"anthropic:{model}"
+
+
 class _Building:
     """A content block that is still being written."""
 
@@ -102,6 +109,7 @@ class Assembly:
     def __init__(self, call: Call, request: Request) -> None:
         self._call = call
         self._request = request
+        self._wire = reasoning_wire(call.model)
         self._blocks: dict[int, _Building] = {}
         self._stop: str | None = None
         self._ended = False
@@ -125,9 +133,7 @@ class Assembly:
             case "message_start" if event.message is not None:
                 self._count(event.message.usage)
             case "message_delta":
-                self._count(event.usage)
-                if event.delta is not None and event.delta.stop_reason:
-                    self._stop = event.delta.stop_reason
+                self._near_end(event)
             case "message_stop":
                 self._ended = True
             case "error":
@@ -139,6 +145,11 @@ class Assembly:
         # Everything else is ping or news that this version does not know; the protocol asks to
         # ignore what is unknown.
         return []
+
+    def _near_end(self, event: _Event) -> None:
+        self._count(event.usage)
+        if event.delta is not None and event.delta.stop_reason:
+            self._stop = event.delta.stop_reason
 
     def _whole(self, event: _Event) -> list[TextDelta | ThinkingDelta]:
         """A server that does not stream."""
@@ -206,9 +217,9 @@ class Assembly:
                 case "text" if b.text:
                     parts.append(Text(b.text))
                 case "thinking":
-                    parts.append(Thinking(b.text, "anthropic", b.signature))
+                    parts.append(Thinking(b.text, self._wire, b.signature))
                 case "redacted_thinking":
-                    parts.append(Thinking("", "anthropic", redacted=b.block.data or ""))
+                    parts.append(Thinking("", self._wire, redacted=b.block.data or ""))
                 case "tool_use":
                     parts.append(next(calls))
                 case _:

@@ -85,6 +85,8 @@ class OpenAIModel:
             options["temperature"] = request.temperature
         if facts.thinking and quirks.effort:
             options.update(_effort(quirks.effort, request.thinking, facts.off_effort))
+        if facts.tools_effort and request.tools:
+            options["reasoning_effort"] = facts.tools_effort
         return options
 
     async def _messages(self, request: Request) -> list[bytes]:

@@ -33,7 +33,8 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a model can do. Sizes in tokens, prices in USD per million tokens (0: free or not known).
 
     `thinking` is how it is asked to think: not at all, by effort, by a budget of tokens, or adaptively;
-    `off_effort` is the effort that turns it off, where there is one. `temperature`: it takes one.
+    `off_effort` is the effort that turns it off, or down as far as it goes; `tools_effort` the only one that it takes
+    together with tools. `temperature`: it takes one.
     """
 
     window: int
@@ -44,6 +45,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vision: bool = False
     thinking: Literal["", "effort", "budget", "adaptive"] = ""
     off_effort: str = ""
+    tools_effort: str = ""
     temperature: bool = True
 
 

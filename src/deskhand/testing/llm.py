@@ -221,6 +221,10 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
+        if self._buffer[:1] == b"\x16":
+            # A TLS greeting, to which a plain server has no answer.
+            self.abort()
+            return
         self._next()
 
     def _next(self) -> None:

@@ -1,0 +1,134 @@
+"""What to do after a model call failed: the same model again, the next one of the chain, or give up. Pure.
+
+A reply that broke off in the middle is never spliced to what the next try says: the next try starts afresh, and what
+was shown of the broken one is void.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+MAX_TRIES = 5
+MAX_TRIES_PER_MODEL = 3
+MAX_MALFORMED = 2
+BASE_WAIT_S = 1.0
+MAX_WAIT_S = 30.0
+MAX_ASKED_WAIT_S = 60.0
+COOLDOWN_S = 5.0
+MAX_COOLDOWN_S = 900.0
+
+_RETRYABLE = frozenset({"ModelOverloaded", "ModelUnavailable", "ModelTimeout"})
+
+Cooldowns = Mapping[str, float]
+"""Until when (seconds since the epoch) a model is left alone, because its provider said that it is overloaded."""
+
+
+class Link(msgspec.Struct, frozen=True, gc=False):
+    """One model of a chain, such as `openai/gpt-5`. The same model with another key is another link with another name.
+    `window` in tokens; 0: not known."""
+
+    model: str
+    window: int = 0
+
+
+class Failure(msgspec.Struct, frozen=True, gc=False):
+    """A try of this turn that failed. `error` names a class of the error tree, `at` is seconds since the epoch."""
+
+    model: str
+    error: str
+    at: float
+    retry_after_s: float | None = None
+
+
+class Try(msgspec.Struct, frozen=True, gc=False):
+    """Call `model` at `at`, seconds since the epoch and never more than MAX_ASKED_WAIT_S from now."""
+
+    model: str
+    at: float
+
+
+class GiveUp(msgspec.Struct, frozen=True, gc=False):
+    """Tell the person; `why` is a half sentence."""
+
+    why: str
+
+
+def decide(
+    chain: Sequence[Link], failures: Sequence[Failure], cooldowns: Cooldowns, now: float, jitter: float
+) -> Try | GiveUp:
+    """What comes next in a turn in which `failures` happened, oldest first. `jitter` is a number in [0, 1).
+
+    A ContextOverflow goes to a later model with a larger window or gives up: who can shorten the conversation does so,
+    and then asks again without that failure.
+    """
+    if not failures:
+        return _soonest(chain, cooldowns, now) or GiveUp("no model is configured")
+    if len(failures) >= MAX_TRIES:
+        return GiveUp(f"{MAX_TRIES} tries failed")
+    last = failures[-1]
+    later = [link for link in _after(chain, last.model) if _usable(link.model, failures)]
+    if last.error == "ContextOverflow":
+        window = next((link.window for link in chain if link.model == last.model), 0)
+        larger = [link for link in later if link.window > window > 0]
+        return _soonest(larger, cooldowns, now) or GiveUp(
+            "no model of the chain can read a conversation of this length"
+        )
+    if _usable(last.model, failures) and any(link.model == last.model for link in chain):
+        wait = _wait_s(last, failures, jitter)
+        if wait <= MAX_ASKED_WAIT_S or not later:
+            due = last.at + min(wait, MAX_ASKED_WAIT_S)
+            return Try(last.model, min(max(now, due), now + MAX_ASKED_WAIT_S))
+    return _soonest(later, cooldowns, now) or GiveUp("every model of the chain failed")
+
+
+def cooled(cooldowns: Cooldowns, failure: Failure, now: float) -> Cooldowns:
+    """The cooldowns after this failure, so that other sessions pass over a model that is overloaded."""
+    kept = {model: until for model, until in cooldowns.items() if until > now}
+    if failure.error == "ModelOverloaded":
+        asked = failure.retry_after_s
+        wait = COOLDOWN_S if asked is None or not math.isfinite(asked) else min(max(asked, 0.0), MAX_COOLDOWN_S)
+        kept[failure.model] = max(kept.get(failure.model, 0.0), failure.at + wait)
+    return kept
+
+
+def warmed(cooldowns: Cooldowns, model: str, now: float) -> Cooldowns:
+    """The cooldowns after `model` has answered."""
+    return {name: until for name, until in cooldowns.items() if name != model and until > now}
+
+
+def _after(chain: Sequence[Link], model: str) -> Sequence[Link]:
+    """The links behind `model`; all of them where it is no longer in the chain."""
+    for position, link in enumerate(chain):
+        if link.model == model:
+            return [later for later in chain[position + 1 :] if later.model != model]
+    return chain
+
+
+def _usable(model: str, failures: Sequence[Failure]) -> bool:
+    """Whether what this model did in this turn allows one more try."""
+    errors = [failure.error for failure in failures if failure.model == model]
+    if len(errors) >= MAX_TRIES_PER_MODEL or errors.count("MalformedReply") >= MAX_MALFORMED:
+        return False
+    return all(error in _RETRYABLE or error == "MalformedReply" for error in errors)
+
+
+def _wait_s(last: Failure, failures: Sequence[Failure], jitter: float) -> float:
+    """Seconds from the last failure to the next try of the same model."""
+    if last.error not in _RETRYABLE:
+        return 0.0
+    asked = last.retry_after_s
+    if asked is not None and not math.isnan(asked):
+        return max(0.0, asked)
+    before = sum(failure.model == last.model and failure.error in _RETRYABLE for failure in failures) - 1
+    return min(math.ldexp(BASE_WAIT_S, before) + jitter, MAX_WAIT_S)
+
+
+def _soonest(links: Sequence[Link], cooldowns: Cooldowns, now: float) -> Try | None:
+    """The first link that may be called now, else the one that may be called first."""
+    if not links:
+        return None
+    first = min(links, key=lambda link: max(now, cooldowns.get(link.model, now)))
+    return Try(first.model, min(max(now, cooldowns.get(first.model, now)), now + MAX_ASKED_WAIT_S))
