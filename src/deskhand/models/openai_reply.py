@@ -94,7 +94,11 @@ class _Building:
         return exact_arguments(to_json(self.whole) if self.whole is not None else "".join(self.arguments))
 
     def complete(self) -> bool:
-        return self.whole is not None or (bool(self.arguments) and exact_arguments("".join(self.arguments))[:1] == b"{")
+        """Whether the arguments are a whole object. Only one that may be is parsed: this is asked at every piece."""
+        if self.whole is not None:
+            return True
+        ended = bool(self.arguments) and self.arguments[-1].rstrip().endswith("}")
+        return ended and bytes(self.exact()).startswith(b"{")
 
 
 class Assembly:

@@ -124,6 +124,8 @@ class FakeLLM:
             return [(0, None)] if told.fault == "reset" else [(_FOREVER_S, None)]
         if told.fault == "html":
             return [(0, _plain(200, b"<html><title>Sign in</title></html>", {"content-type": "text/html"}))]
+        if told.raw:
+            return [(0, _plain(200, told.raw.encode(), {"content-type": told.raw_type}))]
         if not asked.get("stream"):
             return [(told.latency_s, _plain(200, llm_wire.whole(wire, told, model, self._number)))]
         return _streamed(wire, told, llm_wire.events(wire, told, model, self._number))
@@ -149,8 +151,8 @@ def _streamed(wire: str, told: Behaviour, events: list[bytes]) -> Iterator[tuple
         case "huge_line":
             yield 0, _chunk(events[0]) + _chunk(b"data: " + b"x" * (8 << 20) + b"\n\n") + b"0\r\n\r\n"
         case "drip":
-            for byte in b"".join(events):
-                yield gap, _chunk(bytes([byte]))
+            for number, byte in enumerate(b"".join(events)):
+                yield gap if number else 0, _chunk(bytes([byte]))
             yield 0, b"0\r\n\r\n"
         case "comments":
             # Some providers keep a slow connection alive so: OpenRouter sends ": OPENROUTER PROCESSING".

@@ -25,7 +25,8 @@ class Behaviour(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     It holds for calls whose last user text contains `match` and whose model is `model` (empty: any), `times` times
     (0: for ever). The text goes out in `chunks` pieces, `gap_s` seconds apart, the first after `latency_s`. A `status`
-    other than 200 answers with `error` as its body. `named` takes a fault from NAMED instead of all this.
+    other than 200 answers with `error` as its body. `raw` is sent as it is, with `raw_type` as its content type.
+    `named` takes a fault from NAMED instead of all this.
     """
 
     match: str = ""
@@ -49,6 +50,8 @@ class Behaviour(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
     error: str = ""
     fault: Fault = ""
+    raw: str = ""
+    raw_type: str = "text/event-stream"
 
 
 def _refusal(status: int, message: str, code: str | None = None, **headers: str) -> Behaviour:
