@@ -17,6 +17,8 @@ from .transport import Transport
 
 _VERSION = "2023-06-01"
 _MARK = b',"cache_control":{"type":"ephemeral"}}'
+_BEGIN = {True: b'{"role":"user","content":[', False: b'{"role":"assistant","content":['}
+_NEXT = {side: b"]}," + begin for side, begin in _BEGIN.items()}
 _BUDGET = {"low": 2048, "medium": 8192, "high": 24576}
 _LEAST_BUDGET = 1024
 _DEFAULT_MAX_OUTPUT = 8192
@@ -43,16 +45,17 @@ class AnthropicModel:
         body = await self.body(request)
         assembly = Assembly(self._call, request)
         async with aclosing(self._transport.stream(self._call, body)) as stream:
-            async for payload in stream:
-                for delta in assembly.feed(payload):
-                    yield delta
+            async for payloads in stream:
+                for payload in payloads:
+                    for delta in assembly.feed(payload):
+                        yield delta
         for item in assembly.close():
             yield item
 
     async def body(self, request: Request) -> bytes:
         """The bytes that are posted for `request`."""
         pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"messages":[']
-        pieces.append(b",".join(_marked(await self._grouped(request))))
+        pieces += await self._messages(request)
         pieces.append(b"]")
         blocks = [b'{"type":"text","text":' + string(text) + b"}" for text in request.system if text.strip()]
         if blocks:
@@ -92,11 +95,14 @@ class AnthropicModel:
             options["temperature"] = request.temperature
         return options
 
-    async def _grouped(self, request: Request) -> list[tuple[bool, bytes]]:
-        """(from the user, blocks) of each message that is sent: neighbours of one side become one message, so that
-        the results of parallel calls and what a person adds arrive together."""
+    async def _messages(self, request: Request) -> list[bytes]:
+        """The messages, ready to be joined. Neighbours of one side become one message, so that the results of
+        parallel calls and what a person adds arrive together. The last two messages of the user's side get a cache
+        mark: the last writes the cache, the one before it finds what the call before wrote."""
         memory, form = request.encoded, self._form
-        grouped: list[tuple[bool, list[bytes]]] = []
+        pieces: list[bytes] = []
+        ends: list[int] = []
+        side: bool | None = None
         for shown in request.messages:
             encoded = memory.get((form, shown.key))
             if encoded is None:
@@ -104,11 +110,21 @@ class AnthropicModel:
             if not encoded:
                 continue
             user = shown.message.role != "assistant"
-            if grouped and grouped[-1][0] == user:
-                grouped[-1][1].append(encoded)
+            if user is side:
+                pieces.append(b",")
             else:
-                grouped.append((user, [encoded]))
-        return [(user, b",".join(blocks)) for user, blocks in grouped]
+                pieces.append(_BEGIN[user] if side is None else _NEXT[user])
+                if user:
+                    ends.append(0)
+                side = user
+            if user:
+                ends[-1] = len(pieces)
+            pieces.append(encoded)
+        for end in ends[-2:]:
+            pieces[end] = pieces[end][:-1] + _MARK
+        if pieces:
+            pieces.append(b"]}")
+        return pieces
 
     async def _remember(self, request: Request, shown: Shown) -> bytes:
         message = shown.message
@@ -175,21 +191,6 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
             case _:
                 pass
     return blocks if said else []
-
-
-def _marked(grouped: list[tuple[bool, bytes]]) -> list[bytes]:
-    """Each message as JSON, with a cache mark at the end of the last two that come from the user: the last writes the
-    cache, the one before it finds what the call before wrote."""
-    found: list[bytes] = []
-    marks = 2
-    for user, blocks in reversed(grouped):
-        if user and marks:
-            blocks = blocks[:-1] + _MARK
-            marks -= 1
-        role = b'{"role":"user","content":[' if user else b'{"role":"assistant","content":['
-        found.append(role + blocks + b"]}")
-    found.reverse()
-    return found
 
 
 def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:

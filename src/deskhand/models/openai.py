@@ -49,9 +49,10 @@ class OpenAIModel:
         body = await self.body(request)
         assembly = Assembly(self._call, request)
         async with aclosing(self._transport.stream(self._call, body)) as stream:
-            async for payload in stream:
-                for delta in assembly.feed(payload):
-                    yield delta
+            async for payloads in stream:
+                for payload in payloads:
+                    for delta in assembly.feed(payload):
+                        yield delta
         for item in assembly.close():
             yield item
 

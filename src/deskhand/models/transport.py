@@ -61,8 +61,9 @@ class Transport:
             await self._session.close()
             self._session = None
 
-    async def stream(self, call: Call, body: bytes) -> AsyncGenerator[bytes, None]:
-        """POST `body`; yield the payload of each server-sent event, or the whole body where the answer is plain JSON.
+    async def stream(self, call: Call, body: bytes) -> AsyncGenerator[list[bytes], None]:
+        """POST `body`; yield the payloads of server-sent events, as many as came together, or the whole body where the
+        answer is plain JSON.
 
         Raises the ModelError that fits. Closing the iterator closes the connection, unless the reply was complete.
         """
@@ -83,14 +84,14 @@ class Transport:
                 if plain:
                     whole.append(chunk)
                     continue
-                for payload in splitter.feed(chunk):
-                    yield payload
-                    if payload.startswith(_LAST):
+                payloads = splitter.feed(chunk)
+                if payloads:
+                    yield payloads
+                    if payloads[-1].startswith(_LAST):
                         await _drain(content)
                         return
             watch.check(call)
-            for payload in [b"".join(whole)] if plain else splitter.close():
-                yield payload
+            yield [b"".join(whole)] if plain else splitter.close()
         except LineTooLong:
             raise faults.malformed(call, f"a line is longer than {self.limits.line_bytes} bytes") from None
         except (aiohttp.ClientError, OSError) as error:
