@@ -30,7 +30,15 @@ async def failure(wire: str, transport: Transport, url: str) -> ModelError:
 
 @pytest.mark.parametrize(
     ("named", "wait"),
-    [("429", None), ("429_2", 2), ("429_ms", 1.5), ("429_date", 7), ("429_9999", 9999), ("529", None)],
+    [
+        ("429", None),
+        ("429_2", 2),
+        ("429_ms", 1.5),
+        ("429_date", 7),
+        ("429_9999", 9999),
+        ("429_google", 37),
+        ("529", None),
+    ],
 )
 async def test_an_overloaded_provider_says_how_long_to_wait(
     fake: FakeLLM, transport: Transport, wire: str, named: str, wait: float | None

@@ -36,7 +36,7 @@ _OVERFLOW = re.compile(
     r"|request exceeds the maximum size|tokens to keep from the initial prompt",
     re.IGNORECASE,
 )
-_MONEY = re.compile(r"insufficient_quota|insufficient balance|credit balance|exceeded your current quota|billing", re.I)
+_MONEY = re.compile(r"insufficient[_ ](quota|balance|funds|credits)|credit balance|payment required", re.IGNORECASE)
 _KEY = re.compile(r"invalid_api_key|(incorrect|invalid) api key|api key (not valid|expired|not found)", re.I)
 _NO_MODEL = re.compile(
     r"model_not_found|model .{0,80}(not found|does not exist|is not supported)|not a valid model|no such model"
@@ -158,6 +158,7 @@ def _number(value: str | None) -> float | None:
 
 def _error(call: Call, status: int, words: str, wait: float | None) -> ModelError:
     who, quoted = call.whom, _quoted(call, words)
+    # Google words an ordinary limit per minute as a matter of plan and billing; only the code tells.
     if (_MONEY.search(words) and 400 <= status < 500) or status == 402:
         return ModelKeyRefused(f"{who} wants to be paid{quoted}. Add credit there, or choose another model.")
     if (status in (400, 413, 422, 429) and _OVERFLOW.search(words)) or status == 413:

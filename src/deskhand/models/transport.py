@@ -6,6 +6,7 @@ import asyncio
 import math
 import ssl
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Literal
 
 import aiohttp
@@ -133,8 +134,8 @@ class Transport:
 
 async def _drain(content: aiohttp.StreamReader) -> None:
     """Read the end of the answer, which comes a moment after the last event, so that the connection can be used
-    again."""
-    with anyio.move_on_after(_DRAIN_S):
+    again. The reply is whole already: nothing that happens here is a failure."""
+    with anyio.move_on_after(_DRAIN_S), suppress(aiohttp.ClientError, OSError):
         while await content.readany():
             pass
 
@@ -143,13 +144,11 @@ async def _error_body(response: aiohttp.ClientResponse, limits: Limits) -> bytes
     """The start of an error's body, or as much of it as came in time: the status alone says enough."""
     body = b""
     with anyio.move_on_after(min(limits.idle_s, 5)):
-        try:
+        with suppress(aiohttp.ClientError, OSError):
             async for chunk in response.content.iter_any():
                 body += chunk
                 if len(body) >= _ERROR_BODY_BYTES:
                     break
-        except (aiohttp.ClientError, OSError):
-            pass
     return body
 
 

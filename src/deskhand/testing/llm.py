@@ -26,6 +26,7 @@ from .llm_script import NAMED, Behaviour, FakeCall, resolve
 _json = msgspec.json.Encoder().encode
 _DIRECTIVE = re.compile(r"\b(TOOLS|CHUNKS|FAULT):(\w+)")
 _FOREVER_S = 3600.0
+_END = b"0\r\n\r\n"
 _STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -133,36 +134,44 @@ class FakeLLM:
 
 def _streamed(wire: str, told: Behaviour, events: list[bytes]) -> Iterator[tuple[float, bytes | None]]:
     yield told.latency_s, _STREAM
-    gap = told.gap_s
-    if not gap and not told.fault:
-        yield 0, b"".join([_chunk(event) for event in events]) + b"0\r\n\r\n"
-        return
-    half = len(events) // 2
+    if told.fault:
+        yield from _faulty(wire, told, events)
+    elif told.gap_s:
+        for event in events:
+            yield told.gap_s, _chunk(event)
+        yield 0, _END
+    else:
+        yield 0, b"".join([_chunk(event) for event in events]) + _END
+
+
+def _faulty(wire: str, told: Behaviour, events: list[bytes]) -> Iterator[tuple[float, bytes | None]]:
+    """A stream that goes wrong after its headers."""
+    gap, half, everything = told.gap_s, b"".join(events[: len(events) // 2]), b"".join(events)
+    sent = {
+        "headers_only": b"",
+        "hang_mid": _chunk(half),
+        "linger": _chunk(everything),
+        "cut": _chunk(half) + _END,
+        "error_event": _chunk(half + llm_wire.error_event(wire)) + _END,
+        "garbage": _chunk(events[0] + b"data: {]\xff garbage\n\n" + b"\x00\x01\x02\n\n") + _END,
+    }
     match told.fault:
-        case "hang_mid":
-            yield 0, _chunk(b"".join(events[:half]))
-            yield _FOREVER_S, None
-        case "cut":
-            yield 0, _chunk(b"".join(events[:half])) + b"0\r\n\r\n"
-        case "error_event":
-            yield 0, _chunk(b"".join(events[:half]) + llm_wire.error_event(wire)) + b"0\r\n\r\n"
-        case "garbage":
-            yield 0, _chunk(events[0] + b"data: {]\xff garbage\n\n" + b"\x00\x01\x02\n\n") + b"0\r\n\r\n"
         case "huge_line":
-            yield 0, _chunk(events[0]) + _chunk(b"data: " + b"x" * (8 << 20) + b"\n\n") + b"0\r\n\r\n"
+            yield 0, _chunk(events[0]) + _chunk(b"data: " + b"x" * (8 << 20) + b"\n\n") + _END
         case "drip":
-            for number, byte in enumerate(b"".join(events)):
+            for number, byte in enumerate(everything):
                 yield gap if number else 0, _chunk(bytes([byte]))
-            yield 0, b"0\r\n\r\n"
+            yield 0, _END
         case "comments":
             # Some providers keep a slow connection alive so: OpenRouter sends ": OPENROUTER PROCESSING".
             for _ in range(8):
                 yield gap, _chunk(b": still working\n\n")
-            yield 0, _chunk(b"".join(events)) + b"0\r\n\r\n"
-        case _:
-            for event in events:
-                yield gap, _chunk(event)
-            yield 0, b"0\r\n\r\n"
+            yield 0, _chunk(everything) + _END
+        case fault:
+            if sent[fault]:
+                yield 0, sent[fault]
+            if fault in ("headers_only", "hang_mid", "linger"):
+                yield _FOREVER_S, None
 
 
 def _last_user(messages: list[Any]) -> tuple[str, int]:

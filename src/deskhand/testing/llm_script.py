@@ -151,6 +151,12 @@ NAMED: dict[str, Behaviour] = {
         date="Sat, 21 Nov 2026 10:00:00 GMT",
         retry_after="Sat, 21 Nov 2026 10:00:07 GMT",
     ),
+    # https://ai.google.dev/gemini-api/docs/rate-limits
+    "429_google": _plain(
+        429,
+        '[{"error": {"code": 429, "message": "You exceeded your current quota, please check your plan and billing '
+        'details.", "status": "RESOURCE_EXHAUSTED", "details": [{"retryDelay": "37s"}]}}]',
+    ),
     "429_quota": _refusal(429, "You exceeded your current quota, please check your plan.", "insufficient_quota"),
     "402": _refusal(402, "Insufficient Balance"),
     "401": _refusal(401, "Incorrect API key provided: {key}", "invalid_api_key"),
@@ -175,6 +181,8 @@ NAMED: dict[str, Behaviour] = {
     "html": Behaviour(fault="html"),
     "error_event": Behaviour(fault="error_event"),
     "comments": Behaviour(fault="comments", gap_s=0.05),
+    "linger": Behaviour(fault="linger"),
+    "headers_only": Behaviour(fault="headers_only"),
     "bad_json": Behaviour(calls=(FakeCall("read_file", "{path: 'a.txt'}"),)),
     "cut_json": Behaviour(calls=(FakeCall("read_file", '{"path": "a.t'),), finish="length"),
     "wrong_types": Behaviour(calls=(FakeCall("read_file", '{"path": [1, null]}'),)),
