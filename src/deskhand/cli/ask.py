@@ -9,7 +9,6 @@ import click
 import msgspec
 
 from ..runtime.app import OWNER, App
-from ..runtime.parts import default_parts
 from ..types.door import Progress
 from ..types.events import ApprovalAsked, ModelReplied, QuestionAsked, Recorded, TurnEnded
 from ..types.identity import Address, Inbound, Said
@@ -34,7 +33,6 @@ def ask(words: tuple[str, ...], session: str, model: str, as_json: bool, config:
     if not text:
         fail('say what to ask, such as: deskhand ask "what is in this folder?"', USAGE)
     settings = settings_of(config, model)
-    parts = default_parts(settings)
 
     async def use(app: App) -> int:
         ids, now = app.parts.ids, app.parts.clock.now()
@@ -51,7 +49,7 @@ def ask(words: tuple[str, ...], session: str, model: str, as_json: bool, config:
                     return code
         return FAILED
 
-    with_app(settings, parts, use)
+    with_app(settings, use)
 
 
 class _Plain:

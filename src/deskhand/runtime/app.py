@@ -33,6 +33,7 @@ from .config import Settings
 from .dispatch import Dispatch
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
+from .models import facts_of
 from .outbox import Outbox
 from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
 from .retries import Retries
@@ -99,7 +100,7 @@ class App:
             self.parts.tools,
             judge,
             workspace,
-            self.settings.limits(config, 128_000),
+            self.settings.limits(config, facts_of(self.settings, next(iter(config.models), "")).window),
             config.thinking or "off",
             config.temperature,
             ZoneInfo(self.settings.config.timezone),

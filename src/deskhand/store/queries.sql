@@ -88,7 +88,7 @@ UPDATE outbox SET state = 'sending', attempts = attempts + 1, mark = ? WHERE key
 UPDATE outbox SET state = 'sent', sent_id = ? WHERE key = ?
 
 -- outbox_again --
-UPDATE outbox SET state = 'pending', due_at = ?, error = ? WHERE key = ?
+UPDATE outbox SET state = ?, due_at = ?, error = ? WHERE key = ?
 
 -- outbox_failed --
 UPDATE outbox SET state = 'failed', error = ? WHERE key = ?

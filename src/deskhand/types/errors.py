@@ -147,12 +147,13 @@ class NetError(DeskhandError):
 class ChannelError(DeskhandError):
     """The platform could not be reached, or asked us to wait.
 
-    `retry_after_s` is what it asked for, where it did.
+    `retry_after_s` is what it asked for, where it did. `unsent` means that the message surely did not arrive: what may
+    have arrived is marked when it is sent again.
     """
 
-    def __init__(self, message: str = "", retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str = "", retry_after_s: float | None = None, *, unsent: bool = False) -> None:
         super().__init__(message)
-        self.retry_after_s = retry_after_s
+        self.retry_after_s, self.unsent = retry_after_s, unsent
 
 
 class SendRefused(ChannelError):
