@@ -17,6 +17,7 @@ from deskhand.models.settings import Facts, Quirks
 from deskhand.models.transport import Transport
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, CallStyle, FakeCall
+from deskhand.types.errors import ModelError
 from deskhand.types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult, Usage
 
 from .tools import BLOB, FACTS, KEY, ask, assistant, called, items_of, open_wire, reply_of, result, user
@@ -277,6 +278,22 @@ async def test_half_an_emoji_waits_for_the_other_half(fake: FakeLLM, transport: 
     )
     *deltas, _ = await items_of(model)
     assert deltas == [TextDelta("a"), TextDelta("👋 b\ufffd"), TextDelta("c"), TextDelta("\ufffd")]
+
+
+async def test_halves_of_emojis_break_nothing_anywhere(fake: FakeLLM, transport: Transport) -> None:
+    half = "\\ud83d"
+    call = f'{{"index":0,"id":"i{half}","function":{{"name":"n{half}","arguments":{{"a":"{half}"}}}}}}'
+    model = await play(
+        transport,
+        fake,
+        f'{{"choices":[{{"index":0,"delta":{{"reasoning":"{half}","tool_calls":[{call}]}},"finish_reason":"stop"}}]}}',
+    )
+    reply = await reply_of(model)
+    assert [bytes(call.arguments) for call in reply.message.calls] == ['{"a":"\ufffd"}'.encode()]
+    await model.body(ask(user("Hi"), reply.message, result(reply.message.calls[0].id, "ok")))
+    for broken in (f'{{"error":{{"message":"{half}"}}}}', '{"error":' + "[" * 100_000, '["\\ud83d"' + "[" * 100_000):
+        with pytest.raises(ModelError):
+            await reply_of(await play(transport, fake, broken))
 
 
 async def test_a_server_that_does_not_stream(fake: FakeLLM, transport: Transport) -> None:

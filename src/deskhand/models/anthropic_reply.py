@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from ..types.events import Finish
-from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage
+from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
-from .decode import TextCleaner, event_decoder, exact_arguments, make_calls
-from .encode import to_json
+from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
 from .faults import Call
 
 
@@ -100,7 +99,7 @@ class _Building:
     def arguments(self) -> msgspec.Raw:
         if self.pieces or not self.block.input:
             return exact_arguments(self.text)
-        return exact_arguments(to_json(self.block.input))
+        return exact_arguments(object_text(self.block.input))
 
 
 class Assembly:
@@ -137,7 +136,7 @@ class Assembly:
             case "message_stop":
                 self._ended = True
             case "error":
-                raise faults.told(self._call, to_json(event.error))
+                raise faults.told(self._call, event.error)
             case "message":
                 return self._whole(event)
             case "":
@@ -217,9 +216,9 @@ class Assembly:
                 case "text" if b.text:
                     parts.append(Text(b.text))
                 case "thinking":
-                    parts.append(Thinking(b.text, self._wire, b.signature))
+                    parts.append(Thinking(b.text, self._wire, clean(b.signature)))
                 case "redacted_thinking":
-                    parts.append(Thinking("", self._wire, redacted=b.block.data or ""))
+                    parts.append(Thinking("", self._wire, redacted=clean(b.block.data or "")))
                 case "tool_use":
                     parts.append(next(calls))
                 case _:

@@ -26,7 +26,10 @@ def event_decoder(kind: type[T]) -> Callable[[bytes], T]:
             # Half of a surrogate pair is no text for msgspec, but some providers cut an emoji in two.
             if b"\\u" not in payload:
                 raise
-        found: Any = json.loads(payload)
+        try:
+            found: Any = json.loads(payload)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
         return msgspec.convert(found, kind, strict=False)
 
     return decode
@@ -53,6 +56,11 @@ class TextCleaner:
         """What is left: a half that never got its other half."""
         half, self._half = self._half, ""
         return "\N{REPLACEMENT CHARACTER}" if half else ""
+
+
+def object_text(value: object) -> str:
+    """JSON text of an object that came decoded. It may hold halves of surrogate pairs, which msgspec refuses."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def exact_arguments(written: str | bytes) -> msgspec.Raw:

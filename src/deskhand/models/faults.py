@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -90,9 +91,9 @@ def refused(call: Call, status: int, headers: Mapping[str, str], body: bytes) ->
     return _error(call, status, _words(body), retry_after_s(headers, body))
 
 
-def told(call: Call, error: msgspec.Raw | bytes) -> ModelError:
-    """The error for an `error` object that came inside the stream: the value of its `error` field, or all of it."""
-    body = bytes(error)
+def told(call: Call, error: object) -> ModelError:
+    """The error for what the `error` field of an event inside the stream holds, as decoded JSON."""
+    body = json.dumps(error).encode("utf-8", "replace")
     return _error(call, _status_of(body), _words(body), retry_after_s({}, body))
 
 

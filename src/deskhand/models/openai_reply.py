@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from ..types.events import Finish
-from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage
+from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
-from .decode import TextCleaner, event_decoder, exact_arguments, make_calls
-from .encode import to_json
+from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
 from .faults import Call
 
 
@@ -91,7 +90,7 @@ class _Building:
         self.whole: dict[str, Any] | None = None
 
     def exact(self) -> msgspec.Raw:
-        return exact_arguments(to_json(self.whole) if self.whole is not None else "".join(self.arguments))
+        return exact_arguments(object_text(self.whole) if self.whole is not None else "".join(self.arguments))
 
     def complete(self) -> bool:
         """Whether the arguments are a whole object. Only one that may be is parsed: this is asked at every piece."""
@@ -129,7 +128,7 @@ class Assembly:
         except ValueError as error:
             raise faults.malformed(self._call, str(error), payload) from error
         if chunk.error is not None:
-            raise faults.told(self._call, to_json(chunk.error))
+            raise faults.told(self._call, chunk.error)
         if chunk.usage is not None:
             self._usage = chunk.usage.told()
         if not chunk.choices:
@@ -167,7 +166,7 @@ class Assembly:
         building.name = building.name or name
         google = (fragment.extra_content or {}).get("google")
         if isinstance(google, dict) and isinstance(google.get("thought_signature"), str):
-            building.signature = google["thought_signature"]
+            building.signature = clean(google["thought_signature"])
         if isinstance(function.arguments, dict):
             building.whole = function.arguments
         elif function.arguments:

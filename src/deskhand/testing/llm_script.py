@@ -7,7 +7,19 @@ from typing import Literal
 import msgspec
 
 Fault = Literal[
-    "", "reset", "hang", "hang_mid", "drip", "garbage", "huge_line", "cut", "error_event", "comments", "html"
+    "",
+    "reset",
+    "hang",
+    "hang_mid",
+    "drip",
+    "garbage",
+    "huge_line",
+    "cut",
+    "error_event",
+    "comments",
+    "html",
+    "linger",
+    "headers_only",
 ]
 CallStyle = Literal["fragments", "whole", "object", "no_index", "no_id", "same_index", "repeat_name"]
 
