@@ -123,9 +123,10 @@ class Driver:
             await self._note_delivered(journal)
         closed = False
         while True:
-            if self.news:
-                await self._admit(journal)
             step = next_step(journal.state, self._agent.limits, self._ports.clock.now())
+            if self.news and not isinstance(step, EndTurn):  # an answer that is there is given first
+                await self._admit(journal)
+                step = next_step(journal.state, self._agent.limits, self._ports.clock.now())
             if step is None:
                 if not (closed and journal.clean):
                     await journal.flush(close=True)

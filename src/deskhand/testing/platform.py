@@ -81,7 +81,7 @@ class Platform:
     async def _send(self, request: web.Request) -> web.Response:
         sent = msgspec.json.decode(await request.read(), type=Sent)
         self.sent.append(sent)
-        await anyio.sleep(self.random.uniform(0, 0.02))
+        await anyio.sleep(self.random.uniform(0.01, 0.06))
         if self.random.random() < DROPPED and request.transport is not None:
             request.transport.abort()
         return web.json_response({"id": str(len(self.sent))})
@@ -91,17 +91,17 @@ class Platform:
         await anyio.sleep(self.random.uniform(0.01, 0.05))
         return web.json_response(True)
 
-    async def _model(self, request: web.Request) -> web.StreamResponse:
+    async def _model(self, request: web.Request) -> web.Response:
         messages = (await request.json())["messages"]
         await anyio.sleep(self.random.uniform(*self.latency_s))
         delta = _reply(messages)
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
         finish = "tool_calls" if "tool_calls" in delta else "stop"
-        for choice in ({"index": 0, "delta": delta}, {"index": 0, "delta": {}, "finish_reason": finish}):
-            await response.write(b"data: " + msgspec.json.encode({"id": "x", "choices": [choice]}) + b"\n\n")
-        await response.write(b"data: [DONE]\n\n")
-        return response
+        choices = ({"index": 0, "delta": delta}, {"index": 0, "delta": {}, "finish_reason": finish})
+        body = [msgspec.json.encode({"id": "x", "choices": [choice]}) for choice in choices]
+        return web.Response(
+            body=b"".join(b"data: " + line + b"\n\n" for line in (*body, b"[DONE]")),
+            headers={"Content-Type": "text/event-stream"},
+        )
 
 
 def _reply(messages: list[dict[str, object]]) -> dict[str, object]:
@@ -118,10 +118,10 @@ def _reply(messages: list[dict[str, object]]) -> dict[str, object]:
     missing = [word for word in words if word not in called]
     if not missing:
         return {"role": "assistant", "content": "done " + " ".join(words)}
-    function = [{"name": "effect", "arguments": msgspec.json.encode({"text": word}).decode()} for word in missing]
-    calls_ = [
-        {"index": i, "id": f"c_{word}", "type": "function", "function": function[i]} for i, word in enumerate(missing)
-    ]
+    calls_ = []
+    for i, word in enumerate(missing):
+        function = {"name": "effect", "arguments": msgspec.json.encode({"text": word}).decode()}
+        calls_.append({"index": i, "id": f"c_{word}", "type": "function", "function": function})
     return {"role": "assistant", "content": None, "tool_calls": calls_}
 
 

@@ -119,12 +119,11 @@ class Torture:
     async def _look_where_it_hit(self) -> None:
         store = SqliteStore(self._home / "state" / "deskhand.db")
         try:
-            opened = [await store.events(row.session) for row in await store.open_sessions()]
             rows = [await store.events(row.session) for row in await store.sessions(ANN, 1000)]
             turns = [_open_turn(recorded) for recorded in rows]
             started = [sum(isinstance(r.event, e.ToolStarted) for r in turn) for turn in turns]
             finished = [_finished_after_start(turn) for turn in turns]
-            self.report.in_open_turn += any(turns) or any(opened)
+            self.report.in_open_turn += any(isinstance(r.event, e.MessageReceived) for turn in turns for r in turn)
             self.report.in_running_tool += any(s > f for s, f in zip(started, finished, strict=True))
             self.report.in_sending_row += any(row.state == "sending" for row in await store.outbox_due(1e12, 10_000))
             if self.report.kills % 20 == 0 and (found := store.check()):
