@@ -29,21 +29,21 @@ class Bubblewrap:
         self._program = program
         self._landlocked = landlocked
         self._shown = [(str(Path(__file__).parent), f"{_HOUSE}/lib/deskhand/sandbox")]
-        self._preset = {}
+        self._preset: dict[str, str] = {}
         self.python = python.program
         if not Path(python.prefix).is_relative_to("/usr"):
             inside = f"{_HOUSE}/python"
             self._shown.append((python.source, inside))
             self.python = inside + python.program.removeprefix(python.prefix)
             self._preset["LD_LIBRARY_PATH"] = f"{inside}/lib"  # it was linked for its old place
-        self.library = f"{_HOUSE}/lib"
+        self.room = f"{_HOUSE}/lib/deskhand/sandbox"
         self._system = [*_system(), *(("--ro-bind", each, each) for each in ETC if Path(each).exists())]
 
     async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
         """See Sandbox.run."""
-        orders = orders_for(command, "/tmp")  # noqa: S108  its own, empty
+        orders = orders_for(command, "/tmp")
         orders.reads = [*SYSTEM, "/etc", "/proc", *(seen for _, seen in self._shown)]
-        orders.writes = ["/tmp", "/dev/shm"]  # noqa: S108
+        orders.writes = ["/tmp", "/dev/shm"]
         orders.devices = ["/dev"]
         orders.alone, orders.landlocked = True, self._landlocked
         # Landlock keeps the command out of it; without Landlock there is none.
@@ -57,9 +57,9 @@ class Bubblewrap:
         for step in self._system:
             argv += step
         argv += ["--proc", "/proc", "--dev", "/dev"]
-        argv += ["--perms", "1777", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108
-        argv += ["--perms", "1777", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"]  # noqa: S108
-        argv += ["--dir", "/var", "--symlink", "../tmp", "/var/tmp"]  # noqa: S108
+        argv += ["--perms", "1777", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"]
+        argv += ["--perms", "1777", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"]
+        argv += ["--dir", "/var", "--symlink", "../tmp", "/var/tmp"]
         for path in _PROC_READ_ONLY:
             argv += ["--ro-bind-try", path, path]
         for path in _PROC_EMPTY:
@@ -72,7 +72,7 @@ class Bubblewrap:
         for path, write, _, _ in orders.mounts:
             argv += ["--bind" if write else "--ro-bind", path, path]
         argv += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
-        return [*argv, self.python, "-I", "-S", "-B", "-c", boot(self.library, descriptor)]
+        return [*argv, self.python, "-I", "-S", "-B", "-c", boot(f"{_HOUSE}/lib", descriptor)]
 
 
 def _system() -> list[tuple[str, ...]]:
@@ -80,7 +80,7 @@ def _system() -> list[tuple[str, ...]]:
     steps: list[tuple[str, ...]] = []
     for path in SYSTEM:
         if Path(path).is_symlink():
-            steps.append(("--symlink", os.readlink(path), path))
+            steps.append(("--symlink", str(Path(path).readlink()), path))
         elif Path(path).is_dir():
             steps.append(("--ro-bind", path, path))
     return steps

@@ -1,18 +1,19 @@
-"""The system calls that Python's library does not offer, by ctypes. It runs inside the sandbox: nothing but ctypes and os."""
+"""The system calls that Python's library does not offer, by ctypes. It runs inside the sandbox: only ctypes and os."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 
-# The Linux tables: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (aarch64). 0: not there.
+# From Linux: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (aarch64).
 _X86_64 = (
     "ptrace=101 process_vm_readv=310 process_vm_writev=311 kcmp=312 pidfd_getfd=438 process_madvise=440 "
     "mount=165 umount2=166 pivot_root=155 chroot=161 open_tree=428 move_mount=429 fsopen=430 fsconfig=431 fsmount=432 "
     "fspick=433 mount_setattr=442 open_tree_attr=467 unshare=272 setns=308 clone=56 clone3=435 "
     "add_key=248 request_key=249 keyctl=250 bpf=321 perf_event_open=298 userfaultfd=323 "
     "io_uring_setup=425 io_uring_enter=426 io_uring_register=427 "
-    "init_module=175 finit_module=313 delete_module=176 kexec_load=246 kexec_file_load=320 reboot=169 syslog=103 acct=163 "
+    "init_module=175 finit_module=313 delete_module=176 kexec_load=246 kexec_file_load=320 reboot=169 syslog=103 "
+    "acct=163 "
     "swapon=167 swapoff=168 quotactl=179 quotactl_fd=443 settimeofday=164 clock_settime=227 adjtimex=159 "
     "clock_adjtime=305 sethostname=170 setdomainname=171 lookup_dcookie=212 vhangup=153 iopl=172 ioperm=173 "
     "modify_ldt=154 uselib=134 sysfs=139 fanotify_init=300 open_by_handle_at=304 name_to_handle_at=303 "
@@ -31,7 +32,8 @@ _AARCH64 = (
     "fspick=433 mount_setattr=442 open_tree_attr=467 unshare=97 setns=268 clone=220 clone3=435 "
     "add_key=217 request_key=218 keyctl=219 bpf=280 perf_event_open=241 userfaultfd=282 "
     "io_uring_setup=425 io_uring_enter=426 io_uring_register=427 "
-    "init_module=105 finit_module=273 delete_module=106 kexec_load=104 kexec_file_load=294 reboot=142 syslog=116 acct=89 "
+    "init_module=105 finit_module=273 delete_module=106 kexec_load=104 kexec_file_load=294 reboot=142 syslog=116 "
+    "acct=89 "
     "swapon=224 swapoff=225 quotactl=60 quotactl_fd=443 settimeofday=170 clock_settime=112 adjtimex=171 "
     "clock_adjtime=266 sethostname=161 setdomainname=162 lookup_dcookie=18 vhangup=58 "
     "fanotify_init=262 open_by_handle_at=265 name_to_handle_at=264 "

@@ -27,8 +27,8 @@ class Landlocked:
     def __init__(self, python: Python) -> None:
         self.name = "Landlock + seccomp"
         self.python = python.program
-        self.library = str(Path(__file__).parents[2])
-        self._reads = [*SYSTEM, *ETC, python.source, str(Path(__file__).parent)]
+        self.room = str(Path(__file__).parent)
+        self._reads = [*SYSTEM, *ETC, python.source, self.room]
         self._reads += [f"/proc/{each}" for each in _FIGURES]
 
     async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
@@ -45,7 +45,7 @@ class Landlocked:
                 await to_thread.run_sync(lambda: shutil.rmtree(tmp, ignore_errors=True))
 
     def _argv(self, descriptor: int) -> list[str]:
-        return [self.python, "-I", "-S", "-B", "-c", boot(self.library, descriptor)]
+        return [self.python, "-I", "-S", "-B", "-c", boot(str(Path(__file__).parents[2]), descriptor)]
 
 
 _: type[Sandbox] = Landlocked

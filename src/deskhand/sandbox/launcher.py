@@ -22,11 +22,37 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # What ordinary programs need of /etc: how to find libraries, names, time and certificates. No passwords, no keys.
 ETC = tuple(
     f"/etc/{name}"
-    for name in (
-        "alternatives ld.so.cache ld.so.conf ld.so.conf.d passwd group nsswitch.conf localtime timezone locale.alias "
-        "ssl/certs ssl/openssl.cnf ca-certificates pki/tls/certs mime.types magic inputrc bash.bashrc profile "
-        "debian_version os-release terminfo fonts python3 python3.11 perl gitattributes protocols services"
-    ).split()
+    for name in [
+        "alternatives",
+        "ld.so.cache",
+        "ld.so.conf",
+        "ld.so.conf.d",
+        "passwd",
+        "group",
+        "nsswitch.conf",
+        "localtime",
+        "timezone",
+        "locale.alias",
+        "ssl/certs",
+        "ssl/openssl.cnf",
+        "ca-certificates",
+        "pki/tls/certs",
+        "mime.types",
+        "magic",
+        "inputrc",
+        "bash.bashrc",
+        "profile",
+        "debian_version",
+        "os-release",
+        "terminfo",
+        "fonts",
+        "python3",
+        "python3.11",
+        "perl",
+        "gitattributes",
+        "protocols",
+        "services",
+    ]
 )
 _PIECE_BYTES, _PIECES_IN_A_ROW, _PIPE_BYTES = 1 << 16, 8, 1 << 18
 _GRACE_S = 3.0  # to kill even a fork bomb process by process
@@ -80,9 +106,9 @@ def checked(mounts: Sequence[Mount]) -> list[tuple[str, bool, int, int]]:
 
 def environment(command: Command, tmp: str) -> dict[str, str]:
     """The whole environment of a command: HOME is the outermost writable folder around its `cwd`."""
-    around = [
-        each.path for each in command.mounts if each.write and Path(command.cwd).is_relative_to(each.path)
-    ] or [command.cwd]
+    around = [each.path for each in command.mounts if each.write and Path(command.cwd).is_relative_to(each.path)] or [
+        command.cwd
+    ]
     return {
         "PATH": PATH,
         "HOME": min(around, key=len),
@@ -109,9 +135,7 @@ def orders_for(command: Command, tmp: str) -> Orders:
 
 def boot(library: str, descriptor: int) -> str:
     """The line of Python that starts the warden from the package beneath `library`."""
-    return (
-        f"import sys; sys.path.insert(0, {library!r}); from deskhand.sandbox.warden import main; main({descriptor})"
-    )
+    return f"import sys; sys.path.insert(0, {library!r}); from deskhand.sandbox.warden import main; main({descriptor})"
 
 
 async def launch(started: Started, command: Command, output: Callable[[bytes, bool], None]) -> Exit:

@@ -1,7 +1,7 @@
 """The program that stands between the launcher and a command: it confines the command, watches it, and ends it whole.
 
-It runs inside the sandbox with whatever Python is there, so it imports the standard library and its two neighbours only,
-and of those only what starts quickly: a command waits for it.
+It runs inside the sandbox with whatever Python is there, so it imports only the standard library and its two
+neighbours, and of those only what starts quickly: a command waits for it.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ class Orders:
     def unpack(packed: bytes) -> Orders:
         """The orders in `packed`, which only the launcher writes."""
         orders = Orders()
-        vars(orders).update(marshal.loads(packed))  # noqa: S302
+        vars(orders).update(marshal.loads(packed))
         return orders
 
 
 def main(descriptor: int) -> None:
-    """Carry out the orders behind `descriptor`; say on the report pipe how it went: `failed WHY`, or `started` and one of
-    `exit CODE`, `signal NUMBER`, `limit WHICH`, `stopped`.
+    """Carry out the orders behind `descriptor`, and say on the report pipe how it went.
+
+    That is `failed WHY`, or `started` and one of `exit CODE`, `signal NUMBER`, `limit WHICH`, `stopped`.
     """
     with os.fdopen(descriptor, "rb") as file:
         orders = Orders.unpack(file.read())
@@ -89,7 +90,7 @@ def _prefer_for_the_oom_killer() -> None:
 
 def _go_first() -> None:
     """Run before thousands of others where we may (root without namespaces); our children do not."""
-    try:
+    try:  # noqa: SIM105  contextlib takes 8 ms to import
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     except OSError:
         pass  # an ordinary user: there the kernel's limit on processes holds
@@ -122,7 +123,7 @@ def _become(orders: Orders, warden: int, guard: int) -> None:
         os._exit(1)
     os.closerange(3, 1024)
     try:
-        os.execvpe(orders.argv[0], orders.argv, orders.env)  # noqa: S606
+        os.execvpe(orders.argv[0], orders.argv, orders.env)
     except FileNotFoundError:
         os.write(2, f"{orders.argv[0]}: not found\n".encode())
         os._exit(127)
@@ -196,7 +197,7 @@ def _leave_guard(guard: int, warden: int) -> int:
 
 
 def _watch(child: int, orders: Orders) -> str:
-    """Wait until the command ends, the launcher wants it ended, or it outgrows a limit. How that is called in a report."""
+    """Wait until the command ends, the launcher wants it ended, or it outgrows a limit; name that as in a report."""
     poll = select.poll()
     poll.register(orders.lifeline, select.POLLIN | select.POLLHUP)
     poll.register(os.pidfd_open(child), select.POLLIN)
@@ -279,7 +280,7 @@ def _end_all(alone: bool) -> None:
     pauses = 0
     while True:
         if alone:
-            try:
+            try:  # noqa: SIM105
                 os.kill(-1, _SIGKILL)  # at once: the whole namespace but its first process and us
             except ProcessLookupError:
                 pass
