@@ -145,14 +145,17 @@ class Workspace:
     def read(self, path: str, limit_bytes: int = 10 << 20, offset: int = 0) -> bytes:
         """At most `limit_bytes` of a regular file."""
         descriptor = self.open_beneath(path)
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ToolError(f"{path!r} is not a file that can be read: {_kind(os.fstat(descriptor).st_mode)}")
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                raise ToolError(f"{path!r} is not a file that can be read: {_kind(mode)}")
+            pieces = bytearray()
             with _explained(path):
-                file.seek(offset)
-                pieces = bytearray()
-                while len(pieces) < limit_bytes and (piece := file.read(min(_BLOCK_BYTES, limit_bytes - len(pieces)))):
+                os.lseek(descriptor, offset, os.SEEK_SET)
+                while piece := os.read(descriptor, min(_BLOCK_BYTES, limit_bytes - len(pieces))):
                     pieces += piece
+        finally:
+            os.close(descriptor)
         return bytes(pieces)
 
     def write(self, path: str, content: bytes, approved: bool = False) -> None:
