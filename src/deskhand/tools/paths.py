@@ -27,6 +27,7 @@ _BENEATH, _NO_MAGICLINKS, _NO_XDEV = 0x08, 0x02, 0x01
 _MOVED_UNDER_US = 64  # tries: a rename elsewhere may make the kernel unsure (EAGAIN)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 20
+_LONGEST, _DEEPEST = 4000, 100
 
 Opener = Callable[[int, str, int], int]
 """Opens a relative path beneath a directory descriptor, with flags. Raises OSError; EXDEV: it would leave."""
@@ -304,6 +305,8 @@ def _must_be_a_name(path: str) -> None:
     """Raises ToolError for what no file should be called: characters that a reader cannot see, or cannot be stored."""
     if not path:
         raise ToolError("an empty path: name a file or folder")
+    if len(path) > _LONGEST or path.count("/") > _DEEPEST:
+        raise ToolError(f"the path {path[:60]!r}... is too long: at most {_LONGEST} characters and {_DEEPEST} folders")
     strange = next((each for each in path if not each.isprintable()), "")  # controls, NUL, direction marks, surrogates
     if strange:
         raise ToolError(f"the path {path!r} has a character that cannot be seen, {strange!r}: use plain names")
