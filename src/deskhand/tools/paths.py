@@ -225,7 +225,7 @@ class Workspace:
             try:
                 return self._open(root.descriptor, inner, flags)
             except OSError as error:
-                if error.errno not in (errno.EXDEV, errno.ELOOP):
+                if error.errno not in (errno.EXDEV, errno.ELOOP, errno.ENOTDIR):  # ENOTDIR: the walk met a link
                     raise
             # Where does it lead? The answer may be stale at once: it only chooses the root to open beneath.
             real = os.path.realpath(f"{root.real}/{inner}")
@@ -289,12 +289,14 @@ class Workspace:
                 os.close(above)
 
     def _must_be_free(self, shown: str, real: PurePosixPath, approved: bool) -> None:
-        """Raises ProtectedPath by where the path really lies: links to a protected folder do not help."""
-        for root in self._roots:
-            if not approved and real.is_relative_to(root.real):
-                why = why_protected(real.relative_to(root.real).parts)
-                if why:
-                    raise ProtectedPath(f"{shown!r} is protected: {why}. Ask the person to approve it or to do it.")
+        """Raises ProtectedPath or OutsideWorkspace by where the path really lies: links and `..` do not help."""
+        around = [root for root in self._roots if real.is_relative_to(root.real)]
+        if not around or not max(around, key=lambda root: len(root.real)).write:
+            raise _outside(shown, str(real), write=True)
+        reasons = (why_protected(real.relative_to(root.real).parts) for root in around)
+        why = next(filter(None, reasons), "")
+        if why and not approved:
+            raise ProtectedPath(f"{shown!r} is protected: {why}. Ask the person to approve it or to do it.")
 
 
 def _where(descriptor: int) -> str:
