@@ -17,7 +17,8 @@ from deskhand.sandbox.seccomp import program
 _CORE, _DATA, _FSIZE, _NOFILE, _NPROC = 4, 2, 1, 7, 6  # RLIMIT_*, the same numbers on both machines
 _SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9
 _TICK_MS, _CENSUS_MS = 20, 100
-_PAGE = 4096
+_PAGE = os.sysconf("SC_PAGESIZE")
+_SLACK = 64  # the kernel's bound lies above ours: what reaches ours is ended, not left to try forever
 
 
 class Orders:
@@ -153,7 +154,7 @@ def _confine(orders: Orders, warden: int, guard: int) -> None:
     kernel.limit(_FSIZE, orders.file_bytes)
     kernel.limit(_DATA, orders.memory_bytes)
     if not root:  # counted for the user in our namespace, where we have one; uid 0 is not bound by it
-        kernel.limit(_NPROC, orders.processes + (0 if orders.alone else _threads_of_user()))
+        kernel.limit(_NPROC, orders.processes + _SLACK + (0 if orders.alone else _threads_of_user()))
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if orders.landlocked:
         kernel.landlock(rules)
