@@ -1,4 +1,7 @@
-"""The program that tries to break out, inside, once after start: it prints one JSON object for each attempt."""
+"""The program that tries to break out, inside, once after start: it prints one JSON object for each attempt.
+
+Where it gets through it does no harm: it opens a door and changes nothing behind it but its own canaries.
+"""
 
 from __future__ import annotations
 
@@ -151,13 +154,19 @@ def _write_secret(facts: dict[str, str]) -> str:
 
 
 def _write_system(_: dict[str, str]) -> str:
+    """A file without a name, gone when it is closed: nothing is left behind where this works."""
     tries = ("/etc", "/usr/bin", "/dev", "/", "/run", "/var")
-    return ", ".join(folder for folder in tries if _succeeds(partial(_write, Path(folder) / "deskhand-probe")))
+    return ", ".join(folder for folder in tries if _succeeds(partial(_open, folder, os.O_TMPFILE | os.O_WRONLY)))
 
 
 def _sysctl(_: dict[str, str]) -> str:
-    path = Path("/proc/sys/kernel/core_pattern")
-    return _write(path) if _succeeds(lambda: os.close(os.open(path, os.O_WRONLY))) else ""
+    """Opened for writing, and not written."""
+    _open("/proc/sys/kernel/core_pattern", os.O_WRONLY)
+    return "the kernel's settings could be changed"
+
+
+def _open(path: str, flags: int) -> None:
+    os.close(os.open(path, flags, 0o600))
 
 
 def _mode(facts: dict[str, str]) -> str:

@@ -130,6 +130,7 @@ def orders_for(command: Command, tmp: str) -> Orders:
     orders.mounts = checked(command.mounts)
     orders.memory_bytes, orders.file_bytes = command.memory_bytes, command.file_bytes
     orders.processes = command.processes
+    orders.pid_namespace = str(Path("/proc/self/ns/pid").readlink())
     return orders
 
 

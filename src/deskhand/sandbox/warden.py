@@ -35,6 +35,7 @@ class Orders:
     file_bytes: int
     processes: int
     alone: bool  # in namespaces of its own
+    pid_namespace: str  # the launcher's
     landlocked: bool
     own_proc: str  # a second /proc for the warden alone, with its sysctls open; "": none
     lifeline: int  # its end of file means: end everything
@@ -61,6 +62,10 @@ def main(descriptor: int) -> None:
         orders = Orders.unpack(file.read())
     for each in (orders.lifeline, orders.report):
         os.set_inheritable(each, False)
+    if orders.alone and os.readlink("/proc/self/ns/pid") == orders.pid_namespace:  # noqa: PTH115
+        # At the end it kills everybody: that must never mean everybody on this machine.
+        os.write(orders.report, b"failed there is no process namespace of its own")
+        return
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     _prefer_for_the_oom_killer()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # its memory and descriptors are closed to the command
