@@ -16,9 +16,8 @@ _ISOLATION = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"),
     *("--cap-drop", "ALL", "--hostname", "deskhand"),
 )
-# Read-only or empty: uid 0 owns the sysctls even without capabilities, and the rest tells of the host.
-_PROC_READ_ONLY = ("/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs")
-_PROC_EMPTY = ("/proc/keys", "/proc/key-users", "/proc/kcore", "/proc/kmsg", "/proc/sysrq-trigger", "/proc/timer_list")
+# uid 0 owns the sysctls even without capabilities, and the keys are not of this namespace.
+_PROC_READ_ONLY, _PROC_EMPTY = ("/proc/sys",), ("/proc/keys", "/proc/key-users")
 
 
 class Bubblewrap:
