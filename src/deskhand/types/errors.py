@@ -22,6 +22,8 @@
     + ContextOverflow
     + MalformedReply
   x ToolError
+    + OutsideWorkspace
+    + ProtectedPath
   x SandboxError
     + SandboxUnavailable
   x NetError
@@ -130,6 +132,14 @@ class MalformedReply(ModelError):
 
 class ToolError(DeskhandError):
     """The tool could not do it. The model reads this message and may try again."""
+
+
+class OutsideWorkspace(ToolError):
+    """This path is not in the workspace, nor in a folder that was allowed."""
+
+
+class ProtectedPath(ToolError):
+    """Programs obey what this file says, so it is not written without a person's word."""
 
 
 class SandboxError(DeskhandError):
