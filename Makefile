@@ -45,6 +45,9 @@ check: $(VENV)/.dev ## Format, lint, types, import order
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
+torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth
+	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200)
+
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt

@@ -44,7 +44,7 @@ class Asking:
         if masked := mask_due(journal.state, journal.agent.limits.window):
             journal.record(masked)
         await journal.flush()
-        model = step.model or journal.agent.models[0]
+        model = step.model or self._first()
         self._partial, reply, failed = [], None, None
         with self._interrupt:
             try:
@@ -61,6 +61,12 @@ class Asking:
         if reply is not None:
             journal.record(ModelReplied(usable(reply.message, step.tools), model, reply.finish, reply.usage))
         self._partial, self._attempt = [], 0 if reply is not None else self._attempt + 1
+
+    def _first(self) -> str:
+        """The first model of the chain that is not to be left alone now."""
+        journal = self._journal
+        chosen = journal.ports.retry(journal.agent.models, (), journal.ports.clock.now())
+        return chosen[0] if chosen else ""
 
     async def _until(self, at: float) -> None:
         wait_s = at - self._journal.ports.clock.now()

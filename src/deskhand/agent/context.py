@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..models.base import Shown
-from ..types.labels import LOCAL, Label
-from ..types.messages import Audio, File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from ..types.labels import LOCAL
+from ..types.messages import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from .compact import mask
 from .state import FORMS, State
 
@@ -33,24 +33,6 @@ def _without(part: Part) -> Part:
         pieces = tuple(_without(piece) for piece in part.parts)
         return ToolResult(part.call_id, pieces, part.status)  # type: ignore[arg-type]  # a picture became a text
     return part
-
-
-def relabel(message: Message, label: Label) -> Message:
-    """The message with every part under this label: where it comes in, only the Door knows whose word it is."""
-    parts: list[Part] = []
-    for part in message.parts:
-        match part:
-            case Text(text=text):
-                parts.append(Text(text, label))
-            case Image(blob=blob, mime=mime, name=name):
-                parts.append(Image(blob, mime, name, label))
-            case Audio(blob=blob, mime=mime, transcript=transcript):
-                parts.append(Audio(blob, mime, transcript, label))
-            case File(blob=blob, name=name, mime=mime, size_bytes=size):
-                parts.append(File(blob, name, mime, size, label))
-            case _:
-                parts.append(part)
-    return Message(message.role, tuple(parts))
 
 
 def usable(message: Message, tools: bool) -> Message:

@@ -119,12 +119,14 @@ class Driver:
             self._journal, self.news = journal, True
             self._asking, self._calls = Asking(journal, self._interrupt), Calls(journal, self._interrupt)
         journal = self._journal
-        await self._note_delivered(journal)
+        if journal.state.turn is None or self._ports.posts(journal.state.turn.address):
+            await self._note_delivered(journal)
         closed = False
         while True:
-            if self.news:
-                await self._admit(journal)
             step = next_step(journal.state, self._agent.limits, self._ports.clock.now())
+            if self.news and not isinstance(step, EndTurn):  # an answer that is there is given first
+                await self._admit(journal)
+                step = next_step(journal.state, self._agent.limits, self._ports.clock.now())
             if step is None:
                 if not (closed and journal.clean):
                     await journal.flush(close=True)

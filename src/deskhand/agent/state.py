@@ -10,29 +10,7 @@ from typing import assert_never
 import msgspec
 
 from ..models.base import Shown
-from ..types.events import (
-    ApprovalAnswered,
-    ApprovalAsked,
-    CallClosed,
-    CommandRun,
-    Compacted,
-    Erased,
-    Hinted,
-    Ledger,
-    Masked,
-    MessageDelivered,
-    MessageEdited,
-    MessageReceived,
-    ModelFailed,
-    ModelReplied,
-    QuestionAnswered,
-    QuestionAsked,
-    Reacted,
-    Recorded,
-    ToolFinished,
-    ToolStarted,
-    TurnEnded,
-)
+from ..types import events as e
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolResult, Usage
@@ -74,7 +52,7 @@ class Turn(msgspec.Struct):
     answers: list[int]
     steps: int = 0
     usage: Usage = Usage()
-    failures: list[ModelFailed] = []
+    failures: list[e.ModelFailed] = []
     hinted: set[str] = set()
     marks: list[bytes] = []
     pieces: list[str] = []
@@ -110,7 +88,7 @@ class State(msgspec.Struct):
     zone: tzinfo | None = None
 
 
-def fold(state: State, events: Iterable[Recorded]) -> State:
+def fold(state: State, events: Iterable[e.Recorded]) -> State:
     """Apply events in order, in place. The same events always give the same state."""
     for recorded in events:
         _apply(state, recorded)
@@ -118,40 +96,40 @@ def fold(state: State, events: Iterable[Recorded]) -> State:
     return state
 
 
-def _apply(state: State, recorded: Recorded) -> None:  # noqa: C901 -- one line for each kind of event
+def _apply(state: State, recorded: e.Recorded) -> None:  # noqa: C901 -- one line for each kind of event
     n, event = recorded.n, recorded.event
     match event:
-        case MessageReceived():
+        case e.MessageReceived():
             _receive(state, recorded, event)
-        case ModelReplied():
+        case e.ModelReplied():
             _reply(state, n, event)
-        case ToolStarted(call_id=call_id):
+        case e.ToolStarted(call_id=call_id):
             state.calls[call_id].started = True
-        case ToolFinished(result=result):
+        case e.ToolFinished(result=result):
             _close(state, n, result)
-        case CallClosed(call_id=call_id, status=status, reason=reason):
+        case e.CallClosed(call_id=call_id, status=status, reason=reason):
             _close(state, n, ToolResult(call_id, (Text(reason, LOCAL),), status))
-        case ApprovalAsked() | QuestionAsked() | ApprovalAnswered() | QuestionAnswered():
+        case e.ApprovalAsked() | e.QuestionAsked() | e.ApprovalAnswered() | e.QuestionAnswered():
             _ask(state, recorded.at, event)
-        case ModelFailed() | Hinted() | CommandRun():
+        case e.ModelFailed() | e.Hinted() | e.CommandRun():
             _note(state, recorded, event)
-        case TurnEnded(said=said):
+        case e.TurnEnded(said=said):
             for call_id in list(state.calls):
                 _close(state, n, ToolResult(call_id, (Text("the turn ended before this call", LOCAL),), "superseded"))
             if said:
                 _show(state, n, Message("assistant", (Text(said, LOCAL),)))
             state.turn = None
-        case Compacted(kept=kept, ledger=ledger):
+        case e.Compacted(kept=kept, ledger=ledger):
             _restore(state, kept, ledger)
-        case Masked(up_to_n=up_to_n):
+        case e.Masked(up_to_n=up_to_n):
             state.masked_up_to = up_to_n
-        case MessageEdited() | Reacted() | MessageDelivered() | Erased():
+        case e.MessageEdited() | e.Reacted() | e.MessageDelivered() | e.Erased():
             pass  # nothing that the model sees
         case _:
             assert_never(event)
 
 
-def _receive(state: State, recorded: Recorded, event: MessageReceived) -> None:
+def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> None:
     if state.turn is None:
         if state.archived:
             state.messages, state.pictures, state.label, state.archived = [], [], OWNER, False
@@ -166,7 +144,7 @@ def _receive(state: State, recorded: Recorded, event: MessageReceived) -> None:
     _show(state, recorded.n, message)
 
 
-def _reply(state: State, n: int, event: ModelReplied) -> None:
+def _reply(state: State, n: int, event: e.ModelReplied) -> None:
     turn = _turn(state)
     turn.steps += 1
     turn.usage += event.usage
@@ -197,17 +175,19 @@ def _close(state: State, n: int, result: ToolResult) -> None:
     turn.marks.append(mark.digest())
 
 
-def _ask(state: State, at: float, event: ApprovalAsked | QuestionAsked | ApprovalAnswered | QuestionAnswered) -> None:
-    if isinstance(event, ApprovalAsked):
+def _ask(
+    state: State, at: float, event: e.ApprovalAsked | e.QuestionAsked | e.ApprovalAnswered | e.QuestionAnswered
+) -> None:
+    if isinstance(event, e.ApprovalAsked):
         ask = OpenAsk(event.ask_id, event.binds, event.question, ("once", "always", "no", "never"), event.until)
         state.calls[event.call_id].ask = ask
-    elif isinstance(event, QuestionAsked):
+    elif isinstance(event, e.QuestionAsked):
         ask = OpenAsk(event.ask_id, "", event.question, event.choices, event.until)
         state.calls[event.call_id].ask = ask
     else:
         call = asked(state, event.ask_id)
         call.ask = None
-        if isinstance(event, QuestionAnswered):
+        if isinstance(event, e.QuestionAnswered):
             call.answer = event.message
             _turn(state).answers.append(event.inbox_id)
         elif event.choice in ("once", "always"):
@@ -216,8 +196,8 @@ def _ask(state: State, at: float, event: ApprovalAsked | QuestionAsked | Approva
             call.refusal = f"{event.principal.id} said {event.choice}"
 
 
-def _note(state: State, recorded: Recorded, event: ModelFailed | Hinted | CommandRun) -> None:
-    if isinstance(event, CommandRun):
+def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | e.CommandRun) -> None:
+    if isinstance(event, e.CommandRun):
         if event.name == "stop":
             if state.turn is None:
                 state.archived = True
@@ -227,7 +207,7 @@ def _note(state: State, recorded: Recorded, event: ModelFailed | Hinted | Comman
             state.archived = True
         return
     turn = _turn(state)
-    if isinstance(event, Hinted):
+    if isinstance(event, e.Hinted):
         turn.hinted.add(event.why)
         _show(state, recorded.n, Message("user", (Text(event.text, LOCAL),)))
     else:
@@ -235,7 +215,7 @@ def _note(state: State, recorded: Recorded, event: ModelFailed | Hinted | Comman
         turn.overflows += event.error == "ContextOverflow"
 
 
-def _restore(state: State, kept: tuple[tuple[int, Message], ...], ledger: Ledger) -> None:
+def _restore(state: State, kept: tuple[tuple[int, Message], ...], ledger: e.Ledger) -> None:
     state.messages, state.pictures = [], []
     for n, message in kept:
         _show(state, n, message)

@@ -109,7 +109,7 @@ def _next(state: State, turn: Turn, limits: Limits) -> Step:
 
 def _answered(turn: Turn) -> EndTurn | None:
     """The end, if the model's last reply was its answer."""
-    if not turn.pieces or turn.hinted & {"continue", "empty"}:
+    if not turn.pieces or turn.finish == "interrupted" or turn.hinted & {"continue", "empty"}:
         return None
     if turn.finish == "length" and turn.continued <= CONTINUE_TIMES:
         return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import aclosing
 
 import click
 import msgspec
 
 from ..runtime.app import OWNER, App
-from ..runtime.parts import default_parts
 from ..types.door import Progress
 from ..types.events import ApprovalAsked, ModelReplied, QuestionAsked, Recorded, TurnEnded
 from ..types.identity import Address, Inbound, Said
@@ -33,7 +33,6 @@ def ask(words: tuple[str, ...], session: str, model: str, as_json: bool, config:
     if not text:
         fail('say what to ask, such as: deskhand ask "what is in this folder?"', USAGE)
     settings = settings_of(config, model)
-    parts = default_parts(settings)
 
     async def use(app: App) -> int:
         ids, now = app.parts.ids, app.parts.clock.now()
@@ -43,13 +42,14 @@ def ask(words: tuple[str, ...], session: str, model: str, as_json: bool, config:
         if receipt.status == "refused":
             fail(receipt.reason, USAGE)
         show = _Json() if as_json else _Plain()
-        async for item in app.door.follow(receipt.session, OWNER, receipt.after):
-            code = show(item, receipt.inbox_id)
-            if code is not None:
-                return code
+        async with aclosing(app.door.follow(receipt.session, OWNER, receipt.after)) as items:
+            async for item in items:
+                code = show(item, receipt.inbox_id)
+                if code is not None:
+                    return code
         return FAILED
 
-    with_app(settings, parts, use)
+    with_app(settings, use)
 
 
 class _Plain:

@@ -12,6 +12,7 @@ import click
 
 from ..runtime.app import App, Parts, open_app
 from ..runtime.config import Settings, read_settings
+from ..runtime.models import Models
 from ..types.errors import DeskhandError
 
 FAILED, USAGE, NEEDS_APPROVAL = 1, 2, 3
@@ -34,11 +35,15 @@ def settings_of(config: str | None, model: str = "") -> Settings:
     return settings.with_model(model) if model else settings
 
 
-def with_app(settings: Settings, parts: Parts, use: Callable[[App], Awaitable[int]]) -> NoReturn:
+def with_app(settings: Settings, use: Callable[[App], Awaitable[int]]) -> NoReturn:
     """Open a Deskhand, use it, and exit with the code that `use` returned. It drives if no other process does."""
 
     async def main() -> int:
-        async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+        async with (
+            Models(settings) as models,
+            open_app(settings, Parts(models.open, {})) as app,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(app.run)
             code = await use(app)
             tasks.cancel_scope.cancel()

@@ -35,7 +35,8 @@ class Request(msgspec.Struct, frozen=True):
     `system` are blocks of the system prompt, the stable ones first; only the last may change from call to call.
     `messages` alternate properly: every tool call is followed by its result. `encoded` is the session's memory of
     encoded messages, by (wire, key): it belongs to the caller, who drops it with the session. `blob` reads the bytes
-    of an image. `max_output_tokens` None means the model's own maximum.
+    of an image. `max_output_tokens` None means the model's own maximum. `extra` is a JSON object whose fields are put
+    into the body as they are, for what only one wire has (a response_format, a grammar).
     """
 
     model: str
@@ -47,6 +48,7 @@ class Request(msgspec.Struct, frozen=True):
     temperature: float | None = None
     encoded: dict[tuple[str, int], bytes] = msgspec.field(default_factory=dict)
     blob: Callable[[str], Awaitable[bytes]] | None = None
+    extra: msgspec.Raw | None = None
 
 
 class TextDelta(msgspec.Struct, frozen=True, gc=False):

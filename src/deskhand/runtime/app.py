@@ -16,7 +16,6 @@ import msgspec
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..agent.prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
 from ..channels.base import Channel
 from ..models.base import Model
 from ..policy.rules import Case, Decision, decide
@@ -27,14 +26,16 @@ from ..tools.base import Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ChannelError, StoreUnavailable
-from ..types.events import Recorded, TurnEnded
+from ..types.events import Recorded
 from ..types.identity import Address, Inbound, Principal
 from .clock import RandomIds, SystemClock
 from .config import Settings
 from .dispatch import Dispatch
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
+from .models import facts_of
 from .outbox import Outbox
+from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
 from .retries import Retries
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class App:
             self.parts.tools,
             judge,
             workspace,
-            self.settings.limits(config, 128_000),
+            self.settings.limits(config, facts_of(self.settings, next(iter(config.models), "")).window),
             config.thinking or "off",
             config.temperature,
             ZoneInfo(self.settings.config.timezone),
@@ -112,14 +113,15 @@ class App:
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)
-        if isinstance(item, Recorded) and isinstance(item.event, TurnEnded):
+        if isinstance(item, Recorded) and self.parts.channels:
             self.outbox.poke()
 
     async def run(self, started: Callable[[], None] = lambda: None) -> None:
         """Drive, send and receive for ever. Waits until no other process does, looking every second."""
         async with self._lock(), anyio.create_task_group() as tasks:
-            tasks.start_soon(self.outbox.run)
             tasks.start_soon(self._watch)
+            if self.parts.channels:
+                tasks.start_soon(self.outbox.run)
             for channel in self.parts.channels:
                 tasks.start_soon(self._receive, channel)
             await self.dispatch.run(started)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -38,11 +38,21 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     tools: tuple[str, ...] = ("*",)
 
 
+class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a provider is reached, if not where the catalogue says. `key_env` names the environment variable that
+    holds its key; the key itself never stands in the configuration."""
+
+    base_url: str = ""
+    key_env: str = ""
+    wire: Literal["openai", "anthropic"] = "openai"
+
+
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that can be set, with what holds when it is not. `timezone` is an IANA name."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
+    providers: dict[str, ProviderConfig] = {}
     policy: tuple[Rule, ...] = ()
     timezone: str = "UTC"
 
@@ -154,6 +164,9 @@ def _load(path: Path, *, required: bool) -> dict[str, Any]:
     return data
 
 
+_BY_NAME: dict[str, type[msgspec.Struct]] = {"agents": AgentConfig, "providers": ProviderConfig}
+
+
 def unknown_keys(data: Mapping[str, Any], into: type[msgspec.Struct], place: str = "") -> list[str]:
     """A sentence for each key that means nothing, with its path and the nearest name that does."""
     found = []
@@ -167,8 +180,8 @@ def unknown_keys(data: Mapping[str, Any], into: type[msgspec.Struct], place: str
             kind = fields[key]
             if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
                 found += unknown_keys(value, kind, f"{path}.")
-            elif key == "agents":
-                for name, agent in value.items():
-                    if isinstance(agent, dict):
-                        found += unknown_keys(agent, AgentConfig, f"{path}.{name}.")
+            elif key in _BY_NAME:
+                for name, inner in value.items():
+                    if isinstance(inner, dict):
+                        found += unknown_keys(inner, _BY_NAME[key], f"{path}.{name}.")
     return found

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 import anyio
 import msgspec
 from msgspec.structs import replace
 
 from ..agent.commands import COMMANDS
-from ..agent.context import relabel
 from ..store.base import Accepted, Store
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
@@ -18,9 +17,9 @@ from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Address, Body, Command, Edit, Inbound, Principal, Receipt, Said, session_key
 from ..types.labels import Label
-from ..types.messages import Message, Part, Text, clean
+from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from .dispatch import Dispatch
-from .feed import Feed, follow
+from .feed import Feed, Source, follow
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
@@ -38,7 +37,8 @@ class LocalDoor:
     """The Door of this process. It implements `types.door.Door`."""
 
     def __init__(self, store: Store, dispatch: Dispatch, feed: Feed, access: Access, clock: Clock, ids: Ids) -> None:
-        self._store, self._dispatch, self._feed = store, dispatch, feed
+        self._store, self._dispatch = store, dispatch
+        self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot)
         self._access, self._clock, self._ids = access, clock, ids
         self._own: set[int] = set()
 
@@ -89,11 +89,8 @@ class LocalDoor:
                 self._dispatch.wake(session, cut=cuts(inbound))
         return accepted
 
-    async def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncIterator[Recorded | Progress]:
-        if not await self._store.may_see(principal, session):
-            raise Refused(f"{session!r} is not yours to see")
-        async for item in follow(self._store, self._feed, session, after, lambda: self._dispatch.snapshot(session)):
-            yield item
+    def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
+        return follow(self._source, session, principal, after)
 
     async def stop(self, session: str, principal: Principal) -> Receipt:
         if not await self._store.may_see(principal, session):
@@ -115,10 +112,28 @@ def label_of(principal: Principal) -> Label:
     return Label("owner" if "owner" in principal.roles else "member", source=principal.id)
 
 
+def _relabelled(message: Message, label: Label) -> Message:
+    """The message with every part under this label: where it comes in, only the Door knows whose word it is."""
+    parts: list[Part] = []
+    for part in message.parts:
+        match part:
+            case Text(text=text):
+                parts.append(Text(text, label))
+            case Image(blob=blob, mime=mime, name=name):
+                parts.append(Image(blob, mime, name, label))
+            case Audio(blob=blob, mime=mime, transcript=transcript):
+                parts.append(Audio(blob, mime, transcript, label))
+            case File(blob=blob, name=name, mime=mime, size_bytes=size):
+                parts.append(File(blob, name, mime, size, label))
+            case _:
+                parts.append(part)
+    return Message(message.role, tuple(parts))
+
+
 def _read(body: Body, label: Label) -> Body:
     """The body as it enters: text cleaned, parts labelled, a command recognised."""
     if isinstance(body, Edit):
-        return Edit(body.of, relabel(_cleaned(body.message), label))
+        return Edit(body.of, _relabelled(_cleaned(body.message), label))
     if not isinstance(body, Said):
         return body
     match = _COMMAND.fullmatch(body.message.text.strip())
@@ -126,7 +141,7 @@ def _read(body: Body, label: Label) -> Body:
         prefix, name, args = match.groups()
         if name.lower() in COMMANDS or (prefix == "/" and args is None):
             return Command(name.lower(), clean(args or ""), "/" if prefix == "/" else "!")
-    return Said(relabel(_cleaned(body.message), label))
+    return Said(_relabelled(_cleaned(body.message), label))
 
 
 def _cleaned(message: Message) -> Message:

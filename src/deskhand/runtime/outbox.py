@@ -10,7 +10,7 @@ import anyio
 from ..channels.base import Channel
 from ..store.base import Store
 from ..types.clock import Clock
-from ..types.commit import OutboxRow
+from ..types.commit import OutboxRow, OutboxState
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -90,23 +90,27 @@ class Outbox:
             await self._store.outbox_failed(key, str(error))
             log.error("%s will not take an answer: %s", channel.name, error)
             return True
-        except (ChannelError, TimeoutError) as error:
-            asked = error.retry_after_s if isinstance(error, ChannelError) else None
-            await self._again(row, str(error) or "the platform did not answer in time", asked)
+        except ChannelError as error:
+            await self._again(row, error)
+            return False
+        except TimeoutError:
+            await self._again(row, ChannelError("the platform did not answer in time"))
             return False
         except Exception as error:
             log.exception("%s broke while sending", channel.name)
-            await self._again(row, f"{type(error).__name__}: {error}", None)
+            await self._again(row, ChannelError(f"{type(error).__name__}: {error}"))
             return False
         await self._store.outbox_sent(key, platform_id)
         return True
 
-    async def _again(self, row: OutboxRow, error: str, asked_s: float | None) -> None:
+    async def _again(self, row: OutboxRow, error: ChannelError) -> None:
+        """Try later; what may have arrived stays `sending`, so that the next try is marked."""
         if row.attempts + 1 >= TRIES:
-            await self._store.outbox_failed(row.outgoing.key, error)
-        else:
-            due = self._clock.now() + (asked_s if asked_s is not None else pause_s(row.attempts + 1))
-            await self._store.outbox_again(row.outgoing.key, due, error)
+            await self._store.outbox_failed(row.outgoing.key, str(error))
+            return
+        pause = error.retry_after_s if error.retry_after_s is not None else pause_s(row.attempts + 1)
+        state: OutboxState = "pending" if error.unsent and row.state == "pending" else "sending"
+        await self._store.outbox_again(row.outgoing.key, state, self._clock.now() + pause, str(error))
 
 
 def _by_chat(rows: list[OutboxRow], channels: Mapping[str, Channel]) -> dict[str, list[OutboxRow]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -19,6 +19,7 @@ class Command(msgspec.Struct, frozen=True):
     """A program to run. `argv` is never given to a shell by us. `cwd` lies beneath a mount.
 
     `mounts` are all that it sees of the host beside the system's programs. `env` is added to a clean environment.
+    `memory_bytes` and `processes` (threads count) are for all that it starts together, `file_bytes` for each file.
     """
 
     argv: tuple[str, ...]
@@ -33,21 +34,28 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class Exit(msgspec.Struct, frozen=True, gc=False):
-    """How it ended. `code` is None when it was killed: by its `timeout`, or by a signal (`signal`)."""
+    """How it ended. `code` is None when it was killed: by its `timeout`, by a `limit`, or by a signal (`signal`)."""
 
     code: int | None
     timeout: bool = False
     signal: int = 0
     seconds: float = 0.0
+    limit: Literal["", "memory", "processes"] = ""
 
 
 class Sandbox(Protocol):
     """Runs commands so that they can neither reach the network nor read secrets nor outlive their call."""
 
+    @property
+    def name(self) -> str:
+        """What `doctor` and the audit trail call it."""
+        ...
+
     async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
         """Run to the end, or to the timeout, when everything that it started is killed. Cancelling kills it too.
 
-        `output` gets each piece as it comes, True for stderr; it must not block. Raises SandboxUnavailable when no
-        safe way to run exists here: nothing is ever run bare.
+        `output` gets each piece as it comes, True for stderr; it must not block. Raises SandboxError when the command
+        cannot be run as asked (its folders), SandboxUnavailable when no safe way to run exists here: nothing is ever
+        run bare.
         """
         ...

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..types.commit import Change, Commit, OutboxRow
+from ..types.commit import Change, Commit, OutboxRow, OutboxState
 from ..types.events import Recorded
 from ..types.identity import Inbound, Principal, Waiting
 
@@ -130,7 +130,9 @@ class Store(Protocol):
 
     async def outbox_sent(self, key: str, platform_id: str) -> None: ...
 
-    async def outbox_again(self, key: str, due_at: float, error: str) -> None: ...
+    async def outbox_again(self, key: str, state: OutboxState, due_at: float, error: str) -> None:
+        """Try again at `due_at`; `sending` means that the message may have arrived."""
+        ...
 
     async def outbox_failed(self, key: str, error: str) -> None: ...
 

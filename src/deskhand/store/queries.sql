@@ -89,7 +89,7 @@ UPDATE outbox SET state = 'sending', attempts = attempts + 1, mark = ? WHERE key
 UPDATE outbox SET state = 'sent', sent_id = ? WHERE key = ? AND state = 'sending'
 
 -- outbox_again --
-UPDATE outbox SET state = 'pending', due_at = ?, error = ? WHERE key = ? AND state = 'sending'
+UPDATE outbox SET state = ?, due_at = ?, error = ? WHERE key = ? AND state = 'sending'
 
 -- outbox_failed --
 UPDATE outbox SET state = 'failed', error = ? WHERE key = ? AND state IN ('pending', 'sending')

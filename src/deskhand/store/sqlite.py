@@ -11,7 +11,7 @@ import anyio.to_thread
 import apsw
 import msgspec
 
-from ..types.commit import Change, Commit, OutboxRow, Outgoing
+from ..types.commit import Change, Commit, OutboxRow, OutboxState, Outgoing
 from ..types.errors import Refused, StaleSession, StoreCorrupt
 from ..types.events import AnyEvent, Erased, Recorded, decode_event, encode_event, kind
 from ..types.identity import Inbound, Principal, Waiting
@@ -172,8 +172,8 @@ class SqliteStore:
     async def outbox_sent(self, key: str, platform_id: str) -> None:
         await self._execute("outbox_sent", (platform_id, key))
 
-    async def outbox_again(self, key: str, due_at: float, error: str) -> None:
-        await self._execute("outbox_again", (due_at, error, key))
+    async def outbox_again(self, key: str, state: OutboxState, due_at: float, error: str) -> None:
+        await self._execute("outbox_again", (state, due_at, error, key))
 
     async def outbox_failed(self, key: str, error: str) -> None:
         await self._execute("outbox_failed", (error, key))

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 import anyio
 
 from ..models.base import Item, Model, Reply, Request, TextDelta
+from ..types.errors import ConfigError
 from ..types.messages import Message, Text, ToolCall, Usage
 
 Script = Callable[[Request], Message | Reply]
@@ -48,9 +49,12 @@ def echo(request: Request) -> Message:
     return say(f"You said: {last}")
 
 
-def open_scripted(name: str) -> ScriptedModel:
-    """The scripted model `scripted/name`. Raises KeyError for a name that is not known."""
-    return ScriptedModel({"echo": echo}[name])
+def open_scripted(name: str, key: str = "", base_url: str = "") -> ScriptedModel:
+    """The scripted model `scripted/name`. Raises ConfigError for a name that is not known."""
+    scripts = {"echo": echo}
+    if name not in scripts:
+        raise ConfigError(f"There is no scripted model {name!r}; there are: {', '.join(scripts)}.")
+    return ScriptedModel(scripts[name])
 
 
 _: type[Model] = ScriptedModel

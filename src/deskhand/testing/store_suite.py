@@ -280,13 +280,14 @@ async def outbox_goes_one_way(open_store: Open) -> None:
         assert (rows["a"].state, rows["a"].attempts, rows["b"].mark) == ("sending", 1, "may be a duplicate")
         assert rows["a"].session == S and rows["a"].at == T0 and rows["a"].outgoing == outgoing("a")
         await store.outbox_sent("a", "p1")
-        await store.outbox_again("a", T0, "late")  # what was sent is never sent again
+        await store.outbox_again("a", "pending", T0, "late")  # what was sent is never sent again
         await store.outbox_sending("a", "")
-        await store.outbox_again("b", T0 + 5, "busy")
+        await store.outbox_again("b", "sending", T0 + 5, "busy")
         await store.outbox_failed("c", "gone")
         await store.outbox_sending("c", "")
         assert [r.outgoing.key for r in await store.outbox_due(T0, 9)] == ["d"]
-        assert [(r.outgoing.key, r.attempts) for r in await store.outbox_due(T0 + 5, 9)] == [("b", 1), ("d", 0)]
+        due = [(r.outgoing.key, r.state, r.attempts) for r in await store.outbox_due(T0 + 5, 9)]
+        assert due == [("b", "sending", 1), ("d", "pending", 0)]
 
 
 async def deliveries_are_reported_once(open_store: Open) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Literal, Protocol
 
 import msgspec
@@ -35,8 +35,9 @@ class Door(Protocol):
         cannot be stored, in which case the platform must not be told that it was."""
         ...
 
-    def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncIterator[Recorded | Progress]:
-        """The session's events after number `after`, then live ones for ever, with progress between them.
+    def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
+        """The session's events after number `after`, then live ones for ever, with progress between them. Close it
+        when you have seen enough (`contextlib.aclosing`).
 
         Raises Refused when the session is not the principal's to see.
         """

@@ -22,6 +22,8 @@
     + ContextOverflow
     + MalformedReply
   x ToolError
+    + OutsideWorkspace
+    + ProtectedPath
   x SandboxError
     + SandboxUnavailable
   x NetError
@@ -132,6 +134,14 @@ class ToolError(DeskhandError):
     """The tool could not do it. The model reads this message and may try again."""
 
 
+class OutsideWorkspace(ToolError):
+    """This path is not in the workspace, nor in a folder that was allowed."""
+
+
+class ProtectedPath(ToolError):
+    """Programs obey what this file says, so it is not written without a person's word."""
+
+
 class SandboxError(DeskhandError):
     """The command could not be run."""
 
@@ -147,12 +157,13 @@ class NetError(DeskhandError):
 class ChannelError(DeskhandError):
     """The platform could not be reached, or asked us to wait.
 
-    `retry_after_s` is what it asked for, where it did.
+    `retry_after_s` is what it asked for, where it did. `unsent` means that the message surely did not arrive: what may
+    have arrived is marked when it is sent again.
     """
 
-    def __init__(self, message: str = "", retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str = "", retry_after_s: float | None = None, *, unsent: bool = False) -> None:
         super().__init__(message)
-        self.retry_after_s = retry_after_s
+        self.retry_after_s, self.unsent = retry_after_s, unsent
 
 
 class SendRefused(ChannelError):

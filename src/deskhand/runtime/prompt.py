@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,8 +26,10 @@ class Prompt:
     """
 
     def __init__(self, system: str, files: Sequence[tuple[str, Path]], memory: Path | None = None) -> None:
-        self._system, self._files, self._memory = system, tuple(files), memory
-        self._read: dict[Path, tuple[tuple[int, int], str]] = {}
+        self._system = system
+        self._files = [(title, str(path)) for title, path in files]
+        self._memory = str(memory) if memory else ""
+        self._read: dict[str, tuple[tuple[int, int], str]] = {}
 
     def __call__(self, address: Address) -> tuple[str, ...]:
         """The blocks: the stable prefix in one piece, then what depends on where we are."""
@@ -34,18 +37,17 @@ class Prompt:
         for title, path in self._files:
             if text := self._text(path):
                 stable.append(f"# {title}\n{text}")
-        place = [f"# Context\nYou are talking on {address.channel}" + (" in a group." if address.group else ".")]
-        if self._memory is not None and not address.group and (text := self._text(self._memory)):
+        if self._memory and not address.group and (text := self._text(self._memory)):
             stable.append(f"# MEMORY\n{text}")
-        return "\n\n".join(stable), "\n".join(place)
+        place = f"# Context\nYou are talking on {address.channel}{' in a group' if address.group else ''}."
+        return "\n\n".join(stable), place
 
-    def _text(self, path: Path) -> str:
+    def _text(self, path: str) -> str:
         try:
-            stat = path.stat()
+            stat = os.stat(path)  # noqa: PTH116 -- on the path of every call, and a third of the cost
             key = (stat.st_mtime_ns, stat.st_size)
             if path not in self._read or self._read[path][0] != key:
-                text = path.read_text(errors="replace").strip()
-                self._read[path] = (key, text[:FILE_CHARS])
+                self._read[path] = (key, Path(path).read_text(errors="replace").strip()[:FILE_CHARS])
             return self._read[path][1]
         except OSError:
             return ""

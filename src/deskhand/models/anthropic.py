@@ -1,0 +1,208 @@
+"""The Anthropic Messages wire: https://docs.anthropic.com/en/api/messages"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
+from . import encode
+from .anthropic_reply import Assembly, reasoning_wire
+from .base import Item, Request, Shown
+from .encode import string, to_json
+from .faults import Call
+from .settings import Spec
+from .transport import Transport
+
+_VERSION = "2023-06-01"
+_MARK = b',"cache_control":{"type":"ephemeral"}}'
+_BEGIN = {True: b'{"role":"user","content":[', False: b'{"role":"assistant","content":['}
+_NEXT = {side: b"]}," + begin for side, begin in _BEGIN.items()}
+_BUDGET = {"low": 2048, "medium": 8192, "high": 24576}
+_LEAST_BUDGET = 1024
+_DEFAULT_MAX_OUTPUT = 8192
+
+
+class AnthropicModel:
+    """One model behind a Messages endpoint. It sends the name that it was opened with."""
+
+    def __init__(self, transport: Transport, spec: Spec) -> None:
+        self._transport = transport
+        self._spec = spec
+        headers = {"anthropic-version": _VERSION}
+        if spec.key and spec.quirks.auth == "bearer":
+            headers["Authorization"] = f"Bearer {spec.key}"
+        elif spec.key:
+            headers[spec.quirks.auth] = spec.key
+        self._call = Call(spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/messages", headers, spec.key)
+        self._wire = reasoning_wire(spec.name)
+        # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
+        self._form = f"{self._wire}:{spec.facts.vision:d}"
+
+    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
+        """See Model.reply."""
+        body = await self.body(request)
+        assembly = Assembly(self._call, request)
+        async with aclosing(self._transport.stream(self._call, body)) as stream:
+            async for payloads in stream:
+                for payload in payloads:
+                    for delta in assembly.feed(payload):
+                        yield delta
+        for item in assembly.close():
+            yield item
+
+    async def body(self, request: Request) -> bytes:
+        """The bytes that are posted for `request`."""
+        pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"messages":[']
+        pieces += await self._messages(request)
+        pieces.append(b"]")
+        blocks = [b'{"type":"text","text":' + string(text) + b"}" for text in request.system if text.strip()]
+        if blocks:
+            # Only the last block may change from call to call; what is before it stays in the cache.
+            stable = max(0, len(blocks) - 2)
+            blocks[stable] = blocks[stable][:-1] + _MARK
+            pieces += [b',"system":[', b",".join(blocks), b"]"]
+        if request.tools:
+            tools = [to_json(_tool(t.name, t.description, t.parameters)) for t in request.tools]
+            if not blocks:
+                tools[-1] = tools[-1][:-1] + _MARK
+            pieces += [b',"tools":[', b",".join(tools), b"]"]
+        pieces += [b",", to_json(self._options(request))[1:-1]]
+        if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
+            pieces += [b",", extra[1:-1]]
+        pieces.append(b"}")
+        return b"".join(pieces)
+
+    def _options(self, request: Request) -> dict[str, Any]:
+        facts = self._spec.facts
+        largest = facts.max_output or _DEFAULT_MAX_OUTPUT
+        limit = max(1, min(request.max_output_tokens or largest, largest))
+        options: dict[str, Any] = {"max_tokens": limit}
+        thinks = request.thinking != "off" and facts.thinking != ""
+        if facts.thinking == "adaptive" and thinks:
+            # By default the newest models keep their thoughts, and what they say between two calls, to themselves.
+            options["thinking"] = {"type": "adaptive", "display": "summarized"}
+            options["output_config"] = {"effort": request.thinking}
+        elif facts.thinking == "adaptive" and facts.off_effort:
+            options["output_config"] = {"effort": facts.off_effort}
+        elif facts.thinking == "budget" and thinks and not _unthought(request, self._wire):
+            # The budget is a part of max_tokens: the answer needs its own share.
+            budget = max(_LEAST_BUDGET, min(_BUDGET[request.thinking], limit // 2))
+            options["thinking"] = {"type": "enabled", "budget_tokens": budget}
+            options["max_tokens"] = max(limit, budget + 1)
+        if request.temperature is not None and facts.temperature and not thinks:
+            options["temperature"] = request.temperature
+        return options
+
+    async def _messages(self, request: Request) -> list[bytes]:
+        """The messages, ready to be joined. Neighbours of one side become one message, so that the results of
+        parallel calls and what a person adds arrive together. The last two messages of the user's side get a cache
+        mark: the last writes the cache, the one before it finds what the call before wrote."""
+        memory, form = request.encoded, self._form
+        pieces: list[bytes] = []
+        ends: list[int] = []
+        side: bool | None = None
+        for shown in request.messages:
+            encoded = memory.get((form, shown.key))
+            if encoded is None:
+                encoded = await self._remember(request, shown)
+            if not encoded:
+                continue
+            user = shown.message.role != "assistant"
+            if user is side:
+                pieces.append(b",")
+            else:
+                pieces.append(_BEGIN[user] if side is None else _NEXT[user])
+                if user:
+                    ends.append(0)
+                side = user
+            if user:
+                ends[-1] = len(pieces)
+            pieces.append(encoded)
+        for end in ends[-2:]:
+            pieces[end] = pieces[end][:-1] + _MARK
+        if pieces:
+            pieces.append(b"]}")
+        return pieces
+
+    async def _remember(self, request: Request, shown: Shown) -> bytes:
+        message = shown.message
+        blocks = await self._user(message, request) if message.role != "assistant" else _assistant(message, self._wire)
+        encoded = b",".join(blocks)
+        request.encoded[self._form, shown.key] = encoded
+        return encoded
+
+    async def _user(self, message: Message, request: Request) -> list[bytes]:
+        blocks: list[bytes] = []
+        for part in message.parts:
+            match part:
+                case Text() | Image() | Audio() | File():
+                    blocks += await self._said(part, request)
+                case ToolResult():
+                    blocks.append(await self._result(part, request))
+                case _:
+                    pass
+        return blocks
+
+    async def _said(self, part: Text | Image | Audio | File, request: Request, pictures: bool = True) -> list[bytes]:
+        if isinstance(part, Image) and pictures and self._spec.facts.vision:
+            data = await encode.image_base64(part, request.blob)
+            if data is not None:
+                source = b'{"type":"base64","media_type":' + to_json(part.mime) + b',"data":"' + data + b'"}'
+                return [b'{"type":"image","source":' + source + b"}"]
+        text = part.text if isinstance(part, Text) else encode.placeholder(part)
+        # A blank block of text is refused.
+        return [b'{"type":"text","text":' + string(text) + b"}"] if text.strip() else []
+
+    async def _result(self, result: ToolResult, request: Request) -> bytes:
+        # A result that is an error may hold nothing but text.
+        ok = result.status == "ok"
+        blocks = [block for part in result.parts for block in await self._said(part, request, pictures=ok)]
+        if not blocks:
+            blocks = [b'{"type":"text","text":"[no output]"}']
+        if result.status not in ("ok", "error"):
+            blocks.insert(0, b'{"type":"text","text":' + to_json(f"[{result.status}]") + b"}")
+        encoded = b'{"type":"tool_result","tool_use_id":' + to_json(encode.call_id(result.call_id))
+        if not ok:
+            encoded += b',"is_error":true'
+        return encoded + b',"content":[' + b",".join(blocks) + b"]}"
+
+
+def _assistant(message: Message, wire: str) -> list[bytes]:
+    """The blocks of an assistant message, reasoning in its place: the provider checks that it is unchanged."""
+    blocks: list[bytes] = []
+    said = False
+    for part in message.parts:
+        match part:
+            case Text() if part.text.strip():
+                blocks.append(b'{"type":"text","text":' + string(part.text) + b"}")
+                said = True
+            case Thinking() if part.redacted and part.wire == wire:
+                blocks.append(b'{"type":"redacted_thinking","data":' + to_json(part.redacted) + b"}")
+            case Thinking() if part.signature and part.wire == wire:
+                seal = b',"signature":' + to_json(part.signature) + b"}"
+                blocks.append(b'{"type":"thinking","thinking":' + string(part.text) + seal)
+            case ToolCall():
+                head = b'{"type":"tool_use","id":' + to_json(encode.call_id(part.id))
+                name = to_json(encode.tool_name(part.name))
+                blocks.append(head + b',"name":' + name + b',"input":' + encode.arguments(part) + b"}")
+                said = True
+            case _:
+                pass
+    return blocks if said else []
+
+
+def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "description": description, "input_schema": parameters}
+
+
+def _unthought(request: Request, wire: str) -> bool:
+    """Whether the current turn has already called tools without thinking: the provider refuses to begin in between."""
+    for shown in reversed(request.messages):
+        message = shown.message
+        if message.role == "user":
+            return False
+        if message.calls:
+            return not any(isinstance(part, Thinking) and part.wire == wire for part in message.parts)
+    return False

@@ -1,0 +1,105 @@
+"""Which providers there are, how each is reached and what its models can do: `catalogue.toml`, read once at start."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..types.errors import ConfigError
+from .anthropic import AnthropicModel
+from .base import Model
+from .openai import OpenAIModel
+from .settings import Catalogued, Facts, Spec
+from .transport import Transport
+
+ENTRY_POINTS = "deskhand.models"
+
+# A model that nobody described: most have more room than this, and too small a guess only shortens sooner. A local
+# server gives what memory allows; 8192 is what the common ones start with on a desktop machine.
+UNKNOWN = Facts(window=32768)
+UNKNOWN_LOCAL = Facts(window=8192)
+
+Factory = Callable[[str, str, str], Model]
+"""What an entry point names: from (model name, key, base_url), the last two may be empty, to a model."""
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """The providers by name."""
+
+    providers: dict[str, Catalogued]
+
+    def provider(self, name: str) -> Catalogued:
+        """Raises ConfigError for a provider that is not listed."""
+        try:
+            return self.providers[name]
+        except KeyError:
+            known = ", ".join(sorted(self.providers))
+            raise ConfigError(f"There is no model provider {name!r}. Known are {known}, and installed ones.") from None
+
+    def facts(self, provider: str, name: str) -> Facts:
+        """What is known of a model: its own entry, else the longest `family*` that fits, else a careful guess."""
+        found = self.provider(provider)
+        if name in found.models:
+            return found.models[name]
+        families = [key for key in found.models if key.endswith("*") and name.startswith(key[:-1])]
+        if families:
+            return found.models[max(families, key=len)]
+        return UNKNOWN_LOCAL if found.local else UNKNOWN
+
+    def spec(self, provider: str, name: str, key: str = "", base_url: str = "") -> Spec:
+        """Everything that a wire needs. Raises ConfigError where the address or the key is missing."""
+        found = self.provider(provider)
+        url = base_url or found.base_url
+        if not url:
+            raise ConfigError(f"The provider {provider!r} has no address of its own: set its base_url.")
+        if not key and found.keys and not found.local and not base_url:
+            raise ConfigError(f"There is no key for {provider!r}: set {found.keys[0]}.")
+        return Spec(provider, name, url, self.facts(provider, name), found.quirks, key)
+
+
+def read_catalogue(path: Path | None = None) -> Catalogue:
+    """The catalogue that we ship, or the one at `path`. Raises ConfigError for a file that cannot be used."""
+    path = path or Path(__file__).with_name("catalogue.toml")
+    try:
+        found: Any = tomllib.loads(path.read_text("utf-8"))
+        return Catalogue(msgspec.convert(found, dict[str, Catalogued]))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"The model catalogue {str(path)!r} cannot be used: {error}") from error
+
+
+def parse(model: str) -> tuple[str, str]:
+    """(provider, name) of `provider/name`; the name may itself have slashes. Raises ConfigError."""
+    provider, slash, name = model.partition("/")
+    if not (provider and slash and name):
+        raise ConfigError(f"{model!r} names no model: write provider/name, such as openai/gpt-5.")
+    return provider, name
+
+
+def open_model(catalogue: Catalogue, transport: Transport, model: str, key: str = "", base_url: str = "") -> Model:
+    """The model named `provider/name`. `base_url` overrides the catalogue's address.
+
+    A provider that the catalogue does not have is looked for among the entry points `deskhand.models`, of which only
+    the one that is named is loaded. Raises ConfigError.
+    """
+    provider, name = parse(model)
+    if provider not in catalogue.providers and (factory := _installed(provider)) is not None:
+        return factory(name, key, base_url)
+    spec = catalogue.spec(provider, name, key, base_url)
+    if catalogue.provider(provider).wire == "anthropic":
+        return AnthropicModel(transport, spec)
+    return OpenAIModel(transport, spec)
+
+
+def _installed(provider: str) -> Factory | None:
+    for entry in entry_points(group=ENTRY_POINTS, name=provider):
+        try:
+            factory: Factory = entry.load()
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"The model provider {provider!r} is installed but does not load: {error}") from error
+        return factory
+    return None

@@ -1,0 +1,66 @@
+"""What both wires do when they write a request: clean JSON, names and ids as every provider accepts them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from ..types.errors import BlobMissing
+from ..types.messages import Audio, File, Image, ToolCall, clean
+
+to_json = msgspec.json.Encoder().encode
+_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_ID_NINE = re.compile(r"[a-zA-Z0-9]{9}")
+_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+Blob = Callable[[str], Awaitable[bytes]]
+
+
+def string(text: str) -> bytes:
+    """`text`, cleaned, as a JSON string."""
+    return to_json(clean(text))
+
+
+def tool_name(name: str) -> str:
+    """`name` as providers accept it: a model may have called a tool that nobody has, and history repeats it."""
+    return _NAME.sub("_", name)[:64] or "unnamed"
+
+
+def call_id(given: str, nine: bool = False) -> str:
+    """`given`, or a stable substitute where another provider's id would be refused."""
+    if (_ID_NINE if nine else _ID).fullmatch(given):
+        return given
+    digest = hashlib.sha256(given.encode("utf-8", "replace")).hexdigest()
+    return digest[:9] if nine else f"call_{digest[:24]}"
+
+
+def arguments(call: ToolCall) -> bytes:
+    """The call's arguments as a JSON object: the model's own bytes, wrapped where they are something else."""
+    raw = bytes(call.arguments)
+    return raw if raw[:1] == b"{" else b'{"malformed":' + (raw or b"null") + b"}"
+
+
+async def image_base64(image: Image, blob: Blob | None) -> bytes | None:
+    """The image's bytes in base64; None where they cannot be had, or no provider reads this kind."""
+    if blob is None or image.mime not in _IMAGE_TYPES:
+        return None
+    try:
+        return b64encode(await blob(image.blob))
+    except BlobMissing:
+        return None
+
+
+def placeholder(part: Image | Audio | File) -> str:
+    """What stands for a part that this model cannot take."""
+    match part:
+        case Image():
+            return f"[image {part.name}]" if part.name else "[image]"
+        case Audio():
+            return part.transcript if part.transcript is not None else "[voice message, not transcribed]"
+        case File():
+            return f"[file {part.name}, {part.mime}, {part.size_bytes} bytes]"

@@ -1,0 +1,224 @@
+"""What a provider's refusal means: every failure becomes one class of the error tree, with words a person can use."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+import msgspec
+
+from ..types.errors import (
+    ContextOverflow,
+    MalformedReply,
+    ModelError,
+    ModelKeyRefused,
+    ModelOverloaded,
+    ModelRequestRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    ModelUnknown,
+)
+from ..types.messages import clean
+
+QUOTE_CHARS = 300
+
+# The same thing in the words of OpenAI and Azure, Anthropic, Google, Mistral, Groq and Cerebras, vLLM, llama.cpp, LM
+# Studio, xAI, Together, OpenRouter, Ollama. A single request above a per-minute limit of tokens ("request too large")
+# belongs here too: waiting does not make it smaller.
+_OVERFLOW = re.compile(
+    r"context_length_exceeded|exceed_context_size|maximum context length|maximum prompt length|prompt is too long"
+    r"|max(imum)? model length|max_model_len|context (length|window|limit|size) (of|is|has been|was)? ?(only|exceeded)"
+    r"|exceeds? (the |this )?(model'?s |available )?(maximum )?context|exceeds the maximum number of tokens"
+    r"|too large for model with \d+|reduce the length of the (messages|prompt|input)|request too large"
+    r"|request_too_large|`inputs` tokens \+ `max_new_tokens`|context the overflows|input is too long"
+    r"|request exceeds the maximum size|tokens to keep from the initial prompt",
+    re.IGNORECASE,
+)
+_MONEY = re.compile(r"insufficient[_ ](quota|balance|funds|credits)|credit balance|payment required", re.IGNORECASE)
+_KEY = re.compile(r"invalid_api_key|(incorrect|invalid) api key|api key (not valid|expired|not found)", re.I)
+_NO_MODEL = re.compile(
+    r"model_not_found|model .{0,80}(not found|does not exist|is not supported)|not a valid model|no such model"
+    r"|unknown model|invalid model",
+    re.IGNORECASE,
+)
+_SECRET = re.compile(r"(?i)(bearer|basic|x-api-key:?|api-key:?)\s+\S+|\b(sk|gsk|xai|nvapi|csk|AIza)[-_]?[\w-]{16,}")
+_RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
+
+# https://docs.anthropic.com/en/api/errors and https://platform.openai.com/docs/guides/error-codes
+_STATUS_OF_TYPE = {
+    "authentication_error": 401,
+    "billing_error": 402,
+    "insufficient_quota": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "invalid_request_error": 400,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    "engine_overloaded": 529,
+}
+
+
+class Call(msgspec.Struct, frozen=True):
+    """Where one call goes, and how failures speak of it. `secret` never appears in any message."""
+
+    provider: str
+    model: str
+    url: str
+    headers: Mapping[str, str]
+    secret: str = ""
+
+    @property
+    def whom(self) -> str:
+        return f"{self.provider}/{self.model}"
+
+    def redact(self, text: str) -> str:
+        """`text` cleaned, without the key or anything that looks like one, at most QUOTE_CHARS long, on one line."""
+        if self.secret:
+            text = text.replace(self.secret, "[key]")
+        text = _SECRET.sub("[key]", clean(text))
+        text = " ".join(text.split())
+        return text if len(text) <= QUOTE_CHARS else text[: QUOTE_CHARS - 1] + "…"
+
+
+def refused(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+    """The error for an HTTP answer that is not a success."""
+    return _error(call, status, _words(body), retry_after_s(headers, body))
+
+
+def told(call: Call, error: object) -> ModelError:
+    """The error for what the `error` field of an event inside the stream holds, as decoded JSON."""
+    body = json.dumps(error).encode("utf-8", "replace")
+    return _error(call, _status_of(body), _words(body), retry_after_s({}, body))
+
+
+def unreachable(call: Call, why: str) -> ModelUnavailable:
+    """The error for a connection that could not be made, or broke."""
+    return ModelUnavailable(f"{call.whom} could not be reached{_quoted(call, why)}. Check the network and base_url.")
+
+
+def broken(call: Call, why: str) -> ModelUnavailable:
+    """The error for a reply that ended in the middle."""
+    return ModelUnavailable(f"{call.whom} stopped in mid-reply{_quoted(call, why)}. It can be tried again.")
+
+
+def too_slow(call: Call, which: Literal["connect", "first", "idle", "total"], limit_s: float) -> ModelTimeout:
+    """The error for a limit that has passed."""
+    what = {
+        "connect": "did not accept a connection within",
+        "first": "sent nothing within",
+        "idle": "fell silent in mid-reply for",
+        "total": "did not finish within",
+    }[which]
+    return ModelTimeout(f"{call.whom} {what} {limit_s:g} s. Try again, or choose a faster model.")
+
+
+def malformed(call: Call, why: str, sample: bytes | str = b"") -> MalformedReply:
+    """The error for an answer that is not what the protocol says. `sample` is the part that was not understood."""
+    text = sample if isinstance(sample, str) else sample[: 4 * QUOTE_CHARS].decode("utf-8", "replace")
+    return MalformedReply(
+        f"{call.whom} answered in a form that could not be read: {why}{_quoted(call, text)}. "
+        "Check that base_url speaks this protocol, or try again."
+    )
+
+
+def retry_after_s(headers: Mapping[str, str], body: bytes = b"") -> float | None:
+    """Seconds that the provider asks us to wait, or None.
+
+    Retry-After is seconds or a date (RFC 9110 section 10.2.3); a date counts from the answer's own Date, so that our
+    clock does not matter. OpenAI and Azure also send retry-after-ms, Google a RetryInfo in the body.
+    """
+    millis = _number(headers.get("retry-after-ms"))
+    if millis is not None:
+        return millis / 1000
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is None and value is not None and "date" in headers:
+        try:
+            wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers["date"])
+        except (ValueError, TypeError):
+            return None
+        return max(0.0, wait.total_seconds())
+    if seconds is None and body and (found := _RETRY_DELAY.search(body.decode("utf-8", "replace"))):
+        return float(found[1])
+    return seconds
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value) if value is not None else None
+    except ValueError:
+        return None
+    return number if number is not None and 0 <= number < 1e9 else None
+
+
+def _error(call: Call, status: int, words: str, wait: float | None) -> ModelError:
+    who, quoted = call.whom, _quoted(call, words)
+    # Google words an ordinary limit per minute as a matter of plan and billing; only the code tells.
+    if (_MONEY.search(words) and 400 <= status < 500) or status == 402:
+        return ModelKeyRefused(f"{who} wants to be paid{quoted}. Add credit there, or choose another model.")
+    if (status in (400, 413, 422, 429) and _OVERFLOW.search(words)) or status == 413:
+        return ContextOverflow(f"The conversation is too long for {who}{quoted}. Shorten it with /compact or /new.")
+    if status in (429, 529) or (status == 503 and wait is not None):
+        return ModelOverloaded(f"{who} is overloaded{quoted}. It is tried again later by itself.", wait)
+    if status == 408 or status >= 500:
+        return ModelUnavailable(f"{who} failed with status {status}{quoted}. It can be tried again.", wait)
+    if status in (401, 403) or (status == 400 and _KEY.search(words)):
+        return ModelKeyRefused(f"{who} refused the key{quoted}. Check the key, or choose another model.")
+    if status == 404 or (status in (400, 422) and _NO_MODEL.search(words)):
+        return ModelUnknown(
+            f"{who} does not exist there{quoted}. Check the name with `deskhand model list`, and base_url."
+        )
+    if 300 <= status < 400:
+        return ModelRequestRefused(f"{who} has moved{quoted}. Set base_url to the new address.")
+    return ModelRequestRefused(
+        f"{who} refused the request with status {status}{quoted}. Sending it again would not help: "
+        "change the model or its settings."
+    )
+
+
+def _quoted(call: Call, words: str) -> str:
+    said = call.redact(words)
+    return f": {said!r}" if said else ""
+
+
+def _words(body: bytes) -> str:
+    """What a provider says in an error body: `code: message` where the shape is known, else the text itself."""
+    text = body.decode("utf-8", "replace")
+    try:
+        found: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "" if "<html" in text[:500].lower() else text
+    if isinstance(found, list) and found:
+        found = found[0]  # Google wraps the object in a list
+    if isinstance(found, dict) and "error" in found:
+        found = found["error"]
+    if not isinstance(found, dict):
+        return str(found)
+    message = found.get("message") or found.get("detail") or text
+    named = [str(found[key]) for key in ("code", "type", "status") if isinstance(found.get(key), str)]
+    return ": ".join([*named[:1], message if isinstance(message, str) else text])
+
+
+def _status_of(body: bytes) -> int:
+    """The HTTP status that an error object inside a stream stands for; 500 where it does not say."""
+    try:
+        found: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return 500
+    if isinstance(found, dict) and isinstance(found.get("error"), dict):
+        found = found["error"]
+    if not isinstance(found, dict):
+        return 500
+    for key in ("code", "status", "type"):
+        value = found.get(key)
+        if isinstance(value, str):
+            value = int(value) if value.isdecimal() else _STATUS_OF_TYPE.get(value)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    return 400 if _OVERFLOW.search(body.decode("utf-8", "replace")) else 500

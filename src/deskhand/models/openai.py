@@ -1,0 +1,225 @@
+"""The OpenAI Chat Completions wire, spoken by OpenAI and by most other providers and local servers.
+
+https://platform.openai.com/docs/api-reference/chat/create
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
+from . import encode
+from .base import Item, Request, Shown
+from .encode import string, to_json
+from .faults import Call
+from .openai_reply import Assembly
+from .settings import Spec
+from .transport import Transport
+
+_IMAGES = "\0images"
+
+
+class OpenAIModel:
+    """One model behind a Chat Completions endpoint. It sends the name that it was opened with."""
+
+    def __init__(self, transport: Transport, spec: Spec) -> None:
+        self._transport = transport
+        self._spec = spec
+        auth = spec.quirks.auth
+        self._call = Call(
+            provider=spec.provider,
+            model=spec.name,
+            url=f"{spec.base_url.rstrip('/')}/chat/completions",
+            headers={
+                "Authorization" if auth == "bearer" else auth: f"Bearer {spec.key}" if auth == "bearer" else spec.key
+            }
+            if spec.key
+            else {},
+            secret=spec.key,
+        )
+        quirks = spec.quirks
+        # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
+        self._plain = f"openai:{spec.facts.vision:d}{quirks.call_ids}{quirks.call_signatures:d}"
+        self._reasoned = f"{self._plain}:{quirks.reasoning_field}"
+
+    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
+        """See Model.reply."""
+        body = await self.body(request)
+        assembly = Assembly(self._call, request)
+        async with aclosing(self._transport.stream(self._call, body)) as stream:
+            async for payloads in stream:
+                for payload in payloads:
+                    for delta in assembly.feed(payload):
+                        yield delta
+        for item in assembly.close():
+            yield item
+
+    async def body(self, request: Request) -> bytes:
+        """The bytes that are posted for `request`."""
+        pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"messages":[']
+        messages = await self._messages(request)
+        if request.system:
+            system = string("\n\n".join(block for block in request.system if block))
+            messages.insert(0, b'{"role":"system","content":' + system + b"}")
+        pieces.append(b",".join(messages))
+        pieces.append(b"]")
+        if request.tools:
+            pieces += [b',"tools":', to_json([_tool(t.name, t.description, t.parameters) for t in request.tools])]
+        rest = to_json(self._options(request))
+        if len(rest) > 2:
+            pieces += [b",", rest[1:-1]]
+        if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
+            pieces += [b",", extra[1:-1]]
+        pieces.append(b"}")
+        return b"".join(pieces)
+
+    def _options(self, request: Request) -> dict[str, Any]:
+        quirks, facts = self._spec.quirks, self._spec.facts
+        options: dict[str, Any] = {}
+        if quirks.stream_usage:
+            options["stream_options"] = {"include_usage": True}
+        if request.max_output_tokens is not None:
+            options[quirks.max_tokens] = request.max_output_tokens
+        if request.temperature is not None and facts.temperature:
+            options["temperature"] = request.temperature
+        if facts.thinking and quirks.effort:
+            options.update(_effort(quirks.effort, request.thinking, facts.off_effort))
+        if facts.tools_effort and request.tools:
+            options["reasoning_effort"] = facts.tools_effort
+        return options
+
+    async def _messages(self, request: Request) -> list[bytes]:
+        """Each message as JSON, from the session's memory where it has been encoded before."""
+        memory, plain, back = request.encoded, self._plain, self._spec.quirks.reasoning_back
+        turn = _turn_start(request.messages) if back == "turn" else 0 if back == "all" else len(request.messages)
+        found: list[bytes] = []
+        held: list[bytes] = []
+        for position, shown in enumerate(request.messages):
+            form = plain if position < turn else self._reasoned
+            encoded = memory.get((form, shown.key))
+            if encoded is None:
+                encoded = await self._remember(request, shown, form)
+            role = shown.message.role
+            if held and role != "tool":
+                # All results of a step must follow it before anything else, so their images wait until then.
+                found += held
+                held.clear()
+            if encoded:
+                found.append(encoded)
+            if role == "tool" and (images := memory.get((form + _IMAGES, shown.key))):
+                held.append(images)
+        return found + held
+
+    async def _remember(self, request: Request, shown: Shown, form: str) -> bytes:
+        message = shown.message
+        if message.role == "assistant":
+            encoded = self._assistant(message, reasoning=form == self._reasoned)
+        elif message.role == "tool":
+            encoded = b",".join([self._result(part) for part in message.parts if isinstance(part, ToolResult)])
+            images = [i for p in message.parts if isinstance(p, ToolResult) for i in p.parts if isinstance(i, Image)]
+            if images and self._spec.facts.vision:
+                about = Message("user", (Text("Images of the tool results above:"), *images))
+                request.encoded[form + _IMAGES, shown.key] = await self._user(about, request)
+        else:
+            encoded = await self._user(message, request)
+        request.encoded[form, shown.key] = encoded
+        return encoded
+
+    async def _user(self, message: Message, request: Request) -> bytes:
+        parts: list[bytes] = []
+        pictured = False
+        for part in message.parts:
+            match part:
+                case Text():
+                    parts.append(b'{"type":"text","text":' + string(part.text) + b"}")
+                case Image() if self._spec.facts.vision and (data := await encode.image_base64(part, request.blob)):
+                    url = b"data:" + part.mime.encode() + b";base64," + data
+                    parts.append(b'{"type":"image_url","image_url":{"url":"' + url + b'"}}')
+                    pictured = True
+                case Image() | Audio() | File():
+                    parts.append(b'{"type":"text","text":' + string(encode.placeholder(part)) + b"}")
+                case _:
+                    pass
+        if pictured:
+            return b'{"role":"user","content":[' + b",".join(parts) + b"]}"
+        # The plain form, which the simplest servers understand too.
+        texts = [
+            part.text if isinstance(part, Text) else encode.placeholder(part)
+            for part in message.parts
+            if isinstance(part, Text | Image | Audio | File)
+        ]
+        return b'{"role":"user","content":' + string("\n".join(texts)) + b"}"
+
+    def _assistant(self, message: Message, reasoning: bool) -> bytes:
+        quirks = self._spec.quirks
+        nine = quirks.call_ids == "nine"
+        calls: list[bytes] = []
+        thoughts: list[str] = []
+        signature = ""
+        for part in message.parts:
+            if isinstance(part, Thinking) and part.wire == "openai":
+                signature = part.signature
+                thoughts.append(part.text)
+            elif isinstance(part, ToolCall):
+                calls.append(_call(part, nine, signature if quirks.call_signatures else ""))
+                signature = ""
+        text = message.text
+        if not (text or calls):
+            return b""
+        encoded = b'{"role":"assistant","content":' + (string(text) if text or not calls else b"null")
+        if reasoning and (thought := "".join(thoughts)):
+            encoded += b',"' + quirks.reasoning_field.encode() + b'":' + string(thought)
+        if calls:
+            encoded += b',"tool_calls":[' + b",".join(calls) + b"]"
+        return encoded + b"}"
+
+    def _result(self, result: ToolResult) -> bytes:
+        shown = self._spec.facts.vision
+        texts = [
+            part.text if isinstance(part, Text) else encode.placeholder(part)
+            for part in result.parts
+            if not (isinstance(part, Image) and shown)
+        ]
+        text = "\n".join(texts) or ("[see the image below]" if result.parts else "[no output]")
+        if result.status != "ok":
+            text = f"[{result.status}] {text}"
+        given = encode.call_id(result.call_id, self._spec.quirks.call_ids == "nine")
+        return b'{"role":"tool","tool_call_id":' + to_json(given) + b',"content":' + string(text) + b"}"
+
+
+def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+def _call(call: ToolCall, nine: bool, signature: str) -> bytes:
+    function = b'{"name":' + to_json(encode.tool_name(call.name))
+    function += b',"arguments":' + to_json(encode.arguments(call).decode("utf-8", "replace")) + b"}"
+    encoded = b'{"id":' + to_json(encode.call_id(call.id, nine)) + b',"type":"function","function":' + function
+    if signature:
+        encoded += b',"extra_content":{"google":{"thought_signature":' + to_json(signature) + b"}}"
+    return encoded + b"}"
+
+
+def _turn_start(messages: tuple[Shown, ...]) -> int:
+    """The position after the last message of a person: the current turn's own messages begin there."""
+    for position in range(len(messages) - 1, -1, -1):
+        if messages[position].message.role == "user":
+            return position + 1
+    return 0
+
+
+def _effort(field: str, thinking: str, off: str) -> dict[str, Any]:
+    """The body's fields that ask for this much thinking."""
+    on = thinking != "off"
+    match field:
+        case "reasoning_effort" if on or off:
+            return {"reasoning_effort": thinking if on else off}
+        case "reasoning":
+            return {"reasoning": {"effort": thinking} if on else {"enabled": False}}
+        case "thinking":
+            return {"thinking": {"type": "enabled" if on else "disabled"}}
+        case "template":
+            return {"chat_template_kwargs": {"enable_thinking": on}}
+    return {}

@@ -1,0 +1,248 @@
+"""Reading an OpenAI Chat Completions stream, and everything that other providers make of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..types.events import Finish
+from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean
+from . import faults
+from .base import Reply, Request, TextDelta, ThinkingDelta
+from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
+from .faults import Call
+
+
+class _Function(msgspec.Struct, gc=False):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _Fragment(msgspec.Struct, gc=False):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+    extra_content: dict[str, Any] | None = None
+
+
+class _Delta(msgspec.Struct, gc=False):
+    content: str | list[dict[str, Any]] | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[_Fragment] | None = None
+
+
+class _Choice(msgspec.Struct, gc=False):
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Details(msgspec.Struct, gc=False):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct, gc=False):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
+    prompt_cache_hit_tokens: int | None = None
+
+    def told(self) -> Usage:
+        details = self.prompt_tokens_details
+        cached = (details.cached_tokens if details else None) or self.prompt_cache_hit_tokens or 0
+        return Usage(max(0, self.prompt_tokens or 0), max(0, self.completion_tokens or 0), max(0, cached))
+
+
+class _Chunk(msgspec.Struct, gc=False):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+_decode = event_decoder(_Chunk)
+
+_FINISH: dict[str, Finish] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "tool_calls": "calls",
+    "function_call": "calls",
+    "content_filter": "filtered",
+    "safety": "filtered",
+}
+
+
+class _Building:
+    """A tool call that is still being written."""
+
+    __slots__ = ("arguments", "id", "name", "signature", "whole")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.signature = ""
+        self.arguments: list[str] = []
+        self.whole: dict[str, Any] | None = None
+
+    def exact(self) -> msgspec.Raw:
+        return exact_arguments(object_text(self.whole) if self.whole is not None else "".join(self.arguments))
+
+    def complete(self) -> bool:
+        """Whether the arguments are a whole object. Only one that may be is parsed: this is asked at every piece."""
+        if self.whole is not None:
+            return True
+        ended = bool(self.arguments) and self.arguments[-1].rstrip().endswith("}")
+        return ended and bytes(self.exact()).startswith(b"{")
+
+
+class Assembly:
+    """A reply in the making: feed it payloads, then take the reply."""
+
+    def __init__(self, call: Call, request: Request) -> None:
+        self._call = call
+        self._request = request
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._text_cleaner = TextCleaner()
+        self._thinking_cleaner = TextCleaner()
+        self._calls: list[_Building] = []
+        self._by_index: dict[int, _Building] = {}
+        self._finish: str | None = None
+        self._ended = False
+        self._usage = Usage()
+
+    def feed(self, payload: bytes) -> list[TextDelta | ThinkingDelta]:
+        """What this payload adds. Raises ModelError for an error inside the stream and for what is no chunk."""
+        if payload == b"[DONE]":
+            self._ended = True
+            return []
+        if not payload:
+            return []
+        try:
+            chunk = _decode(payload)
+        except ValueError as error:
+            raise faults.malformed(self._call, str(error), payload) from error
+        if chunk.error is not None:
+            raise faults.told(self._call, chunk.error)
+        if chunk.usage is not None:
+            self._usage = chunk.usage.told()
+        if not chunk.choices:
+            if chunk.choices is None and chunk.usage is None:
+                raise faults.malformed(self._call, "this is no chat completion", payload)
+            return []
+        choice = chunk.choices[0]
+        if choice.finish_reason:
+            self._finish = choice.finish_reason.lower()
+        delta = choice.delta or choice.message
+        return [] if delta is None else self._take(delta)
+
+    def _take(self, delta: _Delta) -> list[TextDelta | ThinkingDelta]:
+        found: list[TextDelta | ThinkingDelta] = []
+        content, thought = delta.content, delta.reasoning_content or delta.reasoning
+        if isinstance(content, list):
+            content, inner = _of_blocks(content)
+            thought = (thought or "") + inner
+        if thought and (piece := self._thinking_cleaner.feed(thought)):
+            self._thinking.append(piece)
+            found.append(ThinkingDelta(piece))
+        said = content or delta.refusal
+        if said and (piece := self._text_cleaner.feed(said)):
+            self._text.append(piece)
+            found.append(TextDelta(piece))
+        for fragment in delta.tool_calls or ():
+            self._fragment(fragment)
+        return found
+
+    def _fragment(self, fragment: _Fragment) -> None:
+        function = fragment.function or _Function()
+        given, name = fragment.id or "", function.name or ""
+        building = self._of(fragment.index, given, name)
+        building.id = building.id or given
+        building.name = building.name or name
+        google = (fragment.extra_content or {}).get("google")
+        if isinstance(google, dict) and isinstance(google.get("thought_signature"), str):
+            building.signature = clean(google["thought_signature"])
+        if isinstance(function.arguments, dict):
+            building.whole = function.arguments
+        elif function.arguments:
+            building.arguments.append(function.arguments)
+
+    def _of(self, index: int | None, given: str, name: str) -> _Building:
+        """The call that a fragment belongs to.
+
+        The index should say. Some providers send whole calls without one, or all with index 0: then another id, or a
+        name after a call that is complete, begins a new call.
+        """
+        known = self._by_index.get(index) if index is not None else (self._calls[-1] if self._calls else None)
+        if known is not None:
+            another = given and known.id and given != known.id
+            again = name and known.name and not (given and given == known.id) and known.complete()
+            whole = index is None and name and not given and known.name
+            if not (another or again or whole):
+                return known
+        building = _Building()
+        self._calls.append(building)
+        if index is not None:
+            self._by_index[index] = building
+        return building
+
+    def close(self) -> list[TextDelta | ThinkingDelta | Reply]:
+        """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the reply did."""
+        if self._finish is None and not self._ended:
+            raise faults.broken(self._call, "the stream ended without a finish reason")
+        if self._finish == "error":
+            raise faults.broken(self._call, "the provider reports an error")
+        found: list[TextDelta | ThinkingDelta | Reply] = []
+        if thought := self._thinking_cleaner.close():
+            self._thinking.append(thought)
+            found.append(ThinkingDelta(thought))
+        if text := self._text_cleaner.close():
+            self._text.append(text)
+            found.append(TextDelta(text))
+        calls = self._made_calls()
+        finish = _FINISH.get(self._finish or "", "stop")
+        if calls and finish == "stop":
+            finish = "calls"
+        elif not calls and finish == "calls":
+            finish = "stop"
+        found.append(Reply(Message("assistant", tuple(self._parts(calls))), finish, self._usage))
+        return found
+
+    def _made_calls(self) -> list[ToolCall]:
+        if not self._calls:
+            return []
+        messages = self._request.messages
+        used = {c.id for shown in messages if shown.message.role == "assistant" for c in shown.message.calls}
+        base = messages[-1].key if messages else 0
+        return make_calls([(b.id, b.name, b.exact()) for b in self._calls], used, base)
+
+    def _parts(self, calls: list[ToolCall]) -> list[Part]:
+        parts: list[Part] = []
+        if self._thinking:
+            parts.append(Thinking("".join(self._thinking), "openai"))
+        if self._text:
+            parts.append(Text("".join(self._text)))
+        for building, call in zip(self._calls, calls, strict=True):
+            if building.signature:
+                parts.append(Thinking("", "openai", signature=building.signature))
+            parts.append(call)
+        return parts
+
+
+def _of_blocks(blocks: list[dict[str, Any]]) -> tuple[str, str]:
+    """Text and reasoning from content that is a list of blocks (Mistral's reasoning models)."""
+    text, thought = "", ""
+    for block in blocks:
+        inner = block.get("thinking")
+        if isinstance(inner, list):
+            thought += "".join(str(piece.get("text", "")) for piece in inner if isinstance(piece, dict))
+        elif isinstance(inner, str):
+            thought += inner
+        elif isinstance(block.get("text"), str):
+            text += block["text"]
+    return text, thought

@@ -1,0 +1,77 @@
+"""What the catalogue says about providers and models, as the wires need it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Wire = Literal["openai", "anthropic"]
+
+
+class Quirks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a provider's dialect differs.
+
+    `max_tokens` is the name of that field. `stream_usage`: it understands stream_options. `effort` is where the
+    strength of thinking goes: reasoning_effort, OpenRouter's `reasoning`, DeepSeek's `thinking`, or the chat template's
+    enable_thinking. `reasoning_back`: which reasoning it wants to see again, that of the current turn or all of it;
+    `reasoning_field` is what that is called. `call_ids` are free or Mistral's nine letters. `call_signatures`: a tool
+    call carries Google's thought signature, which must come back. `auth` is the header that carries the key.
+    """
+
+    max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    stream_usage: bool = True
+    effort: Literal["", "reasoning_effort", "reasoning", "thinking", "template"] = "reasoning_effort"
+    reasoning_back: Literal["never", "turn", "all"] = "never"
+    reasoning_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"
+    call_ids: Literal["any", "nine"] = "any"
+    call_signatures: bool = False
+    auth: Literal["bearer", "api-key", "x-api-key"] = "bearer"
+
+
+class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a model can do. Sizes in tokens, prices in USD per million tokens (0: free or not known).
+
+    `thinking` is how it is asked to think: not at all, by effort, by a budget of tokens, or adaptively;
+    `off_effort` is the effort that turns it off, or down as far as it goes; `tools_effort` the only one that it takes
+    together with tools. `temperature`: it takes one.
+    """
+
+    window: int
+    max_output: int = 0
+    input_usd: float = 0
+    output_usd: float = 0
+    cached_usd: float = 0
+    vision: bool = False
+    thinking: Literal["", "effort", "budget", "adaptive"] = ""
+    off_effort: str = ""
+    tools_effort: str = ""
+    temperature: bool = True
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """One model at one provider, ready to be called. `key` is a secret."""
+
+    provider: str
+    name: str
+    base_url: str
+    facts: Facts
+    quirks: Quirks = Quirks()
+    key: str = ""
+
+    def __repr__(self) -> str:
+        return f"Spec({self.provider}/{self.name} at {self.base_url})"
+
+
+class Catalogued(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A provider. `keys` are the environment variables that may hold its key, the preferred one first. `source` is
+    where its models' figures come from, `as_of` when they were true."""
+
+    wire: Wire
+    source: str
+    as_of: str
+    base_url: str = ""
+    keys: tuple[str, ...] = ()
+    local: bool = False
+    quirks: Quirks = Quirks()
+    models: dict[str, Facts] = {}

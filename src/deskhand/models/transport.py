@@ -1,0 +1,209 @@
+"""The one HTTP session that all language models share: a body of bytes out, a stream of events back, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Literal
+
+import aiohttp
+import anyio
+import msgspec
+
+from . import faults
+from .faults import Call
+from .sse import LineTooLong, Splitter
+
+_ERROR_BODY_BYTES = 64 * 1024
+_DRAIN_S = 0.2
+_LAST = (b"[DONE]", b'{"type":"message_stop"', b'{"type": "message_stop"')
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How long to wait, in seconds, and how much to take.
+
+    `first_s` runs from the start of the call to the first byte of the reply, `idle_s` between two bytes of it, of
+    whatever kind (reasoning and comments are life too), `total_s` over the whole call.
+    """
+
+    connect_s: float = 10
+    first_s: float = 120
+    idle_s: float = 60
+    total_s: float = 600
+    line_bytes: int = 4 << 20
+    reply_bytes: int = 32 << 20
+
+
+class Transport:
+    """An HTTP session. Enter it inside the running loop; leaving it closes every connection."""
+
+    def __init__(
+        self, limits: Limits | None = None, proxy: str | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.limits = limits or Limits()
+        self._proxy = proxy
+        self._tls = tls
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Transport:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=self._tls or True),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, connect=self.limits.connect_s),
+            headers={"User-Agent": "deskhand", "Content-Type": "application/json", "Accept-Encoding": "identity"},
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def stream(self, call: Call, body: bytes) -> AsyncGenerator[list[bytes], None]:
+        """POST `body`; yield the payloads of server-sent events, as many as came together, or the whole body where the
+        answer is plain JSON.
+
+        Raises the ModelError that fits. Closing the iterator closes the connection, unless the reply was complete.
+        """
+        watch = _Watch(self.limits)
+        response: aiohttp.ClientResponse | None = None
+        try:
+            response = await self._open(call, body, watch)
+            watch.guard(response)
+            splitter = Splitter(self.limits.line_bytes)
+            plain = response.content_type == "application/json"
+            whole: list[bytes] = []
+            taken = 0
+            content = response.content
+            while chunk := await watch.next_chunk(content):
+                taken += len(chunk)
+                if taken > self.limits.reply_bytes:
+                    raise faults.malformed(call, f"the reply is longer than {self.limits.reply_bytes} bytes")
+                if plain:
+                    whole.append(chunk)
+                    continue
+                payloads = splitter.feed(chunk)
+                if payloads:
+                    yield payloads
+                    if payloads[-1].startswith(_LAST):
+                        await _drain(content)
+                        return
+            watch.check(call)
+            yield [b"".join(whole)] if plain else splitter.close()
+        except LineTooLong:
+            raise faults.malformed(call, f"a line is longer than {self.limits.line_bytes} bytes") from None
+        except (aiohttp.ClientError, OSError) as error:
+            watch.check(call)
+            raise (faults.unreachable if response is None else faults.broken)(call, str(error)) from error
+        finally:
+            watch.stop()
+            if response is not None:
+                response.close()
+
+    async def _open(self, call: Call, body: bytes, watch: _Watch) -> aiohttp.ClientResponse:
+        """The answer once its headers are here and say success."""
+        if self._session is None:
+            raise RuntimeError("the transport is used outside of its `async with`")
+        limits = self.limits
+        first_s = min(limits.first_s, limits.total_s)
+        try:
+            with anyio.fail_after(first_s):
+                # A redirect would carry the key to another host.
+                response = await self._session.post(
+                    call.url, data=body, headers=call.headers, proxy=self._proxy, allow_redirects=False
+                )
+        except aiohttp.ConnectionTimeoutError as error:
+            raise faults.too_slow(call, "connect", limits.connect_s) from error
+        except TimeoutError as error:
+            raise faults.too_slow(call, "first", first_s) from error
+        except ValueError as error:
+            raise faults.unreachable(call, f"HTTP cannot carry this address or key: {error}") from error
+        try:
+            if response.status != 200:
+                raise faults.refused(call, response.status, response.headers, await _error_body(response, limits))
+            if response.content_type == "text/html":
+                raise faults.malformed(call, "this is a web page", await _error_body(response, limits))
+        except BaseException:
+            response.close()
+            raise
+        return response
+
+
+async def _drain(content: aiohttp.StreamReader) -> None:
+    """Read the end of the answer, which comes a moment after the last event, so that the connection can be used
+    again. The reply is whole already: nothing that happens here is a failure."""
+    with anyio.move_on_after(_DRAIN_S), suppress(aiohttp.ClientError, OSError):
+        while await content.readany():
+            pass
+
+
+async def _error_body(response: aiohttp.ClientResponse, limits: Limits) -> bytes:
+    """The start of an error's body, or as much of it as came in time: the status alone says enough."""
+    body = b""
+    with anyio.move_on_after(min(limits.idle_s, 5)):
+        with suppress(aiohttp.ClientError, OSError):
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) >= _ERROR_BODY_BYTES:
+                    break
+    return body
+
+
+class _Watch:
+    """The time limits of one call, by one timer that is moved lazily: a chunk costs two clock readings.
+
+    It closes the response instead of cancelling a task: a cancel could hit whoever iterates, outside of this room.
+    """
+
+    __slots__ = ("_begun", "_end", "_limits", "_loop", "_response", "_since", "_timer", "expired")
+
+    def __init__(self, limits: Limits) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._limits = limits
+        self._since = self._loop.time()
+        self._end = self._since + limits.total_s
+        self._begun = False
+        self._response: aiohttp.ClientResponse | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.expired: Literal["", "first", "idle", "total"] = ""
+
+    def guard(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self._tick()
+
+    async def next_chunk(self, content: aiohttp.StreamReader) -> bytes:
+        """Whatever has come; empty at the end. Only our waiting counts as silence, not the reader's work."""
+        if self._begun:
+            self._since = self._loop.time()
+        chunk = await content.readany()
+        self._since = math.inf
+        self._begun = True
+        return chunk
+
+    def check(self, call: Call) -> None:
+        """Raise if a limit was the reason that the stream ended."""
+        match self.expired:
+            case "first":
+                raise faults.too_slow(call, "first", self._limits.first_s)
+            case "idle":
+                raise faults.too_slow(call, "idle", self._limits.idle_s)
+            case "total":
+                raise faults.too_slow(call, "total", self._limits.total_s)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tick(self) -> None:
+        now = self._loop.time()
+        due = min(self._since + (self._limits.idle_s if self._begun else self._limits.first_s), self._end)
+        if now < due:
+            # No later than one idle_s from now: a silence that begins meanwhile ends no earlier than that.
+            self._timer = self._loop.call_at(min(due, now + self._limits.idle_s), self._tick)
+            return
+        self.expired = "total" if now >= self._end else "idle" if self._begun else "first"
+        if self._response is not None:
+            self._response.close()

@@ -1,0 +1,248 @@
+"""Starts a confined program, carries its output, and ends it in time: what both sandboxes share."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.abc import Process
+
+from deskhand.sandbox.base import Command, Exit, Mount
+from deskhand.sandbox.warden import Orders
+from deskhand.types.errors import SandboxError, SandboxUnavailable
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+# What ordinary programs need of /etc: libraries, names, time, fonts, certificates. No passwords, no keys.
+# Few, because bubblewrap reads the whole table of mounts anew for each.
+ETC = tuple(
+    f"/etc/{name}"
+    for name in [
+        "alternatives",
+        "ld.so.cache",
+        "passwd",
+        "group",
+        "nsswitch.conf",
+        "localtime",
+        "ssl/certs",
+        "mime.types",
+        "fonts",
+    ]
+)
+_PIECE_BYTES, _PIECES_IN_A_ROW = 1 << 16, 8
+_GRACE_S = 3.0  # to kill even a fork bomb process by process
+_FORBIDDEN = ("/", "/proc", "/sys", "/dev", "/run", "/etc", *SYSTEM)
+
+
+class Python(msgspec.Struct, frozen=True):
+    """An interpreter for the warden: `program` as seen from the command, and the host's folder behind its `prefix`."""
+
+    program: str
+    prefix: str
+    source: str
+
+
+def pythons() -> list[Python]:
+    """The interpreters to try: our own first, which may live where no mount shows it, then the system's."""
+    base, name = Path(sys.base_prefix).resolve(), f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    own = Python(f"{base}/bin/{name}", str(base), str(base))
+    system = Python("/usr/bin/python3", "/usr", "/usr")
+    return [each for each in (own, system) if os.access(each.program, os.X_OK)]
+
+
+class Started(msgspec.Struct):
+    """A launch: the program with its arguments, and what to tell the warden."""
+
+    argv: Callable[[int], Sequence[str]]  # given the descriptor of the orders
+    orders: Orders
+    env: dict[str, str]
+
+
+def checked(mounts: Sequence[Mount]) -> list[tuple[str, bool, int, int]]:
+    """Each mount with the device and inode of its folder, outer folders first.
+
+    Raises SandboxError for one that is missing, crosses a symbolic link (an earlier command may have put it there), or
+    would show what no command may see.
+    """
+    found = []
+    for mount in sorted(mounts, key=lambda each: len(each.path)):
+        real = str(Path(mount.path).resolve())
+        if real != mount.path:
+            raise SandboxError(f"{mount.path!r} is not a plain path: name the real folder, {real!r}")
+        if real in _FORBIDDEN or real.startswith(("/proc/", "/sys/", "/dev/", "/run/deskhand")):
+            raise SandboxError(f"{mount.path!r} cannot be shown to a command: name a folder inside it")
+        try:
+            status = Path(real).stat()
+        except OSError as error:
+            raise SandboxError(f"{mount.path!r} cannot be shown to a command: {error.strerror}") from error
+        found.append((real, mount.write, status.st_dev, status.st_ino))
+    return found
+
+
+def environment(command: Command, tmp: str) -> dict[str, str]:
+    """The whole environment of a command: HOME is the outermost writable folder around its `cwd`."""
+    around = [each.path for each in command.mounts if each.write and Path(command.cwd).is_relative_to(each.path)] or [
+        command.cwd
+    ]
+    return {
+        "PATH": PATH,
+        "HOME": min(around, key=len),
+        "LANG": "C.UTF-8",
+        "TMPDIR": tmp,
+        "PWD": command.cwd,
+        "TERM": "dumb",
+        "USER": "agent",
+        **dict(command.env),
+    }
+
+
+def orders_for(command: Command, tmp: str) -> Orders:
+    """The part of the orders that does not depend on the kind of sandbox. Raises SandboxError."""
+    if not command.argv or any("\0" in each for each in (*command.argv, command.cwd)):
+        raise SandboxError("a command is a program and its arguments, without NUL characters")
+    orders = Orders()
+    orders.argv, orders.cwd, orders.env = list(command.argv), command.cwd, environment(command, tmp)
+    orders.mounts = checked(command.mounts)
+    orders.memory_bytes, orders.file_bytes = command.memory_bytes, command.file_bytes
+    orders.processes = command.processes
+    orders.pid_namespace = str(Path("/proc/self/ns/pid").readlink())
+    return orders
+
+
+def boot(library: str, descriptor: int) -> str:
+    """The line of Python that starts the warden from the package beneath `library`."""
+    return f"import sys; sys.path.insert(0, {library!r}); from deskhand.sandbox.warden import main; main({descriptor})"
+
+
+async def launch(started: Started, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
+    """Run it to its end. Raises SandboxUnavailable where the sandbox did not come up, SandboxError where it refused."""
+    begun_at = anyio.current_time()
+    heard: list[bytes] = []
+    complaint = bytearray()
+
+    def err(piece: bytes, is_error: bool) -> None:
+        if is_error and len(complaint) < 400:
+            complaint.extend(piece[:400])
+        output(piece, is_error)
+
+    with ExitStack() as stack:
+        lifeline_in, lifeline = _pipe(stack)
+        report, report_in = _pipe(stack)
+        out, out_in = _pipe(stack)
+        error, error_in = _pipe(stack)
+        for each in (report, out, error):
+            os.set_blocking(each.number, False)
+        started.orders.lifeline, started.orders.report = lifeline_in.number, report_in.number
+        written = _memory(stack, "orders", started.orders.pack())
+        stdin = _memory(stack, "stdin", command.stdin)
+        try:
+            process = await anyio.open_process(
+                list(started.argv(written)),
+                stdin=stdin,
+                stdout=out_in.number,
+                stderr=error_in.number,
+                cwd="/",
+                env=started.env,
+                pass_fds=(lifeline_in.number, report_in.number, written),
+                start_new_session=True,
+            )
+        except OSError as cause:
+            raise SandboxUnavailable(f"the sandbox could not start: {cause}") from cause
+        for each in (lifeline_in, report_in, out_in, error_in):
+            each.close()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_pump, out.number, False, err)
+                tasks.start_soon(_pump, error.number, True, err)
+                tasks.start_soon(_pump, report.number, False, lambda piece, _: heard.append(piece))
+                with anyio.move_on_after(command.timeout_s) as deadline:
+                    await process.wait()
+                if deadline.cancelled_caught:
+                    await _end(process, lifeline)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(process, lifeline)
+                await process.aclose()
+    ended = _ending(b"".join(heard).decode(errors="replace"), complaint.decode(errors="replace"))
+    seconds = anyio.current_time() - begun_at
+    return msgspec.structs.replace(ended, seconds=seconds, timeout=deadline.cancelled_caught)
+
+
+def _ending(report: str, complaint: str) -> Exit:
+    _, failed, why = report.partition("failed ")
+    if failed:
+        raise SandboxError(f"the command could not be confined, so it did not run: {why.splitlines()[0]}")
+    if not report.startswith("started\n"):
+        raise SandboxUnavailable(f"the sandbox did not come up: {complaint.strip() or 'it gave no reason'}")
+    kind, _, value = report.removeprefix("started\n").partition(" ")
+    match kind, value:
+        case "exit", code:
+            return Exit(int(code))
+        case "signal", number:
+            return Exit(None, signal=int(number))
+        case "limit", ("memory" | "processes") as limit:
+            return Exit(None, signal=9, limit=limit)
+        case _:  # stopped, or the warden itself was killed
+            return Exit(None, signal=9)
+
+
+class _Descriptor:
+    """A file descriptor that may be closed twice."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._open = True
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            os.close(self.number)
+
+
+def _pipe(stack: ExitStack) -> tuple[_Descriptor, _Descriptor]:
+    ends = tuple(_Descriptor(number) for number in os.pipe())
+    for end in ends:
+        stack.callback(end.close)
+    return ends[0], ends[1]
+
+
+def _memory(stack: ExitStack, name: str, content: bytes) -> int:
+    """A descriptor to read `content` from, which nobody can change or enlarge."""
+    number = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    stack.callback(os.close, number)
+    view = memoryview(content)
+    while view:
+        view = view[os.write(number, view) :]
+    os.lseek(number, 0, os.SEEK_SET)
+    fcntl.fcntl(number, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
+    return number
+
+
+async def _pump(number: int, is_error: bool, output: Callable[[bytes, bool], None]) -> None:
+    """Hand on what can be read, to its end. Nothing is kept, and other tasks get their turn."""
+    while True:
+        await anyio.wait_readable(number)
+        for _ in range(_PIECES_IN_A_ROW):
+            try:
+                piece = os.read(number, _PIECE_BYTES)
+            except BlockingIOError:
+                break
+            if not piece:
+                return
+            output(piece, is_error)
+
+
+async def _end(process: Process, lifeline: _Descriptor) -> None:
+    """Have the warden kill everything; where it does not answer, kill the warden, and its namespace with it."""
+    lifeline.close()
+    with anyio.move_on_after(_GRACE_S):
+        await process.wait()
+        return
+    process.kill()
+    await process.wait()

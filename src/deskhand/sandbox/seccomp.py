@@ -1,0 +1,97 @@
+"""Which system calls a command may not make, as a classic BPF program. It runs inside the sandbox."""
+
+from __future__ import annotations
+
+from deskhand.sandbox.kernel import AUDIT, FIRST_UNKNOWN, numbers
+
+_NEVER = (
+    "ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd process_madvise "
+    "mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr open_tree_attr "
+    "unshare setns add_key request_key keyctl bpf perf_event_open userfaultfd "
+    "io_uring_setup io_uring_enter io_uring_register init_module finit_module delete_module kexec_load kexec_file_load "
+    "reboot syslog acct swapon swapoff quotactl quotactl_fd settimeofday clock_settime adjtimex clock_adjtime "
+    "sethostname setdomainname lookup_dcookie vhangup iopl ioperm modify_ldt uselib sysfs fanotify_init "
+    "open_by_handle_at name_to_handle_at"
+)
+# Answered with "no such call", so that a C library or a program takes its older way. A filter cannot look into the
+# struct that clone3 takes; memory behind memfd_create is nobody's until it is mapped, so no limit would see it.
+_MISSING = "clone3 memfd_create memfd_secret"
+# Beside the namespaces these are harmless. Without them they reach what other programs of the same user own, and
+# Landlock does not look at them: modes and owners of files, System V memory, the priority of other processes.
+_SHARED = (
+    "setpriority ioprio_set move_pages migrate_pages process_mrelease inotify_add_watch "
+    "shmget shmat shmctl semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink "
+    "chmod chown lchown fchmodat fchmodat2 fchownat utime utimes futimesat setxattr lsetxattr removexattr lremovexattr "
+    "setxattrat removexattrat file_setattr"
+)
+_SHARED_OF_ROOT = "fchmod fchown fsetxattr fremovexattr"  # uid 0 owns the system's files, and may open them to read
+_SHARED_OTHERS = "prlimit64 sched_setparam sched_setscheduler sched_setattr sched_setaffinity"  # argument 0: whose
+_SIGNALS = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open"  # argument 0: to whom
+
+_NAMESPACES = 0x7E020080  # every CLONE_NEW*
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # they type into the terminal of whoever is there
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+_EPERM, _ENOSYS, _ARGUMENT = 1, 38, 16
+
+
+def _line(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+    return code.to_bytes(2, "little") + bytes((yes, no)) + value.to_bytes(4, "little")  # struct sock_filter
+
+
+def _refuse(number: int, error: int = _EPERM) -> bytes:
+    return _line(_EQUAL, number, 0, 1) + _line(_RETURN, _ERROR | error)
+
+
+def _refuse_unless(number: int, argument: int, allowed: tuple[int, ...]) -> bytes:
+    """Refuse a call whose `argument` (its low 32 bits) is none of `allowed`."""
+    tests = [_line(_EQUAL, value, len(allowed) - at, 0) for at, value in enumerate(allowed)]
+    return (
+        _line(_EQUAL, number, 0, len(allowed) + 3)
+        + _line(_LOAD, _ARGUMENT + 8 * argument)
+        + b"".join(tests)
+        + _line(_RETURN, _ERROR | _EPERM)
+        + _line(_RETURN, _ALLOW)
+    )
+
+
+def _refuse_if_any(number: int, argument: int, values: tuple[int, ...]) -> bytes:
+    """Refuse a call whose `argument` (its low 32 bits) is one of `values`."""
+    tests = [_line(_EQUAL, value, len(values) - at, 0) for at, value in enumerate(values)]
+    return (
+        _line(_EQUAL, number, 0, len(values) + 3)
+        + _line(_LOAD, _ARGUMENT + 8 * argument)
+        + b"".join(tests)
+        + _line(_RETURN, _ALLOW)
+        + _line(_RETURN, _ERROR | _EPERM)
+    )
+
+
+def program(machine: str, alone: bool, root: bool, watchers: list[int]) -> bytes:
+    """The filter for a command. `alone`: it has namespaces of its own. `watchers`: whom it may not signal.
+
+    Every number above those judged here does not exist for it: what a newer kernel adds is closed until we know it.
+    KeyError for a machine that we have no table for.
+    """
+    table = numbers(machine)
+    lines = _line(_LOAD, 4) + _line(_EQUAL, AUDIT[machine], 1, 0) + _line(_RETURN, _KILL) + _line(_LOAD, 0)
+    lines += _line(_AT_LEAST, FIRST_UNKNOWN, 0, 1) + _line(_RETURN, _ERROR | _ENOSYS)  # the x32 numbers lie there too
+    refused = _NEVER if alone else f"{_NEVER} {_SHARED} {_SHARED_OF_ROOT if root else ''}"
+    lines += b"".join(_refuse(table[name]) for name in refused.split() if name in table)
+    lines += b"".join(_refuse(table[name], _ENOSYS) for name in _MISSING.split())
+    lines += _line(_EQUAL, table["clone"], 0, 4) + _line(_LOAD, _ARGUMENT) + _line(_ANY_BIT, _NAMESPACES, 0, 1)
+    lines += _line(_RETURN, _ERROR | _EPERM) + _line(_RETURN, _ALLOW)
+    lines += _refuse_unless(table["personality"], 0, (0, 0xFFFFFFFF))
+    # Unix sockets reach only what is mounted, where mounts and the network are our own; else they reach every daemon.
+    lines += _refuse_unless(table["socket"], 0, (1,)) if alone else _refuse(table["socket"])
+    lines += _refuse_if_any(table["ioctl"], 1, (_TIOCSTI, _TIOCLINUX))
+    if not alone:
+        lines += b"".join(_refuse_unless(table[name], 0, (0,)) for name in _SHARED_OTHERS.split())
+        # By descriptor the name is NULL. Both halves of the pointer: a name could lie at a round address.
+        lines += _line(_EQUAL, table["utimensat"], 0, 6) + _line(_LOAD, _ARGUMENT + 8) + _line(_EQUAL, 0, 0, 2)
+        lines += _line(_LOAD, _ARGUMENT + 12) + _line(_EQUAL, 0, 1, 0)
+        lines += _line(_RETURN, _ERROR | _EPERM) + _line(_RETURN, _ALLOW)
+    # Everybody (-1), and the watchers or their groups: stopped, they could not watch.
+    untouchable = ((1 << 32) - 1, *watchers, *((1 << 32) - pid for pid in watchers))
+    lines += b"".join(_refuse_if_any(table[name], 0, untouchable) for name in _SIGNALS.split())
+    return lines + _line(_RETURN, _ALLOW)

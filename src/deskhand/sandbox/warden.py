@@ -1,0 +1,305 @@
+"""The program that stands between the launcher and a command: it confines the command, watches it, and ends it whole.
+
+It runs inside the sandbox with whatever Python is there, so it imports only the standard library and its two
+neighbours, and of those only what starts quickly: a command waits for it.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import time
+
+from deskhand.sandbox import kernel
+from deskhand.sandbox.seccomp import program
+
+_CORE, _DATA, _FSIZE, _NOFILE, _NPROC = 4, 2, 1, 7, 6  # RLIMIT_*, the same numbers on both machines
+_SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9
+_TICK_MS, _CENSUS_MS = 20, 100
+_PAGE = os.sysconf("SC_PAGESIZE")
+_SLACK = 64  # the kernel's bound lies above ours: what reaches ours is ended, not left to try forever
+
+
+class Orders:
+    """What the launcher asks for. Both ends are ours: it travels as `marshal` in a sealed memory file."""
+
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    mounts: list[tuple[str, bool, int, int]]  # path, write, device and inode that it must be
+    reads: list[str]  # system folders and files; one that is missing is passed over
+    writes: list[str]
+    devices: list[str]
+    memory_bytes: int
+    file_bytes: int
+    processes: int
+    alone: bool  # in namespaces of its own
+    pid_namespace: str  # the launcher's
+    landlocked: bool
+    own_proc: str  # a second /proc for the warden alone, with its sysctls open; "": none
+    lifeline: int  # its end of file means: end everything
+    report: int
+
+    def pack(self) -> bytes:
+        """The bytes that `unpack` reads."""
+        return marshal.dumps(vars(self), 2)
+
+    @staticmethod
+    def unpack(packed: bytes) -> Orders:
+        """The orders in `packed`, which only the launcher writes."""
+        orders = Orders()
+        vars(orders).update(marshal.loads(packed))
+        return orders
+
+
+def main(descriptor: int) -> None:
+    """Carry out the orders behind `descriptor`, and say on the report pipe how it went.
+
+    That is `failed WHY`, or `started` and one of `exit CODE`, `signal NUMBER`, `limit WHICH`, `stopped`.
+    """
+    with os.fdopen(descriptor, "rb") as file:
+        orders = Orders.unpack(file.read())
+    for each in (orders.lifeline, orders.report):
+        os.set_inheritable(each, False)
+    if orders.alone and os.readlink("/proc/self/ns/pid") == orders.pid_namespace:  # noqa: PTH115
+        # At the end it kills everybody: that must never mean everybody on this machine.
+        os.write(orders.report, b"failed there is no process namespace of its own")
+        return
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    _prefer_for_the_oom_killer()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # its memory and descriptors are closed to the command
+    _go_first()
+    if orders.own_proc:
+        _bound_pids(orders)
+    guard, hold = os.pipe()  # closing `hold` sets off the guard
+    warden = os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.close(hold)
+        _become(orders, warden, guard)
+    os.close(guard)
+    os.write(orders.report, b"started\n")
+    ending = _watch(child, orders)
+    os.close(hold)
+    _end_all(orders.alone)
+    os.write(orders.report, ending.encode())
+
+
+def _prefer_for_the_oom_killer() -> None:
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123  pathlib starts slowly
+            file.write("500")
+    except OSError:
+        pass  # a /proc without it: the kernel chooses by size alone
+
+
+def _go_first() -> None:
+    """Run before thousands of others where we may (root without namespaces); our children do not."""
+    try:  # noqa: SIM105  contextlib takes 8 ms to import
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    except OSError:
+        pass  # an ordinary user: there the kernel's limit on processes holds
+
+
+def _bound_pids(orders: Orders) -> None:
+    """Let the kernel count: the limit on processes does not bind uid 0, that on numbers does (a namespace's own since
+    Linux 6.14; the first 300 are used only once).
+    """
+    try:
+        with open(f"{orders.own_proc}/sys/kernel/pid_max", "w") as file:  # noqa: PTH123
+            file.write(str(orders.processes + 300))
+    except OSError:
+        pass  # an older kernel: the watch alone
+
+
+def _become(orders: Orders, warden: int, guard: int) -> None:
+    """Turn this child into the command. Never returns."""
+    try:
+        os.setsid()
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
+        if os.getppid() != warden:
+            os._exit(1)
+        for number in (_SIGPIPE, _SIGXFSZ):
+            kernel.default_signal(number)
+        os.nice(5)  # whoever waits for an answer goes first
+        _confine(orders, warden, guard)
+    except (OSError, KeyError) as error:
+        os.write(orders.report, f"failed {type(error).__name__}: {error}".encode())
+        os._exit(1)
+    os.closerange(3, 1024)
+    try:
+        os.execvpe(orders.argv[0], orders.argv, orders.env)
+    except FileNotFoundError:
+        os.write(2, f"{orders.argv[0]}: not found\n".encode())
+        os._exit(127)
+    except (OSError, ValueError) as error:
+        os.write(2, f"{orders.argv[0]}: {error}\n".encode())
+        os._exit(126)
+
+
+def _confine(orders: Orders, warden: int, guard: int) -> None:
+    machine, root = os.uname().machine, os.getuid() == 0
+    rules = []
+    for path, write, device, inode in orders.mounts:
+        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+        found = os.fstat(descriptor)
+        if (found.st_dev, found.st_ino) != (device, inode):
+            raise OSError(f"{path!r} was replaced by another folder while the command started")
+        rules.append((descriptor, kernel.WRITE if write else kernel.READ))
+    for paths, rights in ((orders.reads, kernel.READ), (orders.writes, kernel.WRITE), (orders.devices, kernel.DEVICE)):
+        for path in paths:
+            try:
+                rules.append((os.open(path, os.O_PATH), rights))
+            except OSError:
+                continue
+    os.chdir(orders.cwd)
+    kernel.limit(_CORE, 0)
+    kernel.limit(_NOFILE, 1024)
+    kernel.limit(_FSIZE, orders.file_bytes)
+    kernel.limit(_DATA, orders.memory_bytes)
+    if not root:  # counted for the user in our namespace, where we have one; uid 0 is not bound by it
+        kernel.limit(_NPROC, orders.processes + _SLACK + (0 if orders.alone else _threads_of_user()))
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    if orders.landlocked:
+        kernel.landlock(rules)
+    protected = [warden]
+    if not orders.alone:
+        protected.append(_leave_guard(guard, warden))
+    kernel.drop_capabilities(machine)
+    kernel.seccomp(program(machine, orders.alone, root, protected))
+
+
+def _threads_of_user() -> int:
+    user, total = os.getuid(), 0
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        try:
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:  # noqa: PTH116
+                total += len(os.listdir(f"/proc/{name}/task"))  # noqa: PTH208
+        except OSError:
+            continue
+    return total
+
+
+def _leave_guard(guard: int, warden: int) -> int:
+    """Leave a process inside the rules that, when the warden goes or says so, kills all within them at once.
+
+    A signal to everybody stops at the edge of the Landlock scope. That it does is tried first, on the warden.
+    """
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()
+        _go_first()
+        os.dup2(guard, 0)
+        os.closerange(1, 1024)
+        os.read(0, 1)
+        os.kill(warden, 0)
+    except PermissionError:
+        os.kill(-1, _SIGKILL)
+    finally:
+        os._exit(0)
+
+
+def _watch(child: int, orders: Orders) -> str:
+    """Wait until the command ends, the launcher wants it ended, or it outgrows a limit; name that as in a report."""
+    poll = select.poll()
+    poll.register(orders.lifeline, select.POLLIN | select.POLLHUP)
+    poll.register(os.pidfd_open(child), select.POLLIN)
+    next_census = time.monotonic()
+    while True:
+        if any(descriptor == orders.lifeline for descriptor, _ in poll.poll(_TICK_MS)):
+            return "stopped"
+        status = _reap(child)
+        if status is not None:
+            return f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}"
+        if orders.alone and sum(name.isdigit() for name in os.listdir("/proc")) > orders.processes + 2:  # noqa: PTH208
+            return "limit processes"
+        now = time.monotonic()
+        if now >= next_census:
+            threads, memory_bytes = _census(orders)
+            if threads > orders.processes + 1:  # with the guard
+                return "limit processes"
+            if memory_bytes > orders.memory_bytes:
+                return "limit memory"
+            spent_s = time.monotonic() - now
+            next_census = now + max(_CENSUS_MS / 1000, 10 * spent_s)
+
+
+def _reap(child: int) -> int | None:
+    """Collect whatever has ended: all orphans come to us. The wait status of `child`, once it is among them."""
+    try:
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid in (0, child):
+                return status if pid else None
+    except ChildProcessError:
+        return 0
+
+
+def _living(alone: bool) -> dict[int, tuple[int, int]]:
+    """The command's processes: their number of threads and resident bytes."""
+    everyone: dict[int, tuple[int, int, int]] = {}
+    me = os.getpid()
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb", buffering=0) as file:  # noqa: PTH123
+                fields = file.read(1024).rpartition(b")")[2].split()
+        except OSError:
+            continue
+        everyone[int(name)] = (int(fields[1]), int(fields[17]), int(fields[21]) * _PAGE)
+    if alone:
+        return {pid: (threads, size) for pid, (_, threads, size) in everyone.items() if pid not in (1, me)}
+    ours, fresh = {me}, {me}
+    while fresh:
+        fresh = {pid for pid, (parent, _, _) in everyone.items() if parent in fresh and pid not in ours}
+        ours |= fresh
+    return {pid: everyone[pid][1:] for pid in ours - {me}}
+
+
+def _census(orders: Orders) -> tuple[int, int]:
+    """How many threads there are in all, and how many bytes of memory they hold."""
+    living = _living(orders.alone)
+    threads = sum(count for count, _ in living.values())
+    resident = sum(size for _, size in living.values())
+    if resident > orders.memory_bytes:  # shared pages were counted once for each: look closely
+        resident = sum(_share(pid, size) for pid, (_, size) in living.items())
+    return threads, resident
+
+
+def _share(pid: int, resident_bytes: int) -> int:
+    """The bytes of one process, each shared page divided among those who share it."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123
+            lines = file.read().split(b"\n")
+    except OSError:
+        return resident_bytes
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Pss:"))
+
+
+def _end_all(alone: bool) -> None:
+    """Kill everything that the command started, and return when nothing of it is left."""
+    pause = select.poll()
+    pauses = 0
+    while True:
+        if alone:
+            try:  # noqa: SIM105
+                os.kill(-1, _SIGKILL)  # at once: the whole namespace but its first process and us
+            except ProcessLookupError:
+                pass
+        elif pauses > 10:  # the guard was killed, say for want of memory: one by one
+            for pid in _living(alone):
+                try:
+                    os.kill(pid, _SIGKILL)
+                except ProcessLookupError:
+                    continue
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return  # no child, and every orphan becomes one: nobody is left
+        pause.poll(2)
+        pauses += 1

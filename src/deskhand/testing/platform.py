@@ -1,0 +1,165 @@
+"""A chat platform, a language model and an effect sink in one server, with the habits of real ones, and a truth log.
+
+The platform keeps an update until a higher offset is asked for, sends one in ten twice, answers late, and now and then
+drops the connection after it has taken a message. The model asks for one effect for each new message, then answers.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import AsyncIterator
+
+import anyio
+import msgspec
+from aiohttp import ClientError, ClientSession, web
+
+from ..channels.base import Channel
+from ..types.commit import Outgoing
+from ..types.errors import ChannelError
+from ..types.identity import Address, Inbound, Said
+from ..types.messages import Message, Text
+
+CHATS = 5
+DUPLICATES, DROPPED = 0.1, 0.03
+_WORD = re.compile(r"\bm\d+\b")
+
+
+class Update(msgspec.Struct, frozen=True):
+    """A message that somebody wrote. `id` grows by one."""
+
+    id: int
+    chat: str
+    text: str
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A message as the platform took it."""
+
+    key: str
+    chat: str
+    text: str
+    mark: str
+
+
+class Platform:
+    """The server. All lists are the truth, in the order in which it happened."""
+
+    def __init__(self, seed: int, latency_s: tuple[float, float] = (0.02, 0.08)) -> None:
+        self.random = random.Random(seed)
+        self.latency_s = latency_s
+        self.updates: list[Update] = []
+        self.sent: list[Sent] = []
+        self.effects: list[str] = []
+        self.polls = self.confirmed = 0
+
+    def write(self) -> Update:
+        """Somebody writes the next message."""
+        number = len(self.updates) + 1
+        update = Update(number, f"chat{number % CHATS}", f"please do m{number}")
+        self.updates.append(update)
+        return update
+
+    def app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_post("/updates", self._updates)
+        app.router.add_post("/send", self._send)
+        app.router.add_post("/effect", self._effect)
+        app.router.add_post("/v1/chat/completions", self._model)
+        return app
+
+    async def _updates(self, request: web.Request) -> web.Response:
+        offset = (await request.json())["offset"]
+        self.polls += 1
+        self.confirmed = max(self.confirmed, offset - 1)
+        found = [update for update in self.updates if update.id > self.confirmed][:3]
+        if found and self.random.random() < DUPLICATES:
+            found.append(found[0])
+        await anyio.sleep(self.random.uniform(0, 0.004) if found else 0.01)
+        return web.Response(body=msgspec.json.encode(found))
+
+    async def _send(self, request: web.Request) -> web.Response:
+        sent = msgspec.json.decode(await request.read(), type=Sent)
+        self.sent.append(sent)
+        await anyio.sleep(self.random.uniform(0.01, 0.06))
+        if self.random.random() < DROPPED and request.transport is not None:
+            request.transport.abort()
+        return web.json_response({"id": str(len(self.sent))})
+
+    async def _effect(self, request: web.Request) -> web.Response:
+        self.effects.append((await request.json())["key"])
+        await anyio.sleep(self.random.uniform(0.01, 0.05))
+        return web.json_response(True)
+
+    async def _model(self, request: web.Request) -> web.Response:
+        messages = (await request.json())["messages"]
+        await anyio.sleep(self.random.uniform(*self.latency_s))
+        delta = _reply(messages)
+        finish = "tool_calls" if "tool_calls" in delta else "stop"
+        choices = ({"index": 0, "delta": delta}, {"index": 0, "delta": {}, "finish_reason": finish})
+        body = [msgspec.json.encode({"id": "x", "choices": [choice]}) for choice in choices]
+        return web.Response(
+            body=b"".join(b"data: " + line + b"\n\n" for line in (*body, b"[DONE]")),
+            headers={"Content-Type": "text/event-stream"},
+        )
+
+
+def _reply(messages: list[dict[str, object]]) -> dict[str, object]:
+    """One effect for each word that was written since the last answer, then the answer with all of them."""
+    words: list[str] = []
+    called: set[str] = set()
+    for message in messages:
+        if message["role"] == "user":
+            words += [word for word in _WORD.findall(str(message["content"])) if word not in words]
+        elif message["role"] == "assistant":
+            calls = message.get("tool_calls")
+            called |= set(_WORD.findall(str(calls))) if calls else set()
+            words = words if calls else []
+    missing = [word for word in words if word not in called]
+    if not missing:
+        return {"role": "assistant", "content": "done " + " ".join(words)}
+    calls_ = []
+    for i, word in enumerate(missing):
+        function = {"name": "effect", "arguments": msgspec.json.encode({"text": word}).decode()}
+        calls_.append({"index": i, "id": f"c_{word}", "type": "function", "function": function})
+    return {"role": "assistant", "content": None, "tool_calls": calls_}
+
+
+class HttpChannel:
+    """The platform's channel. With `ack_first` it confirms before the message is safe: the mutant that must be
+    caught."""
+
+    name = "platform"
+    idempotent = False
+
+    def __init__(self, url: str, session: ClientSession, *, ack_first: bool = False) -> None:
+        self._url, self._session, self._ack_first = url, session, ack_first
+
+    async def receive(self) -> AsyncIterator[Inbound]:
+        offset = 0
+        while True:
+            updates = msgspec.json.decode(await self._post("/updates", {"offset": offset}), type=list[Update])
+            for update in updates:
+                offset = max(offset, update.id + 1)
+                if self._ack_first:
+                    await self._post("/updates", {"offset": offset})
+                message = Message("user", (Text(update.text),))
+                yield Inbound(
+                    str(update.id), Address(self.name, chat=update.chat), "ann", float(update.id), Said(message)
+                )
+
+    async def send(self, outgoing: Outgoing, mark: str) -> str:
+        text = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
+        sent = Sent(outgoing.key, outgoing.address.chat, text, mark)
+        answer = await self._post("/send", msgspec.to_builtins(sent))
+        return str(msgspec.json.decode(answer)["id"])
+
+    async def _post(self, path: str, body: object) -> bytes:
+        try:
+            async with self._session.post(self._url + path, json=body) as response:
+                return await response.read()
+        except (ClientError, OSError) as error:
+            raise ChannelError(f"the platform is away: {error}", retry_after_s=0.05) from error
+
+
+_: type[Channel] = HttpChannel

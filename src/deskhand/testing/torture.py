@@ -1,0 +1,239 @@
+"""Kills a running Deskhand again and again, at any moment, and then compares what it did with the truth outside it.
+
+python -m deskhand.testing.torture [--kills 200] [--seed 1] [--mutant ack-first]
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+
+import anyio
+import anyio.abc
+import msgspec
+from aiohttp import web
+
+from ..store.sqlite import SqliteStore
+from ..types import events as e
+from .platform import Platform
+from .torture_child import ANN
+
+FEED_S = 0.03
+KILL_WITHIN_S = 0.5
+READY_S = 20.0
+DRAIN_S = 60.0
+OPEN_TURNS = 0.7
+
+
+class Report(msgspec.Struct):
+    """What happened, and what of it must not have."""
+
+    kills: int = 0
+    messages: int = 0
+    in_open_turn: int = 0
+    in_running_tool: int = 0
+    in_sending_row: int = 0
+    slowest_restart_s: float = 0.0
+    lost: int = 0
+    unmarked_duplicates: int = 0
+    marked_duplicates: int = 0
+    out_of_order: int = 0
+    effects_twice: int = 0
+    told_interrupted: int = 0
+    given_up: int = 0
+    faults: list[str] = []
+
+    @property
+    def good(self) -> bool:
+        bad = self.lost or self.unmarked_duplicates or self.out_of_order or self.effects_twice or self.faults
+        return not bad and self.in_open_turn >= OPEN_TURNS * self.kills
+
+    def show(self) -> str:
+        lines = [f"{name:>20}  {value}" for name, value in msgspec.structs.asdict(self).items()]
+        return "\n".join(lines)
+
+
+class Torture:
+    """One run of it."""
+
+    def __init__(self, home: Path, kills: int, seed: int, mode: str) -> None:
+        self._home, self._kills, self._mode = home, kills, mode
+        self.platform = Platform(seed)
+        self.report = Report()
+        self._url = ""
+        self._feeding = True
+
+    async def run(self) -> Report:
+        """Kill, drain, compare."""
+        runner = web.AppRunner(self.platform.app(), shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        self._url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._feed)
+                for _ in range(self._kills):
+                    await self._one_life()
+                self._feeding = False
+                await self._drain()
+                tasks.cancel_scope.cancel()
+        finally:
+            await runner.cleanup()
+        await self._compare()
+        return self.report
+
+    async def _feed(self) -> None:
+        while self._feeding:
+            waiting = len(self.platform.updates) - self.platform.confirmed
+            if waiting < 20:
+                self.platform.write()
+            await anyio.sleep(FEED_S)
+
+    async def _start(self) -> anyio.abc.Process:
+        """A child that has polled at least once since it was started."""
+        before, began = self.platform.polls, monotonic()
+        command = [sys.executable, "-m", "deskhand.testing.torture_child", str(self._home), self._url, self._mode]
+        child = await anyio.open_process(command, stdin=None, stdout=None, stderr=None)
+        with anyio.fail_after(READY_S):
+            while self.platform.polls == before:
+                if child.returncode is not None:
+                    raise RuntimeError(f"the child ended by itself with {child.returncode}")
+                await anyio.sleep(0.005)
+        self.report.slowest_restart_s = round(max(self.report.slowest_restart_s, monotonic() - began), 3)
+        return child
+
+    async def _one_life(self) -> None:
+        child = await self._start()
+        await anyio.sleep(self.platform.random.uniform(0, KILL_WITHIN_S))
+        child.kill()
+        await child.wait()
+        self.report.kills += 1
+        await self._look_where_it_hit()
+
+    async def _look_where_it_hit(self) -> None:
+        store = SqliteStore(self._home / "state" / "deskhand.db")
+        try:
+            rows = [await store.events(row.session) for row in await store.sessions(ANN, 1000)]
+            turns = [_open_turn(recorded) for recorded in rows]
+            started = [sum(isinstance(r.event, e.ToolStarted) for r in turn) for turn in turns]
+            finished = [_finished_after_start(turn) for turn in turns]
+            self.report.in_open_turn += any(isinstance(r.event, e.MessageReceived) for turn in turns for r in turn)
+            self.report.in_running_tool += any(s > f for s, f in zip(started, finished, strict=True))
+            self.report.in_sending_row += any(row.state == "sending" for row in await store.outbox_due(1e12, 10_000))
+            if self.report.kills % 20 == 0 and (found := store.check()):
+                self.report.faults.append(f"integrity: {found[:3]}")
+        finally:
+            await store.close()
+
+    async def _drain(self) -> None:
+        """Let a last life finish everything."""
+        child = await self._start()
+        settled, give_up = 0, monotonic() + DRAIN_S
+        store = SqliteStore(self._home / "state" / "deskhand.db")
+        while settled < 5 and monotonic() < give_up:
+            await anyio.sleep(0.1)
+            done = self.platform.confirmed >= len(self.platform.updates)
+            owed = await store.open_sessions() or await store.outbox_due(1e12, 1)
+            settled = settled + 1 if done and not owed else 0
+        await store.close()
+        child.kill()
+        await child.wait()
+        if settled < 5:
+            self.report.faults.append(f"it did not come to rest within {DRAIN_S:.0f} s")
+
+    async def _compare(self) -> None:
+        store = SqliteStore(self._home / "state" / "deskhand.db")
+        try:
+            sessions = await store.sessions(ANN, 1000)
+            logs = {row.session: await store.events(row.session) for row in sessions}
+            self._compare_messages(logs)
+            self._compare_effects(logs)
+            events, breaks = await store.audit()
+            self.report.faults += [f"chain: {broken}" for broken in breaks]
+            self.report.faults += [f"integrity: {found}" for found in store.check()]
+            left = [row for session in logs for row in await store.waiting(session)]
+            self.report.faults += [f"still waiting: {row.inbox_id}" for row in left]
+            self.report.faults += [f"a temporary file is left: {p.name}" for p in self._home.rglob("*.part")]
+            if not events:
+                self.report.faults.append("the log is empty")
+        finally:
+            await store.close()
+
+    def _compare_messages(self, logs: Mapping[str, list[e.Recorded]]) -> None:
+        """Every message is answered, no answer twice without a mark, each chat in order."""
+        report, platform = self.report, self.platform
+        report.messages = len(platform.updates)
+        received: dict[int, str] = {}
+        answered: set[int] = set()
+        for log in logs.values():
+            for recorded in log:
+                if isinstance(recorded.event, e.MessageReceived):
+                    received[recorded.event.inbox_id] = recorded.event.external_id
+                elif isinstance(recorded.event, e.TurnEnded):
+                    answered |= set(recorded.event.answers)
+                    report.given_up += recorded.event.reason == "dead"
+        told = {received[inbox_id] for inbox_id in answered if inbox_id in received}
+        in_words = {word[1:] for sent in platform.sent for word in sent.text.split() if word[0] == "m"}
+        lost = [u.id for u in platform.updates if str(u.id) not in told or str(u.id) not in in_words]
+        report.lost = len(lost)
+        counts = collections.Counter(sent.key for sent in platform.sent)
+        unmarked = collections.Counter(sent.key for sent in platform.sent if not sent.mark)
+        report.unmarked_duplicates = sum(count - 1 for count in unmarked.values() if count > 1)
+        report.marked_duplicates = sum(count - 1 for count in counts.values()) - report.unmarked_duplicates
+        texts = collections.Counter(sent.text for sent in platform.sent if not sent.mark)
+        report.unmarked_duplicates += sum(count - 1 for text, count in texts.items() if count > 1 and "done" in text)
+        latest: dict[str, int] = {}
+        for sent in platform.sent:
+            numbers = [int(word[1:]) for word in sent.text.split() if word[0] == "m" and word[1:].isdigit()]
+            if numbers and not sent.mark:
+                report.out_of_order += numbers[0] <= latest.get(sent.chat, 0)
+                latest[sent.chat] = max(numbers)
+
+    def _compare_effects(self, logs: Mapping[str, list[e.Recorded]]) -> None:
+        """No effect twice, and each that was started is done or was told to be unknown."""
+        report = self.report
+        report.effects_twice = sum(count - 1 for count in collections.Counter(self.platform.effects).values())
+        for session, log in logs.items():
+            started = {r.event.call_id for r in log if isinstance(r.event, e.ToolStarted)}
+            results = {r.event.result.call_id: r.event.result for r in log if isinstance(r.event, e.ToolFinished)}
+            report.told_interrupted += sum(result.status == "interrupted" for result in results.values())
+            for call_id in started - set(results):
+                report.faults.append(f"{session}: {call_id} was started and never told of")
+
+
+def _open_turn(log: list[e.Recorded]) -> list[e.Recorded]:
+    """The events of the turn that is going on."""
+    ends = [i for i, recorded in enumerate(log) if isinstance(recorded.event, e.TurnEnded)]
+    return log[ends[-1] + 1 :] if ends else log
+
+
+def _finished_after_start(turn: list[e.Recorded]) -> int:
+    started = {r.event.call_id for r in turn if isinstance(r.event, e.ToolStarted)}
+    return sum(isinstance(r.event, e.ToolFinished) and r.event.result.call_id in started for r in turn)
+
+
+async def torture(kills: int, seed: int, mode: str = "true") -> Report:
+    """Run it in a home of its own."""
+    with tempfile.TemporaryDirectory(prefix="deskhand-torture-") as home:
+        return await Torture(Path(home), kills, seed, mode).run()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mutant", default="true", choices=["true", "ack-first"])
+    chosen = parser.parse_args()
+    report = anyio.run(torture, chosen.kills, chosen.seed, chosen.mutant)
+    sys.stdout.write(report.show() + "\n")
+    sys.exit(0 if report.good else 1)
+
+
+if __name__ == "__main__":
+    main()

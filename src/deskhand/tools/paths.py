@@ -1,0 +1,372 @@
+"""Files beneath a workspace, and never elsewhere: the kernel resolves every path from a directory that we hold open.
+
+Checking a name and then opening it leaves a moment to swap a link in between. Here the check *is* the opening: openat2
+with RESOLVE_BENEATH, or a walk that follows no link where the kernel has no openat2 (before Linux 5.6).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import secrets
+import shlex
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Literal, Self
+
+import msgspec
+
+from deskhand.tools.protected import why_protected
+from deskhand.types.errors import OutsideWorkspace, ProtectedPath, ToolError
+
+_SYS_OPENAT2 = 437  # the same number on every machine
+_BENEATH, _NO_MAGICLINKS, _NO_XDEV = 0x08, 0x02, 0x01
+_MOVED_UNDER_US = 64  # tries: a rename elsewhere may make the kernel unsure (EAGAIN)
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_BLOCK_BYTES = 1 << 20
+_LONGEST, _DEEPEST = 4000, 100
+
+Opener = Callable[[int, str, int], int]
+"""Opens a relative path beneath a directory descriptor, with flags. Raises OSError; EXDEV: it would leave."""
+
+
+class Allowed(msgspec.Struct, frozen=True, gc=False):
+    """A further folder that the tools may reach, to read, or to `write` too."""
+
+    path: str
+    write: bool = False
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """What a name stands for. `modified_s` is Unix time."""
+
+    name: str
+    kind: Literal["file", "folder", "link", "other"]
+    size_bytes: int
+    modified_s: float
+
+
+class _Root(msgspec.Struct, frozen=True):
+    given: str
+    real: str
+    descriptor: int
+    write: bool
+
+
+def openat2_beneath(directory: int, path: str, flags: int) -> int:
+    """Open `path` so that no link, mount or `..` leads out of `directory`. Raises OSError; ENOSYS: an old kernel."""
+    how = b"".join(each.to_bytes(8, "little") for each in (flags, 0, _BENEATH | _NO_MAGICLINKS | _NO_XDEV))
+    name = os.fsencode(path)
+    for _ in range(_MOVED_UNDER_US):
+        descriptor: int = _syscall(_SYS_OPENAT2, ctypes.c_int(directory), name, how, ctypes.c_size_t(len(how)))
+        if descriptor >= 0:
+            return descriptor
+        code = ctypes.get_errno()
+        if code not in (errno.EAGAIN, errno.EINTR):
+            raise OSError(code, os.strerror(code))
+    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+def walk_beneath(directory: int, path: str, flags: int) -> int:
+    """The same without openat2: it follows no link at all (ELOOP), so it refuses some that would stay inside."""
+    held = [os.dup(directory)]
+    device = os.fstat(directory).st_dev
+    parts = PurePosixPath(path).parts or (".",)
+    try:
+        for at, part in enumerate(parts):
+            last = at == len(parts) - 1
+            if part == ".." and len(held) == 1:
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            if part == "..":
+                os.close(held.pop())
+                part = "."
+            how = flags if last else os.O_PATH | os.O_DIRECTORY
+            opened = os.open(part, how | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held[-1])
+            held.append(opened)
+            status = os.fstat(opened)
+            if status.st_dev != device:
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            if stat.S_ISLNK(status.st_mode):  # O_PATH opens the link itself
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            if part == ".":
+                os.close(held.pop(-2))  # the same folder, opened anew
+        return held.pop()
+    finally:
+        for each in held:
+            os.close(each)
+
+
+def _best_opener(directory: int) -> Opener:
+    try:
+        os.close(openat2_beneath(directory, ".", _DIRECTORY))
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EPERM):  # EPERM: some container filters
+            raise
+        return walk_beneath
+    return openat2_beneath
+
+
+class Workspace:
+    """A folder and those allowed beside it, held open. Paths are relative to the folder, or absolute in any of them.
+
+    Every method raises ToolError with a sentence for the model; OutsideWorkspace and ProtectedPath are two of them.
+    """
+
+    def __init__(self, folder: str, allowed: Sequence[Allowed] = (), opener: Opener | None = None) -> None:
+        """Raises ToolError where `folder` cannot be opened; an allowed folder that is gone is passed over."""
+        self._roots: list[_Root] = []
+        for each in (Allowed(folder, write=True), *allowed):
+            try:
+                descriptor = os.open(each.path, _DIRECTORY)
+            except OSError as error:
+                if not self._roots:
+                    raise ToolError(f"the workspace {folder!r} cannot be opened: {error.strerror}") from error
+                continue
+            self._roots.append(_Root(str(Path(each.path).absolute()), _where(descriptor), descriptor, each.write))
+        self._open = opener or _best_opener(self._roots[0].descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the folders."""
+        while self._roots:
+            os.close(self._roots.pop().descriptor)
+
+    def open_beneath(self, path: str, flags: int = os.O_RDONLY) -> int:
+        """A descriptor for `path`, which cannot lie outside. It neither waits for a FIFO nor creates anything."""
+        return self._reach(path, flags, write=False)
+
+    def read(self, path: str, limit_bytes: int = 10 << 20, offset: int = 0) -> bytes:
+        """At most `limit_bytes` of a regular file."""
+        descriptor = self.open_beneath(path)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                raise ToolError(f"{path!r} is not a file that can be read: {_kind(mode)}")
+            pieces = bytearray()
+            with _explained(path):
+                os.lseek(descriptor, offset, os.SEEK_SET)
+                while piece := os.read(descriptor, min(_BLOCK_BYTES, limit_bytes - len(pieces))):
+                    pieces += piece
+        finally:
+            os.close(descriptor)
+        return bytes(pieces)
+
+    def write(self, path: str, content: bytes, approved: bool = False) -> None:
+        """Put `content` there, whole or not at all, with its parent folders; a file's mode is kept.
+
+        `approved`: a person agreed to write this protected file.
+        """
+        with self._parent(path, approved, make=True) as (folder, name), _explained(path):
+            try:
+                before = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            except FileNotFoundError:
+                before = None
+            if before is not None:
+                _must_be_replaceable(path, before)
+            temporary = f".deskhand-{secrets.token_hex(8)}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
+            try:
+                with os.fdopen(descriptor, "wb", buffering=0) as file:
+                    if before is not None:
+                        os.fchmod(descriptor, stat.S_IMODE(before.st_mode) & 0o777)
+                    view = memoryview(content)
+                    while view:
+                        view = view[file.write(view) :]
+                    os.fsync(descriptor)
+                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                os.unlink(temporary, dir_fd=folder)
+                raise
+            os.fsync(folder)
+
+    def make_folder(self, path: str) -> None:
+        """Make the folder and its parents, where they are missing."""
+        with self._parent(f"{path.rstrip('/')}/.", approved=False, make=True):
+            pass
+
+    def list(self, path: str = ".", limit: int = 1000) -> list[Entry]:
+        """The first `limit` names in a folder, in order. Links are not followed."""
+        descriptor = self.open_beneath(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with _explained(path), os.scandir(descriptor) as found:
+                names = sorted(each.name for each in found)[:limit]
+            return [entry for name in names if (entry := _entry(name, descriptor)) is not None]
+        finally:
+            os.close(descriptor)
+
+    def stat(self, path: str) -> Entry:
+        """What is there; a link inside the workspace is followed."""
+        descriptor = self.open_beneath(path, os.O_PATH)
+        try:
+            return _as_entry(PurePosixPath(path).name, os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
+
+    def remove(self, path: str, approved: bool = False) -> None:
+        """Delete a file, a link (not what it points to) or an empty folder."""
+        with self._parent(path, approved, make=False) as (folder, name), _explained(path):
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            (os.rmdir if stat.S_ISDIR(status.st_mode) else os.unlink)(name, dir_fd=folder)
+
+    def _reach(self, path: str, flags: int, write: bool) -> int:
+        """Open `path` in the root where it lies; a link into another root is followed there."""
+        root, inner = self._place(path, write)
+        flags |= os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK if not flags & os.O_PATH else os.O_CLOEXEC
+        with _explained(path):
+            try:
+                return self._open(root.descriptor, inner, flags)
+            except OSError as error:
+                if error.errno not in (errno.EXDEV, errno.ELOOP, errno.ENOTDIR):  # ENOTDIR: the walk met a link
+                    raise
+            # Where does it lead? The answer may be stale at once: it only chooses the root to open beneath.
+            real = os.path.realpath(f"{root.real}/{inner}")
+            root, inner = self._place(real, write, shown=path)
+            try:
+                return self._open(root.descriptor, inner, flags)
+            except OSError as error:
+                if error.errno == errno.EXDEV:
+                    raise _outside(path, real, write) from error
+                raise
+
+    def _place(self, path: str, write: bool, shown: str = "") -> tuple[_Root, str]:
+        _must_be_a_name(path)
+        if not path.startswith("/"):
+            path = f"{self._roots[0].real}/{path}"
+        inside = [
+            (root, str(PurePosixPath(path).relative_to(top)))
+            for root in self._roots
+            for top in (root.given, root.real)
+            if PurePosixPath(path).is_relative_to(top)
+        ]
+        # The innermost root decides whether writing is allowed there.
+        inside.sort(key=lambda found: (len(found[0].real), found[0].write), reverse=True)
+        if not inside or (write and not inside[0][0].write):
+            raise _outside(shown or path, os.path.normpath(path), write)
+        return inside[0]
+
+    @contextmanager
+    def _parent(self, path: str, approved: bool, make: bool) -> Iterator[tuple[int, str]]:
+        """The open folder that holds (or will hold) `path`, and its name there. Raises ProtectedPath."""
+        _must_be_a_name(path)
+        asked = PurePosixPath(path.removesuffix("/."))
+        only_folder = path.endswith("/.")
+        if asked.name in ("", ".."):
+            raise ToolError(f"{path!r} names no file: end it with the name")
+        top = asked if only_folder else asked.parent
+        folder = self._folder(str(top), approved, make)
+        try:
+            if not only_folder:
+                self._must_be_free(path, PurePosixPath(_where(folder), asked.name), approved)
+            yield folder, asked.name
+        finally:
+            os.close(folder)
+
+    def _folder(self, path: str, approved: bool, make: bool) -> int:
+        try:
+            return self._reach(path, _DIRECTORY, write=True)
+        except ToolError as error:
+            missing = isinstance(error.__cause__, FileNotFoundError) and make
+            parent = PurePosixPath(path)
+            if not missing or parent.name in ("", "..") or parent == parent.parent:
+                raise
+            above = self._folder(str(parent.parent), approved, make)
+            try:
+                self._must_be_free(path, PurePosixPath(_where(above), parent.name), approved)
+                with _explained(path):
+                    with suppress(FileExistsError):  # a dangling link, or another was quicker: the next line tells
+                        os.mkdir(parent.name, 0o777, dir_fd=above)
+                    return self._open(above, parent.name, _DIRECTORY)
+            finally:
+                os.close(above)
+
+    def _must_be_free(self, shown: str, real: PurePosixPath, approved: bool) -> None:
+        """Raises ProtectedPath or OutsideWorkspace by where the path really lies: links and `..` do not help."""
+        around = [root for root in self._roots if real.is_relative_to(root.real)]
+        if not around or not max(around, key=lambda root: len(root.real)).write:
+            raise _outside(shown, str(real), write=True)
+        reasons = (why_protected(real.relative_to(root.real).parts) for root in around)
+        why = next(filter(None, reasons), "")
+        if why and not approved:
+            raise ProtectedPath(f"{shown!r} is protected: {why}. Ask the person to approve it or to do it.")
+
+
+def _where(descriptor: int) -> str:
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+
+def _must_be_a_name(path: str) -> None:
+    """Raises ToolError for what no file should be called: characters that a reader cannot see, or cannot be stored."""
+    if not path:
+        raise ToolError("an empty path: name a file or folder")
+    if len(path) > _LONGEST or path.count("/") > _DEEPEST:
+        raise ToolError(f"the path {path[:60]!r}... is too long: at most {_LONGEST} characters and {_DEEPEST} folders")
+    strange = next((each for each in path if not each.isprintable()), "")  # controls, NUL, direction marks, surrogates
+    if strange:
+        raise ToolError(f"the path {path!r} has a character that cannot be seen, {strange!r}: use plain names")
+
+
+def _outside(path: str, target: str, write: bool) -> OutsideWorkspace:
+    folder = target if not PurePosixPath(target).suffix else str(PurePosixPath(target).parent)
+    command = f"deskhand allow path {shlex.quote(folder)}{' --write' if write else ''}"
+    verb = "written" if write else "read"
+    return OutsideWorkspace(
+        f"{path!r} is outside the workspace, so it is not {verb}. The owner can allow it: {command}"
+    )
+
+
+def _must_be_replaceable(path: str, before: os.stat_result) -> None:
+    if not stat.S_ISREG(before.st_mode):
+        raise ToolError(f"{path!r} is not a file that can be written: {_kind(before.st_mode)}")
+    if before.st_nlink > 1:
+        raise ToolError(f"{path!r} has another name elsewhere (a hard link): remove it first, or write a new file")
+
+
+def _kind(mode: int) -> str:
+    names = {
+        stat.S_IFDIR: "a folder",
+        stat.S_IFLNK: "a symbolic link",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+    }
+    return names.get(stat.S_IFMT(mode), "a device")
+
+
+def _entry(name: str, folder: int) -> Entry | None:
+    try:
+        return _as_entry(name, os.stat(name, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
+        return None  # it went away in between
+
+
+def _as_entry(name: str, status: os.stat_result) -> Entry:
+    kinds: dict[int, Literal["file", "folder", "link"]] = {
+        stat.S_IFREG: "file",
+        stat.S_IFDIR: "folder",
+        stat.S_IFLNK: "link",
+    }
+    return Entry(name, kinds.get(stat.S_IFMT(status.st_mode), "other"), status.st_size, status.st_mtime)
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Turn what the kernel says into a sentence for the model."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ToolError(f"there is no {path!r}") from error
+    except OSError as error:
+        raise ToolError(f"{path!r}: {error.strerror}") from error
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_syscall = _libc.syscall
+_syscall.restype = ctypes.c_long

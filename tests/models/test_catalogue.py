@@ -1,0 +1,97 @@
+"""The shipped list of providers, and how a model is opened from it."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from deskhand.models.anthropic import AnthropicModel
+from deskhand.models.catalogue import UNKNOWN, Catalogue, open_model, parse, read_catalogue
+from deskhand.models.openai import OpenAIModel
+from deskhand.models.transport import Transport
+from deskhand.testing.llm import FakeLLM
+from deskhand.types.errors import ConfigError
+
+from .tools import reply_of
+
+CLOUD = ["openai", "anthropic", "google", "mistral", "groq", "cerebras", "deepseek", "openrouter", "xai", "together"]
+PROVIDERS = [*CLOUD, "nvidia", "azure", "ollama", "lmstudio", "vllm", "llamacpp", "custom", "custom-anthropic"]
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Catalogue:
+    return read_catalogue()
+
+
+def test_the_shipped_catalogue_is_sound(shipped: Catalogue) -> None:
+    assert list(shipped.providers) == PROVIDERS
+    for name, provider in shipped.providers.items():
+        assert provider.source.startswith("https://"), name
+        assert date.fromisoformat(provider.as_of) <= date(2026, 11, 21), name
+        assert provider.base_url or name in ("azure", "custom", "custom-anthropic")
+        for model, facts in provider.models.items():
+            assert "*" not in model[:-1], model
+            assert facts.window >= 4096 and facts.max_output <= facts.window, model
+            assert facts.cached_usd <= facts.input_usd <= facts.output_usd, model
+            assert (facts.thinking in ("budget", "adaptive")) <= (provider.wire == "anthropic"), model
+
+
+def test_names_may_have_slashes() -> None:
+    assert parse("openrouter/meta/llama-3:free") == ("openrouter", "meta/llama-3:free")
+    for wrong in ("gpt-5", "openai/", "/gpt-5", ""):
+        with pytest.raises(ConfigError, match="names no model"):
+            parse(wrong)
+
+
+def test_a_model_is_known_by_itself_or_its_family(shipped: Catalogue) -> None:
+    assert shipped.facts("openai", "gpt-5-mini-2025-08-07").input_usd == 0.25
+    assert shipped.facts("openai", "gpt-5-2025-08-07").off_effort == "minimal"
+    assert shipped.facts("openai", "gpt-5.7-vega").tools_effort == "none"
+    assert shipped.facts("anthropic", "claude-opus-5-5").input_usd == 4
+    assert shipped.facts("anthropic", "claude-sonnet-4-5-20250929").thinking == "budget"
+    assert shipped.facts("together", "nobody/knows") == UNKNOWN
+    assert shipped.facts("lmstudio", "mine").window == 8192
+
+
+def test_what_is_missing_is_said(shipped: Catalogue) -> None:
+    with pytest.raises(ConfigError, match="set GROQ_API_KEY"):
+        shipped.spec("groq", "m")
+    with pytest.raises(ConfigError, match="set its base_url"):
+        shipped.spec("azure", "m", "key")
+    assert shipped.spec("ollama", "m").base_url == "http://127.0.0.1:11434/v1"
+    assert "sk-secret" not in repr(shipped.spec("openai", "m", "sk-secret"))
+
+
+async def test_opening(shipped: Catalogue, fake: FakeLLM, transport: Transport) -> None:
+    assert isinstance(open_model(shipped, transport, "anthropic/claude-opus-5-5", "key"), AnthropicModel)
+    model = open_model(shipped, transport, "custom/org/model:tag", base_url=fake.url)
+    assert isinstance(model, OpenAIModel)
+    assert (await reply_of(model)).message.text == "This is the answer of a fake model."
+    assert fake.requests[0].json["model"] == "org/model:tag"
+    assert "authorization" not in fake.requests[0].headers
+
+
+def test_an_installed_provider_is_loaded_by_name(
+    shipped: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "theirs-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[deskhand.models]\ntheirs = theirs:make\nbroken = nothing_here:make\n")
+    (tmp_path / "theirs.py").write_text("def make(*args):\n    return args\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    made: object = open_model(shipped, Transport(), "theirs/some/model", "key", "http://x")
+    assert made == ("some/model", "key", "http://x")
+    with pytest.raises(ConfigError, match="does not load"):
+        open_model(shipped, Transport(), "broken/m")
+    with pytest.raises(ConfigError, match="no model provider 'nobody'"):
+        open_model(shipped, Transport(), "nobody/m")
+
+
+def test_a_catalogue_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('[p]\nwire = "smoke"\nsource = "s"\nas_of = "2026-01-01"\n')
+    for path in (tmp_path / "c.toml", tmp_path / "missing.toml"):
+        with pytest.raises(ConfigError, match="cannot be used"):
+            read_catalogue(path)

@@ -1,0 +1,91 @@
+"""The rules of docs/style.md that a machine can check."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "deskhand"
+FILES = sorted(SOURCE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+VAGUE = ("manager", "helper", "util", "service", "common", "misc")
+
+
+@pytest.mark.parametrize("path", FILES + TESTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sizes_and_names(path: Path) -> None:
+    source = path.read_text()
+    assert source.count("\n") <= 600, "split it: one subject per file"
+    assert not any(word in path.stem for word in VAGUE), "name the thing, not its role"
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None and node.end_lineno - node.lineno < 60, f"{node.name} is too long"
+        elif isinstance(node, ast.ClassDef):
+            assert not node.name.lower().rstrip("s").endswith(VAGUE), f"{node.name}: name the thing"
+
+
+def test_the_agent_stays_small() -> None:
+    assert sum(path.read_text().count("\n") for path in (SOURCE / "agent").rglob("*.py")) <= 1500
+
+
+def test_broad_excepts_stand_in_five_kinds_of_places() -> None:
+    broad = {path.relative_to(SOURCE).as_posix() for path in FILES if "except Exception" in path.read_text()}
+    allowed = {
+        "agent/asking.py",  # a model call
+        "agent/calls.py",  # a tool run
+        "runtime/app.py",  # a channel's receive
+        "runtime/dispatch.py",  # a supervised child
+        "runtime/outbox.py",  # a send
+        "store/writer.py",  # handed to the caller, who raises it
+    }
+    assert broad <= allowed
+
+
+def test_fewer_than_five_mocks_per_hundred_tests() -> None:
+    mocks = tests = 0
+    for path in TESTS:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                tests += 1
+            elif isinstance(node, ast.Name | ast.Attribute):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                mocks += name in {"Mock", "MagicMock", "AsyncMock", "patch", "setattr"}
+    assert tests > 0
+    assert mocks / tests < 0.05
+
+
+def test_importing_does_nothing() -> None:
+    """Every module is imported with sockets, processes, threads and writing closed."""
+    names = [".".join(("deskhand", *path.relative_to(SOURCE).with_suffix("").parts)) for path in FILES]
+    wanted = [name.removesuffix(".__init__") for name in names if not name.startswith("deskhand.models.local")]
+    script = """
+import sys
+def audit(event, args):
+    if event in ("socket.connect", "socket.bind", "subprocess.Popen", "os.mkdir", "_thread.start_new_thread"):
+        raise RuntimeError(f"{event} while importing")
+    if event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+"):
+        raise RuntimeError(f"writing {args[0]} while importing")
+sys.dont_write_bytecode = True
+sys.addaudithook(audit)
+for name in sys.argv[1:]:
+    __import__(name)
+"""
+    done = subprocess.run([sys.executable, "-c", script, *wanted], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_core_stays_light() -> None:
+    """At most 30 distributions without extras."""
+    pinned = (ROOT / "requirements" / "core.txt").read_text().splitlines()
+    assert sum("==" in line for line in pinned) <= 30
+
+
+def test_every_dependency_has_an_upper_bound() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = [project["project"]["dependencies"], *project["project"]["optional-dependencies"].values()]
+    assert all("<" in requirement for group in groups for requirement in group)

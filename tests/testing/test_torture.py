@@ -1,0 +1,21 @@
+"""A short torture of the real process; `make torture` is the long one."""
+
+from __future__ import annotations
+
+import pytest
+
+from deskhand.testing.torture import torture
+
+
+@pytest.mark.timeout(180)
+async def test_nothing_is_lost_or_repeated() -> None:
+    report = await torture(kills=30, seed=7)
+    assert report.good, report.show()
+    assert report.messages > 100
+    assert report.slowest_restart_s <= 3
+
+
+@pytest.mark.timeout(180)
+async def test_a_channel_that_confirms_too_early_is_caught() -> None:
+    report = await torture(kills=8, seed=3, mode="ack-first")
+    assert report.lost > 0, report.show()
