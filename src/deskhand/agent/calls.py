@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from ..policy.approval import EXECUTE_WITHIN_S, Setting, binding
 from ..policy.rules import Case
@@ -71,36 +72,36 @@ class Calls:
             near = get_close_matches(name, agent.tools, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
             return _failed(call, "error", f"there is no tool {name!r}; {hint}")
-        if call.started and tool.spec.replay == "never":
-            return _failed(call, "interrupted", "it may or may not have happened; check before you repeat it")
         if call.answer is not None:
             return ToolResult(call.call.id, tuple(p for p in call.answer.parts if isinstance(p, Text)))
         if call.ask is not None:
             return _failed(call, "denied", f"nobody answered in time: {call.ask.question}")
+        if call.started and tool.spec.replay == "never":
+            return _failed(call, "interrupted", "it may or may not have happened; check before you repeat it")
         if call.refusal:
             return _failed(call, "denied", f"not permitted: {call.refusal}")
         return self._ask_policy(call, tool, turn)
 
     def _ask_policy(self, call: OpenCall, tool: Tool, turn: Turn) -> Verdict:
         journal, agent = self._journal, self._journal.agent
-        now = journal.ports.clock.now()
-        if call.yes_at is not None:
-            if now - call.yes_at <= EXECUTE_WITHIN_S:
-                return Ready(call, tool)
-            return _failed(call, "denied", "the approval came too long ago to be used; ask again if it is still wanted")
-        spec = tool.spec
+        now, spec = journal.ports.clock.now(), tool.spec
         decision = agent.decide(Case(agent.name, spec.name, spec.effect, turn.principal, journal.state.label))
-        if decision.verdict == "allow":
-            return Ready(call, tool)
         if decision.verdict == "deny":
             return _failed(call, "denied", f"not permitted: {decision.reason}")
         setting = Setting(journal.session, agent.name, str(agent.workspace), agent.profile)
+        binds = binding(call.call, setting, turn.principal)
+        if call.yes_at is not None:
+            if call.yes_binds != binds:
+                return _failed(call, "denied", "something else was approved than what would be done now; ask again")
+            if now - call.yes_at > EXECUTE_WITHIN_S:
+                return _failed(call, "denied", "the approval came too long ago; ask again if it is still wanted")
+        if decision.verdict == "allow" or call.yes_at is not None:
+            return Ready(call, tool)
         shown = bytes(call.call.arguments).decode()
         if len(shown) > SHOWN_ARGUMENT_CHARS:
             return _failed(call, "denied", "too long for a person to approve: do it in smaller steps")
         ask_id = journal.ports.ids.new("ask")
         question = f"{spec.name} {shown}"
-        binds = binding(call.call, setting, turn.principal)
         return ApprovalAsked(ask_id, call.call.id, binds, question, decision.reason, now + ASK_WAIT_S)
 
     async def _run_group(self, group: list[Ready], turn: Turn) -> None:
@@ -128,7 +129,10 @@ class Calls:
         spec, call = ready.tool.spec, ready.call.call
         try:
             with anyio.fail_after(spec.timeout_s):
-                return await ready.tool.run(call.arguments, self._context(ready.call, turn))
+                outcome = await ready.tool.run(call.arguments, self._context(ready.call, turn))
+            if not isinstance(outcome, Done | Ask):  # a tool from outside that nobody type-checked
+                raise TypeError(f"it returned {outcome!r}")
+            return outcome
         except ToolError as error:
             return _text("error", str(error))
         except TimeoutError:
@@ -160,10 +164,11 @@ class Calls:
         match outcome:
             case Done(parts=parts, status=status, changes=changes, outbox=outbox):
                 journal.change(changes, outbox)
-                journal.record(ToolFinished(ToolResult(call_id, parts, status)))
+                cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
+                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status)))
             case Ask(question=question, choices=choices, wait_s=wait_s):
                 until = journal.ports.clock.now() + wait_s
-                journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, question, choices, until))
+                journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, clean(question), choices, until))
             case None:
                 reason = "stopped by a person"
                 if ready.tool.spec.replay == "never":

@@ -15,6 +15,8 @@ from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolResult, Usage
 
+MARKS = 8
+"""So many last calls are remembered for the loop guard."""
 FORMS = 4
 """In how many forms the model may be shown one message: in full, without its pixels, as one line."""
 
@@ -30,13 +32,15 @@ class OpenAsk(msgspec.Struct):
 
 
 class OpenCall(msgspec.Struct):
-    """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed it."""
+    """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed what
+    `yes_binds` names."""
 
     call: ToolCall
     n: int
     started: bool = False
     ask: OpenAsk | None = None
     yes_at: float | None = None
+    yes_binds: str = ""
     refusal: str = ""
     answer: Message | None = None
 
@@ -114,8 +118,6 @@ def _apply(state: State, recorded: e.Recorded) -> None:  # noqa: C901 -- one lin
         case e.ModelFailed() | e.Hinted() | e.CommandRun():
             _note(state, recorded, event)
         case e.TurnEnded(said=said):
-            for call_id in list(state.calls):
-                _close(state, n, ToolResult(call_id, (Text("the turn ended before this call", LOCAL),), "superseded"))
             if said:
                 _show(state, n, Message("assistant", (Text(said, LOCAL),)))
             state.turn = None
@@ -172,7 +174,7 @@ def _close(state: State, n: int, result: ToolResult) -> None:
     _show(state, n, Message("tool", (result,)))
     mark = blake2b(f"{closed.call.name}\0".encode() + bytes(closed.call.arguments), digest_size=12)
     mark.update(result.text.encode())
-    turn.marks.append(mark.digest())
+    turn.marks = [*turn.marks[1 - MARKS :], mark.digest()]
 
 
 def _ask(
@@ -186,12 +188,12 @@ def _ask(
         state.calls[event.call_id].ask = ask
     else:
         call = asked(state, event.ask_id)
-        call.ask = None
+        binds, call.ask = call.ask.binds if call.ask else "", None
+        _turn(state).answers.append(event.inbox_id)
         if isinstance(event, e.QuestionAnswered):
             call.answer = event.message
-            _turn(state).answers.append(event.inbox_id)
         elif event.choice in ("once", "always"):
-            call.yes_at = at
+            call.yes_at, call.yes_binds = at, binds
         else:
             call.refusal = f"{event.principal.id} said {event.choice}"
 
@@ -221,18 +223,10 @@ def _restore(state: State, kept: tuple[tuple[int, Message], ...], ledger: e.Ledg
         _show(state, n, message)
     state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label
     state.context_tokens, state.archived = 0, ledger.archived
-    if state.turn is not None:
+    state.turn = None
+    if ledger.turn is not None:
+        state.turn = msgspec.convert(ledger.turn, Turn, from_attributes=True)
         state.turn.compacted = state.turn.overflows
-    elif (before := ledger.turn) is not None:
-        state.turn = Turn(
-            before.principal,
-            before.address,
-            before.reply_to,
-            before.opened_at,
-            list(before.answers),
-            before.steps,
-            before.usage,
-        )
 
 
 def _show(state: State, n: int, message: Message) -> None:
