@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..models.base import Reply, Request, TextDelta, ThinkingDelta, ToolSchema
 from ..types.door import Progress
-from ..types.errors import ModelError
+from ..types.errors import MalformedReply, ModelError
 from ..types.events import ModelFailed, ModelReplied
 from ..types.messages import Message, Text, clean
 from .compact import mask_due
@@ -89,7 +89,7 @@ class Asking:
             journal.ports.blob,
         )
 
-    async def _call(self, model: str, request: Request) -> Reply | None:
+    async def _call(self, model: str, request: Request) -> Reply:
         journal, n, offset = self._journal, self._journal.state.n + 1, 0
         reply: Reply | None = None
         async with aclosing(journal.ports.model(model).reply(request)) as items:  # type: ignore[type-var]
@@ -103,6 +103,8 @@ class Asking:
                         journal.show(Progress("thinking", n, self._attempt, 0, text))
                     case Reply():
                         reply = item
+        if reply is None:
+            raise MalformedReply(f"{model} ended without a reply")
         return reply
 
     async def _fail(self, model: str, error: ModelError) -> None:

@@ -51,8 +51,9 @@ SELECT session, max(n), hash FROM event GROUP BY session
 INSERT INTO open_session(session, wake_at) VALUES(?, NULL)
 ON CONFLICT(session) DO UPDATE SET wake_at = NULL
 
--- open_progress: a commit forgets earlier crashes --
-INSERT INTO open_session(session, wake_at) VALUES(?, ?)
+-- open_progress: a commit forgets earlier crashes; nothing rests while something waits that came meanwhile --
+INSERT INTO open_session(session, wake_at)
+VALUES(?1, CASE WHEN EXISTS(SELECT 1 FROM inbox WHERE session = ?1 AND n IS NULL) THEN NULL ELSE ?2 END)
 ON CONFLICT(session) DO UPDATE SET wake_at = excluded.wake_at, attempts = 0
 
 -- open_close: nothing is owed unless something waits --
