@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -324,3 +325,20 @@ async def test_what_was_folded_is_what_was_written(bench: MakeBench) -> None:
         assert warm is not None and warm == cold
     shown = [(r.n, r.at) for r in b.shown if not hasattr(r, "kind")]
     assert shown == [(r.n, r.at) for r in await b.store.events(SESSION)]
+
+
+async def test_the_prompt_only_grows_over_twenty_turns(bench: MakeBench) -> None:
+    """What a provider has cached stays valid: every request begins with all of the one before, byte for byte."""
+    model = ScriptedModel(slow_then_echo)
+    b = bench(model, [SlowTool(0.0)])
+    for turn in range(20):
+        await b.say(f"turn {turn}")
+        if turn % 7 == 3:
+            b.start()  # a restart changes nothing either
+    encoded = [
+        (r.system, [m.key for m in r.messages], [msgspec.json.encode(m) for m in r.messages]) for r in model.requests
+    ]
+    assert len(encoded) == 21
+    for (system, keys, before), (system_after, keys_after, after) in pairwise(encoded):
+        assert system_after == system and keys_after[: len(keys)] == keys and after[: len(before)] == before
+        assert len(after) > len(before)

@@ -178,7 +178,7 @@ def same(one: State, two: State) -> None:
     assert one == two
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow])
 @given(st.data())
 def test_every_conversation(data: DataObject) -> None:
     talk = Conversation(data)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,6 +108,25 @@ async def test_kill_in_the_middle_of_a_migration(tmp_path: Path) -> None:
     assert db.execute("SELECT * FROM next").fetchall() == [(1,)]
     assert migrate(db, path, NEXT) == NEXT[-1][0], "and again is nothing"
     db.close()
+
+
+def test_two_migrate_at_once(tmp_path: Path) -> None:
+    """The second has read the old version, and waits for the lock that the first holds in the middle of its work."""
+    path, versions, threads = tmp_path / "deskhand.db", list[int](), list[threading.Thread]()
+    migrate(connect(path, write=True), path, migrations())
+
+    def second() -> None:
+        versions.append(migrate(connect(path, write=True), path, [*migrations(), (2, "CREATE TABLE next(x);")]))
+
+    def meanwhile() -> int:
+        threads.append(threading.Thread(target=second))
+        threads[0].start()
+        time.sleep(0.3)
+        return 0
+
+    db = migrating(path, meanwhile)
+    threads[0].join()
+    assert versions == [NEXT[-1][0]] and db.execute("SELECT * FROM next").fetchall() == [(1,)]
 
 
 def test_a_migration_that_fails_is_taken_back(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ step = st.tuples(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(step, max_size=25))
 def test_rebuilt_projections_equal_the_live_ones(steps: list[Any]) -> None:
     async def live() -> None:

@@ -96,11 +96,16 @@ async def first_commit_rides_along(open_store: Open) -> None:
         assert taken.admitted and taken.after == 0
         stale = await store.accept(inbound("b"), ANN, S, first)
         assert not stale.admitted and stale.after == 1 and not stale.duplicate
+        # Stale only in its last part: what it had written before is taken back.
+        late = await store.accept(
+            inbound("c"), ANN, S, lambda inbox_id: Commit(S, 2, T0, (received(inbox_id),), (inbox_id, taken.inbox_id))
+        )
+        assert not late.admitted
         again = await store.accept(inbound("a"), ANN, S, lambda inbox_id: commit(2, received(inbox_id)))
         assert again.duplicate and not again.admitted
     async with opened(open_store) as store:
         assert [e.n for e in await store.events(S)] == [1]
-        assert [row.inbox_id for row in await store.waiting(S)] == [stale.inbox_id]
+        assert [row.inbox_id for row in await store.waiting(S)] == [stale.inbox_id, late.inbox_id]
         assert await store.open_sessions() == [OpenSession(S, None, 0)]
 
 
