@@ -30,13 +30,15 @@ class OpenAsk(msgspec.Struct):
 
 
 class OpenCall(msgspec.Struct):
-    """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed it."""
+    """A call without a result. `n` is the event of the reply that made it; `yes_at` and `bound`: when a person
+    allowed exactly what."""
 
     call: ToolCall
     n: int
     started: bool = False
     ask: OpenAsk | None = None
     yes_at: float | None = None
+    bound: str = ""
     refusal: str = ""
     answer: Message | None = None
 
@@ -186,7 +188,7 @@ def _ask(
         state.calls[event.call_id].ask = ask
     else:
         call = asked(state, event.ask_id)
-        call.ask = None
+        call.bound, call.ask = call.ask.binds if call.ask else "", None
         if isinstance(event, e.QuestionAnswered):
             call.answer = event.message
             _turn(state).answers.append(event.inbox_id)

@@ -41,7 +41,7 @@ def with_app(settings: Settings, use: Callable[[App], Awaitable[int]]) -> NoRetu
     async def main() -> int:
         async with (
             Models(settings) as models,
-            open_app(settings, Parts(models.open, {})) as app,
+            open_app(settings, Parts(models.open)) as app,
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(app.run)

@@ -19,10 +19,12 @@ from ..agent.profile import Agent, Ports
 from ..channels.base import Channel
 from ..models.base import Model
 from ..policy.rules import Case, Decision, decide
+from ..skills.skill import index
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools.base import Tools
+from ..tools import kv
+from ..tools.base import Reach, Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ChannelError, StoreUnavailable
@@ -36,23 +38,23 @@ from .feed import Feed
 from .models import facts_of
 from .outbox import Outbox
 from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
+from .reach import Reaches
 from .retries import Retries
+from .toolbox import READ_FROM_LOG, skills_of, toolbox
 
 log = logging.getLogger(__name__)
 
 POLL_S = 0.05
 TRY_LOCK_S = 1.0
 OWNER = Principal("owner", ("owner",))
-READ_FROM_LOG = frozenset({"terminal", "web", "api", "door"})
-"""Surfaces whose people read the log itself: nothing has to be sent to them."""
 
 
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
-    with the statements of the rooms."""
+    with the statements of the rooms. Without `tools` each agent has those that its settings allow."""
 
     model: Callable[[str], Model]
-    tools: Tools
+    tools: Tools | None = None
     statements: Mapping[str, str] = {}
     channels: Sequence[Channel] = ()
     authorise: Callable[[Inbound], Principal | None] = lambda inbound: (
@@ -70,8 +72,9 @@ class App:
         self.settings, self.parts = settings, parts
         home = settings.home
         home.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.store = parts.store(home.database, parts.statements)
+        self.store = parts.store(home.database, {**kv.STATEMENTS, **parts.statements})
         self.blobs = Blobs(home.blobs)
+        self.reaches = Reaches(self.store, self.blobs)
         self.feed = Feed()
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock)
@@ -93,13 +96,17 @@ class App:
         def judge(case: Case) -> Decision:
             return decide(rules, case)
 
+        async def reach() -> Reach:
+            return await self.reaches.of(name, workspace)
+
         return Agent(
             name,
             config.models,
-            Prompt(SYSTEM, files, workspace / MEMORY_FILE),
-            self.parts.tools,
+            Prompt(SYSTEM, files, workspace / MEMORY_FILE, lambda: index(skills_of(self.settings, name))),
+            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name),
             judge,
-            workspace,
+            reach,
+            str(workspace),
             self.settings.limits(config, facts_of(self.settings, next(iter(config.models), "")).window),
             config.thinking or "off",
             config.temperature,
@@ -169,6 +176,7 @@ class App:
             pause = min(pause * 2, 30.0)
 
     async def close(self) -> None:
+        self.reaches.close()
         await self.store.close()
 
 
