@@ -7,7 +7,9 @@ import importlib
 import click
 
 COMMANDS = {
+    "allow": ("deskhand.cli.allow:allow", "Allow folders beside the workspace; list and revoke."),
     "ask": ("deskhand.cli.ask:ask", "Ask one thing and print the answer."),
+    "policy": ("deskhand.cli.policy:policy", "Why something is allowed, asked or refused."),
 }
 """name -> (module:function, one line of help)"""
 

@@ -49,6 +49,24 @@ def with_app(settings: Settings, use: Callable[[App], Awaitable[int]]) -> NoRetu
             tasks.cancel_scope.cancel()
         return code
 
+    run(main)
+
+
+def with_store(settings: Settings, use: Callable[[App], Awaitable[int]]) -> NoReturn:
+    """Like `with_app`, for what only reads and changes rows: nothing is driven."""
+
+    def no_model(name: str) -> NoReturn:
+        raise AssertionError("nothing is driven here")
+
+    async def main() -> int:
+        async with open_app(settings, Parts(no_model)) as app:
+            return await use(app)
+
+    run(main)
+
+
+def run(main: Callable[[], Awaitable[int]]) -> NoReturn:
+    """Run it and exit with its code; what we raise on purpose ends as a sentence."""
     try:
         code = anyio.run(main)
     except BaseExceptionGroup as group:

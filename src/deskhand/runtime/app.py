@@ -96,8 +96,10 @@ class App:
         def judge(case: Case) -> Decision:
             return decide(rules, case)
 
+        wide = Path(self.settings.environment.get("HOME", "/")) if config.sandbox is False else None
+
         async def reach() -> Reach:
-            return await self.reaches.of(name, workspace)
+            return await self.reaches.of(name, workspace, wide)
 
         return Agent(
             name,

@@ -26,6 +26,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent. What is not set comes from `defaults`.
 
     `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn.
+    `sandbox: false` lets it reach all of the owner's folders, those with secrets excluded; commands then ask first.
     """
 
     models: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     temperature: float | None = None
     workspace: str = ""
     tools: tuple[str, ...] = ("*",)
+    sandbox: bool | None = None
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -46,10 +46,12 @@ class Reaches:
         self._store, self._blobs, self._room = store, blobs, Room()
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
-    async def of(self, agent: str, folder: Path) -> Reach:
-        """The agent's reach now."""
+    async def of(self, agent: str, folder: Path, wide: Path | None = None) -> Reach:
+        """The agent's reach now. `wide`: also the folders of this home that hold no secrets."""
         rows = await self._store.rows("path_grants", (agent,))
         allowed = tuple(Allowed(path, bool(write)) for path, write, _, _ in rows)
+        if wide is not None:
+            allowed += await anyio.to_thread.run_sync(without_secrets, wide)
         known = self._open.get(agent)
         if known is not None and known[0] == allowed:
             return known[1]
@@ -71,3 +73,9 @@ def _opened(folder: Path, allowed: tuple[Allowed, ...]) -> tuple[Workspace, tupl
     """The folders, held open, and as the sandbox mounts them; one that is gone is left out."""
     mounts = tuple(Mount(grant.path, grant.write) for grant in allowed if Path(grant.path).is_dir())
     return Workspace(str(folder), allowed), mounts
+
+
+def without_secrets(home: Path) -> tuple[Allowed, ...]:
+    """The folders of a home, to read and write, except hidden ones: keys, tokens and settings lie in those."""
+    folders = sorted(path for path in home.iterdir() if path.is_dir() and not path.name.startswith("."))
+    return tuple(Allowed(str(path), write=True) for path in folders if not path.is_symlink())

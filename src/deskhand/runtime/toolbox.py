@@ -41,20 +41,20 @@ def skills_of(settings: Settings, agent: str) -> dict[str, Skill]:
 
 def toolbox(settings: Settings, agent: str = "default") -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them."""
-    allowed = settings.agent(agent).tools
+    config = settings.agent(agent)
 
     def find() -> dict[str, Skill]:
         return skills_of(settings, agent)
 
     everything: Sequence[Tool] = (
         *files.TOOLS,
-        *shell.TOOLS,
+        shell.shell_tool(wide=config.sandbox is False),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
         *skill_tools(find),
     )
-    return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, allowed)}
+    return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
 
 
 def permitted(name: str, allowed: Sequence[str]) -> bool:

@@ -29,6 +29,10 @@ class FunctionTool:
     def spec(self) -> Spec:
         return self._spec
 
+    def with_effect(self, effect: Effect) -> FunctionTool:
+        """The same tool where it does more than usual."""
+        return FunctionTool(msgspec.structs.replace(self._spec, effect=effect), self._arguments, self._function)
+
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         values = decode_arguments(arguments, self._arguments)
         given = {name: getattr(values, name) for name in values.__struct_fields__}

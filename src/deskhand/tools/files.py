@@ -98,7 +98,7 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] | str 
         raise ToolError(f"{path!r} is not UTF-8, so it is not edited as text: {error.reason}") from error
     text = apply_patch(text, patch) if patch else _replaced(path, text, edits)
     await _replace(path, text.encode(), context)
-    result = done(f"ok, {path} changed: {len(edits) or 1} {'replacements' if edits else 'patch'}")
+    result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
     return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
 
 

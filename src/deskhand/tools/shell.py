@@ -12,7 +12,7 @@ from ..sandbox.base import Command, Exit, Mount
 from ..types.errors import SandboxError, ToolError
 from ..types.labels import LOCAL
 from ..types.messages import ResultStatus, Text
-from .base import Context, Done
+from .base import Context, Done, Tool
 from .define import tool
 from .output import EDGE_BYTES, LIMIT_BYTES, ends
 from .undo import Snapshot
@@ -98,4 +98,6 @@ def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:
     return "" if said else "[no output]"
 
 
-TOOLS = (shell,)
+def shell_tool(*, wide: bool) -> Tool:
+    """The shell; with a `wide` reach it can touch all of the owner's files, so it is asked about."""
+    return shell.with_effect("host") if wide else shell
