@@ -31,6 +31,7 @@ from deskhand.types.door import Progress
 from deskhand.types.events import MessageReceived, ModelReplied, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text
+from deskhand.types.tuning import tune
 
 ROUNDS = 5
 TOOL_ROUNDS = 10
@@ -325,7 +326,7 @@ def show(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    sys.setswitchinterval(0.0005)
+    tune()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", default=[*CASES, "cold", "help"])
     rows = anyio.run(run, parser.parse_args().cases)

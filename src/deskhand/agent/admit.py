@@ -58,8 +58,8 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | 
     match body:
         case Answer(ask_id=ask_id, choice=choice):
             call = next((c for c in state.calls.values() if c.ask is not None and c.ask.ask_id == ask_id), None)
-            if call is None:
-                said = "That question is no longer open."
+            if call is None or not (_is_asked(state, row.principal) or "owner" in row.principal.roles):
+                said = "That question is no longer open." if call is None else "That was asked of somebody else."
                 return [CommandRun(row.inbox_id, row.principal, "answer", ask_id, said)]
             if call.ask is not None and call.ask.binds and not may_approve(row.principal):
                 said = "Only an owner may answer that."
@@ -90,7 +90,7 @@ def _answered(call: OpenCall, row: Waiting, choice: str) -> AnyEvent:
 
 
 def _interrupt(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
-    if row.inbound.when != "interrupt" or not isinstance(row.inbound.body, Said) or state.turn is None:
+    if row.inbound.when != "interrupt" or not isinstance(row.inbound.body, Said) or not _is_asked(state, row.principal):
         return None
     closed = [_closed(call, "interrupted", "overtaken by a new message") for call in state.calls.values()]
     return [*closed, _received(row, row.inbound.body.message)]
@@ -108,7 +108,8 @@ def _enter(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | N
         message = body.message
     else:
         return None
-    if state.turn is not None and (row.inbound.when == "queue" or row.principal.id != state.turn.principal.id):
+    theirs = isinstance(body, Result) or _is_asked(state, row.principal)
+    if state.turn is not None and (row.inbound.when == "queue" or not theirs):
         return None
     if state.calls and _resting(state) is None:
         return None  # a call is to be run first
@@ -117,7 +118,9 @@ def _enter(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | N
 
 
 def _is_asked(state: State, principal: Principal) -> bool:
-    return state.turn is not None and state.turn.principal.id == principal.id
+    """Whether the turn is theirs, or was opened in their name."""
+    turn = state.turn
+    return turn is not None and principal.id in (turn.principal.id, turn.principal.on_behalf_of)
 
 
 def _resting(state: State) -> OpenCall | None:

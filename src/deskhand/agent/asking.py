@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..models.base import Reply, Request, TextDelta, ThinkingDelta, ToolSchema
 from ..types.door import Progress
-from ..types.errors import ModelError
+from ..types.errors import MalformedReply, ModelError
 from ..types.events import ModelFailed, ModelReplied
 from ..types.messages import Message, Text, clean
 from .compact import mask_due
@@ -48,7 +48,7 @@ class Asking:
         self._partial, reply, failed = [], None, None
         with self._interrupt:
             try:
-                await self._until(step.at)
+                await anyio.sleep(max(0.0, step.at - journal.ports.clock.now()))
                 reply = await self._call(model, self._request(model, step))
             except ModelError as error:
                 failed = error
@@ -68,11 +68,6 @@ class Asking:
         chosen = journal.ports.retry(journal.agent.models, (), journal.ports.clock.now())
         return chosen[0] if chosen else ""
 
-    async def _until(self, at: float) -> None:
-        wait_s = at - self._journal.ports.clock.now()
-        if wait_s > 0:
-            await anyio.sleep(wait_s)
-
     def _request(self, model: str, step: AskModel) -> Request:
         journal = self._journal
         agent, state = journal.agent, journal.state
@@ -89,7 +84,7 @@ class Asking:
             journal.ports.blob,
         )
 
-    async def _call(self, model: str, request: Request) -> Reply | None:
+    async def _call(self, model: str, request: Request) -> Reply:
         journal, n, offset = self._journal, self._journal.state.n + 1, 0
         reply: Reply | None = None
         async with aclosing(journal.ports.model(model).reply(request)) as items:  # type: ignore[type-var]
@@ -103,6 +98,8 @@ class Asking:
                         journal.show(Progress("thinking", n, self._attempt, 0, text))
                     case Reply():
                         reply = item
+        if reply is None:
+            raise MalformedReply(f"{model} ended without a reply")
         return reply
 
     async def _fail(self, model: str, error: ModelError) -> None:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from ..policy.approval import EXECUTE_WITHIN_S, Setting, binding, standing
 from ..policy.rules import Case, Decision
@@ -72,12 +73,12 @@ class Calls:
             near = get_close_matches(name, agent.tools, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
             return _failed(call, "error", f"there is no tool {name!r}; {hint}")
-        if call.started and tool.spec.replay == "never":
-            return _failed(call, "interrupted", "it may or may not have happened; check before you repeat it")
         if call.answer is not None:
             return ToolResult(call.call.id, tuple(p for p in call.answer.parts if isinstance(p, Text)))
         if call.ask is not None:
             return _failed(call, "denied", f"nobody answered in time: {call.ask.question}")
+        if call.started and tool.spec.replay == "never":
+            return _failed(call, "interrupted", "it may or may not have happened; check before you repeat it")
         if call.refusal:
             return _failed(call, "denied", f"not permitted: {call.refusal}")
         return await self._ask_policy(call, tool, turn)
@@ -86,27 +87,31 @@ class Calls:
         journal, agent, spec = self._journal, self._journal.agent, tool.spec
         now, setting = journal.ports.clock.now(), self.setting()
         binds = binding(call.call, setting, turn.principal)
-        if call.yes_at is not None:
-            if call.bound == binds and now - call.yes_at <= EXECUTE_WITHIN_S:
-                return Ready(call, tool)
-            return _failed(call, "denied", "the approval is void: it came too long ago, or was for something else")
-        effect = tool.effect_of(call.call.arguments, turn.address) if isinstance(tool, Judged) else spec.effect
-        decision = agent.decide(Case(agent.name, spec.name, effect, turn.principal, journal.state.label))
-        if decision.verdict == "ask":
+        decision = agent.decide(self._case(call, tool, turn))
+        if decision.verdict == "ask" and call.yes_at is None:
             known = await journal.ports.store.rows("call_grant_get", (standing(call.call, setting, turn.principal),))
-            if known and known[0][0] == "always":
-                return Ready(call, tool)
             if known:
-                decision = Decision("deny", f"{known[0][1]} said never to exactly this")
-        if decision.verdict == "allow":
-            return Ready(call, tool)
+                decision = Decision("allow" if known[0][0] == "always" else "deny", f"{known[0][1]} said {known[0][0]}")
         if decision.verdict == "deny":
             return _failed(call, "denied", f"not permitted: {decision.reason}")
+        if call.yes_at is not None:
+            if call.yes_binds != binds:
+                return _failed(call, "denied", "something else was approved than what would be done now; ask again")
+            if now - call.yes_at > EXECUTE_WITHIN_S:
+                return _failed(call, "denied", "the approval came too long ago; ask again if it is still wanted")
+        if decision.verdict == "allow" or call.yes_at is not None:
+            return Ready(call, tool)
         shown = bytes(call.call.arguments).decode()
         if len(shown) > SHOWN_ARGUMENT_CHARS:
             return _failed(call, "denied", "too long for a person to approve: do it in smaller steps")
         ask_id, question = journal.ports.ids.new("ask"), f"{spec.name} {shown}"
         return ApprovalAsked(ask_id, call.call.id, binds, question, decision.reason, now + ASK_WAIT_S)
+
+    def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
+        effect = tool.spec.effect
+        if isinstance(tool, Judged):
+            effect = tool.effect_of(call.call.arguments, turn.address)
+        return Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, self._journal.state.label)
 
     def setting(self) -> Setting:
         """What an approval binds beside the call."""
@@ -145,7 +150,10 @@ class Calls:
         spec, call = ready.tool.spec, ready.call.call
         try:
             with anyio.fail_after(spec.timeout_s):
-                return await ready.tool.run(call.arguments, await self._context(ready.call, turn))
+                outcome = await ready.tool.run(call.arguments, await self._context(ready.call, turn))
+            if not isinstance(outcome, Done | Ask):  # a tool from outside that nobody type-checked
+                raise TypeError(f"it returned {outcome!r}")
+            return outcome
         except ToolError as error:
             return _text("error", str(error))
         except TimeoutError:
@@ -177,10 +185,11 @@ class Calls:
         match outcome:
             case Done(parts=parts, status=status, changes=changes, outbox=outbox):
                 journal.change(changes, outbox)
-                journal.record(ToolFinished(ToolResult(call_id, parts, status)))
+                cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
+                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status)))
             case Ask(question=question, choices=choices, wait_s=wait_s):
                 until = journal.ports.clock.now() + wait_s
-                journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, question, choices, until))
+                journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, clean(question), choices, until))
             case None:
                 reason = "stopped by a person"
                 if ready.tool.spec.replay == "never":

@@ -7,34 +7,16 @@ from collections.abc import Sequence
 import msgspec
 
 from ..models.base import Shown
+from ..models.tokens import chars, tokens
 from ..types.events import Compacted, Ledger, Masked, OpenTurn
 from ..types.labels import LOCAL
-from ..types.messages import Message, Part, Text, ToolCall, ToolResult
+from ..types.messages import Message, Part, Text, ToolResult
 from .state import FORMS, State
 
-CHARS_PER_TOKEN = 3.5
-"""A low guess for prose, so that estimates err towards too long."""
 CUTS = (4000, 2000, 1000, 500, 250, 120)
 """Characters that a long text is cut to in turn, in its middle, until the whole fits."""
-MASK_AT, MASK_KEEP, MASKED_CHARS = 0.5, 3, 200
+MASK_AT, MASK_STEP, MASK_KEEP, MASKED_CHARS = 0.5, 0.1, 3, 200
 CUT_NOTE = "\n…[cut to fit]…\n"
-
-
-def tokens(message: Message) -> int:
-    """About how many tokens the message takes."""
-    return 8 + int(sum(_chars(part) for part in message.parts) / CHARS_PER_TOKEN)
-
-
-def _chars(part: Part) -> int:
-    match part:
-        case Text(text=text):
-            return len(text)
-        case ToolCall(name=name, arguments=arguments):
-            return len(name) + len(bytes(arguments))
-        case ToolResult(parts=parts):
-            return sum(_chars(piece) for piece in parts)
-        case _:
-            return 4000
 
 
 def mask_due(state: State, window: int) -> Masked | None:
@@ -42,10 +24,11 @@ def mask_due(state: State, window: int) -> Masked | None:
     since each move makes the provider read the conversation anew."""
     if state.context_tokens < MASK_AT * window:
         return None
-    results = [shown.key // FORMS for shown in state.messages if shown.message.role == "tool"]
-    if len(results) <= MASK_KEEP or results[-MASK_KEEP - 1] <= state.masked_up_to:
+    results = [shown for shown in state.messages if shown.message.role == "tool"][:-MASK_KEEP]
+    fresh = [shown for shown in results if shown.key // FORMS > state.masked_up_to]
+    if sum(tokens(shown.message) for shown in fresh) < MASK_STEP * window:
         return None
-    return Masked(results[-MASK_KEEP - 1])
+    return Masked(fresh[-1].key // FORMS)
 
 
 def compact(state: State, budget: int) -> Compacted:
@@ -54,7 +37,7 @@ def compact(state: State, budget: int) -> Compacted:
     before = [(shown.key // FORMS, shown.message) for shown in state.messages]
     size = sum(tokens(message) for _, message in before)
     budget = budget or size // 2
-    starts = [i for i, (_, message) in enumerate(before) if message.role == "user"] or [0]
+    starts = [i for i, (_, message) in enumerate(before) if message.role == "user" and not _is_hint(message)] or [0]
     kept, start = before, 0
     for start in starts:
         kept = before[start:]
@@ -69,6 +52,11 @@ def compact(state: State, budget: int) -> Compacted:
         n, first = kept[0]
         kept = [(n, Message(first.role, (Text(note + "\n", LOCAL), *first.parts))), *kept[1:]]
     return Compacted(tuple(kept), note, start, _ledger(state))
+
+
+def _is_hint(message: Message) -> bool:
+    """The runtime said it to the model, not a person."""
+    return all(isinstance(part, Text) and part.label == LOCAL for part in message.parts)
 
 
 def shorten(message: Message, limit: int) -> Message:
@@ -89,13 +77,8 @@ def _shorten(part: Part, limit: int) -> Part:
 
 
 def _ledger(state: State) -> Ledger:
-    turn = state.turn
-    open_turn = None
-    if turn is not None:
-        open_turn = OpenTurn(
-            turn.principal, turn.address, tuple(turn.answers), turn.opened_at, turn.steps, turn.usage, turn.reply_to
-        )
-    return Ledger(state.usage, state.masked_up_to, open_turn, state.archived, state.label)
+    turn = None if state.turn is None else msgspec.convert(state.turn, OpenTurn, from_attributes=True)
+    return Ledger(state.usage, state.masked_up_to, turn, state.archived, state.label)
 
 
 def mask(messages: Sequence[Shown], up_to_n: int) -> list[Shown]:
@@ -105,7 +88,7 @@ def mask(messages: Sequence[Shown], up_to_n: int) -> list[Shown]:
 
 def _masked(shown: Shown) -> Shown:
     message = shown.message
-    if message.role != "tool" or sum(_chars(part) for part in message.parts) <= MASKED_CHARS:
+    if message.role != "tool" or sum(chars(part) for part in message.parts) <= MASKED_CHARS:
         return shown
     parts = tuple(
         msgspec.structs.replace(part, parts=(Text("[an earlier result; call the tool again if you need it]", LOCAL),))

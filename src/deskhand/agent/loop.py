@@ -8,7 +8,15 @@ from typing import assert_never
 from ..store.base import First
 from ..types.commit import Change, Commit
 from ..types.door import Progress
-from ..types.events import AnyEvent, ApprovalAnswered, CommandRun, MessageDelivered, Recorded, TurnEnded
+from ..types.events import (
+    AnyEvent,
+    ApprovalAnswered,
+    CallClosed,
+    CommandRun,
+    MessageDelivered,
+    Recorded,
+    TurnEnded,
+)
 from ..types.identity import Inbound, Principal, Said, Waiting
 from ..types.messages import Text
 from . import commands
@@ -32,6 +40,7 @@ class Driver:
         self.session, self.news = session, True
         self._agent, self._ports = agent, ports
         self._interrupt = Interrupt()
+        self._left = False
         self._journal: Journal | None = None
         self._asking: Asking | None = None
         self._calls: Calls | None = None
@@ -93,6 +102,8 @@ class Driver:
         turn = journal.state.turn
         if turn is not None:
             said = f"Sorry, I encountered an error and gave this up: {reason}"
+            lost = "given up; it may or may not have happened"
+            journal.record(*(CallClosed(call_id, "interrupted", lost) for call_id in journal.state.calls))
             journal.record(TurnEnded("dead", tuple(turn.answers), said))
             journal.say(turn.address, (Text(said),), turn.reply_to)
         letter = Change("dead_insert", (self.session, journal.state.n, self._ports.clock.now(), reason))
@@ -125,7 +136,7 @@ class Driver:
         closed = False
         while True:
             step = next_step(journal.state, self._agent.limits, self._ports.clock.now())
-            if self.news and not isinstance(step, EndTurn):  # an answer that is there is given first
+            if (self.news or self._left) and not isinstance(step, EndTurn):  # an answer that is there is given first
                 await self._admit(journal)
                 step = next_step(journal.state, self._agent.limits, self._ports.clock.now())
             if step is None:
@@ -134,7 +145,9 @@ class Driver:
                 return None
             if isinstance(step, Wait):
                 await journal.flush(wake_at=step.until)
-                return step.until
+                if not self.news:  # else it came while this was written
+                    return step.until
+                continue
             closed = await self._perform(journal, step)
 
     async def _perform(self, journal: Journal, step: Step) -> bool:
@@ -163,7 +176,7 @@ class Driver:
 
     async def _admit(self, journal: Journal) -> None:
         """Take in what may enter now."""
-        self.news = False
+        self.news = self._interrupt.wanted = False
         waiting = await self._ports.store.waiting(self.session)
         while taken := admit(journal.state, waiting, commands.run):
             row, events = taken
@@ -175,7 +188,7 @@ class Driver:
             for event in events:
                 if isinstance(event, CommandRun) and not stopping:
                     journal.say(row.inbound.address, (Text(event.reply),))
-        self.news = bool(waiting)
+        self._left = bool(waiting)
         if not journal.clean:
             await journal.flush()
 

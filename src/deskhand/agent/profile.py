@@ -65,10 +65,13 @@ class Interrupt:
 
     def __init__(self) -> None:
         self._scope: anyio.CancelScope | None = None
+        self.wanted = False
 
     def __enter__(self) -> anyio.CancelScope:
         self._scope = anyio.CancelScope()
         self._scope.__enter__()
+        if self.wanted:  # it was said while something was being written, just before
+            self._scope.cancel()
         return self._scope
 
     def __exit__(self, *raised: object) -> bool:
@@ -76,6 +79,7 @@ class Interrupt:
         return bool(scope is not None and scope.__exit__(*raised))  # type: ignore[arg-type]
 
     def now(self) -> None:
-        """Cancel what is waited for, if anything is."""
+        """Cancel what is waited for, or else what is about to be, until `wanted` is cleared."""
+        self.wanted = True
         if self._scope is not None:
             self._scope.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from hashlib import blake2b
 from typing import assert_never
 
@@ -11,10 +11,13 @@ import msgspec
 
 from ..models.base import Shown
 from ..types import events as e
+from ..types.dates import stamp
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolResult, Usage
 
+MARKS = 8
+"""So many last calls are remembered for the loop guard."""
 FORMS = 4
 """In how many forms the model may be shown one message: in full, without its pixels, as one line."""
 
@@ -30,15 +33,15 @@ class OpenAsk(msgspec.Struct):
 
 
 class OpenCall(msgspec.Struct):
-    """A call without a result. `n` is the event of the reply that made it; `yes_at` and `bound`: when a person
-    allowed exactly what."""
+    """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed what
+    `yes_binds` names."""
 
     call: ToolCall
     n: int
     started: bool = False
     ask: OpenAsk | None = None
     yes_at: float | None = None
-    bound: str = ""
+    yes_binds: str = ""
     refusal: str = ""
     answer: Message | None = None
 
@@ -88,6 +91,7 @@ class State(msgspec.Struct):
     label: Label = OWNER
     pictures: list[int] = []
     zone: tzinfo | None = None
+    hours: dict[int, tuple[str, int]] = {}
 
 
 def fold(state: State, events: Iterable[e.Recorded]) -> State:
@@ -105,6 +109,10 @@ def _apply(state: State, recorded: e.Recorded) -> None:  # noqa: C901 -- one lin
             _receive(state, recorded, event)
         case e.ModelReplied():
             _reply(state, n, event)
+        case e.TurnEnded(said=said):
+            if said:
+                _show(state, n, Message("assistant", (Text(said, LOCAL),)))
+            state.turn = None
         case e.ToolStarted(call_id=call_id):
             state.calls[call_id].started = True
         case e.ToolFinished(result=result):
@@ -115,12 +123,6 @@ def _apply(state: State, recorded: e.Recorded) -> None:  # noqa: C901 -- one lin
             _ask(state, recorded.at, event)
         case e.ModelFailed() | e.Hinted() | e.CommandRun():
             _note(state, recorded, event)
-        case e.TurnEnded(said=said):
-            for call_id in list(state.calls):
-                _close(state, n, ToolResult(call_id, (Text("the turn ended before this call", LOCAL),), "superseded"))
-            if said:
-                _show(state, n, Message("assistant", (Text(said, LOCAL),)))
-            state.turn = None
         case e.Compacted(kept=kept, ledger=ledger):
             _restore(state, kept, ledger)
         case e.Masked(up_to_n=up_to_n):
@@ -141,8 +143,7 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
     state.turn.pieces, state.turn.empty, state.turn.finish = [], 0, ""
     message = event.message
     if state.zone is not None:
-        stamp = Text(datetime.fromtimestamp(recorded.at, state.zone).strftime("[%A, %Y-%m-%d %H:%M] "), LOCAL)
-        message = Message("user", (stamp, *message.parts))
+        message = Message("user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts))
     _show(state, recorded.n, message)
 
 
@@ -154,7 +155,8 @@ def _reply(state: State, n: int, event: e.ModelReplied) -> None:
     state.context_tokens = event.usage.input_tokens + event.usage.output_tokens
     state.model = event.model
     turn.failures, turn.finish, turn.overflows, turn.compacted = [], event.finish, 0, 0
-    turn.hinted -= {"loop", "continue", "empty"}
+    if turn.hinted:
+        turn.hinted -= {"loop", "continue", "empty"}
     text, calls = event.message.text, event.message.calls
     state.calls = {call.id: OpenCall(call, n) for call in calls}
     if calls or text.strip():
@@ -174,7 +176,7 @@ def _close(state: State, n: int, result: ToolResult) -> None:
     _show(state, n, Message("tool", (result,)))
     mark = blake2b(f"{closed.call.name}\0".encode() + bytes(closed.call.arguments), digest_size=12)
     mark.update(result.text.encode())
-    turn.marks.append(mark.digest())
+    turn.marks = [*turn.marks[1 - MARKS :], mark.digest()]
 
 
 def _ask(
@@ -188,12 +190,12 @@ def _ask(
         state.calls[event.call_id].ask = ask
     else:
         call = asked(state, event.ask_id)
-        call.bound, call.ask = call.ask.binds if call.ask else "", None
+        binds, call.ask = call.ask.binds if call.ask else "", None
+        _turn(state).answers.append(event.inbox_id)
         if isinstance(event, e.QuestionAnswered):
             call.answer = event.message
-            _turn(state).answers.append(event.inbox_id)
         elif event.choice in ("once", "always"):
-            call.yes_at = at
+            call.yes_at, call.yes_binds = at, binds
         else:
             call.refusal = f"{event.principal.id} said {event.choice}"
 
@@ -223,18 +225,10 @@ def _restore(state: State, kept: tuple[tuple[int, Message], ...], ledger: e.Ledg
         _show(state, n, message)
     state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label
     state.context_tokens, state.archived = 0, ledger.archived
-    if state.turn is not None:
+    state.turn = None
+    if ledger.turn is not None:
+        state.turn = msgspec.convert(ledger.turn, Turn, from_attributes=True)
         state.turn.compacted = state.turn.overflows
-    elif (before := ledger.turn) is not None:
-        state.turn = Turn(
-            before.principal,
-            before.address,
-            before.reply_to,
-            before.opened_at,
-            list(before.answers),
-            before.steps,
-            before.usage,
-        )
 
 
 def _show(state: State, n: int, message: Message) -> None:

@@ -52,7 +52,7 @@ def decide(rules: Sequence[Rule], case: Case) -> Decision:
     Without a match, effects that stay within the workspace and the conversation are free, and all else is asked.
     """
     decision = _by_rule(rules, case)
-    if decision.verdict == "allow" and case.effect in OUTWARD and case.context.integrity == "untrusted":
+    if decision.verdict != "deny" and case.effect in OUTWARD and case.context.integrity == "untrusted":
         source = case.context.source or "content from outside"
         return Decision("ask", f"{case.tool} acts outward, and this conversation has read {source}")
     return decision

@@ -50,7 +50,7 @@ class Dispatch:
 
     async def run(self, started: Callable[[], None] = lambda: None) -> None:
         """Take over what is owed and drive for ever. Only the holder of the driver lock may call this."""
-        dead = await self._store.take_over()
+        dead = await self._store.take_over(self._clock.now())
         if dead:
             await self._slot(dead).driver.give_up("it ended the whole process four times")
         try:
@@ -134,24 +134,24 @@ class Dispatch:
 
     async def _drive(self, slot: Slot) -> None:
         """Drive until nothing is owed, whatever the disk or our own bugs do meanwhile."""
-        failures = 0
+        failures, parked, reason = 0, 0, ""
         try:
-            while True:
+            while failures < 2 * FAILURES:  # a log that cannot even be given up is left alone
                 try:
+                    if failures >= FAILURES:
+                        await slot.driver.give_up(reason)
+                        break
                     slot.wake_at = await slot.driver.drive()
                     if not slot.driver.news or slot.wake_at is not None:
                         break
                 except (StoreUnavailable, StaleSession) as error:
                     log.warning("%s is parked: %s", slot.driver.session, error)
-                    await anyio.sleep(PAUSES_S[min(failures, 4)])
-                    failures += 1
+                    await anyio.sleep(PAUSES_S[min(parked, 4)])
+                    parked += 1
                 except Exception as error:
-                    failures += 1
+                    failures, reason = failures + 1, f"{type(error).__name__}: {str(error)[:300]}"
                     log.exception("driving %s failed", slot.driver.session)
-                    if failures >= FAILURES:
-                        await slot.driver.give_up(f"{type(error).__name__}: {str(error)[:300]}")
-                        break
-                    await anyio.sleep(PAUSES_S[min(failures, 4)])
+                    await anyio.sleep(PAUSES_S[min(failures, 4)] if failures < FAILURES else 0)
         finally:
             slot.running = False
         if slot.wake_at is not None:

@@ -106,8 +106,9 @@ class Store(Protocol):
 
     async def open_sessions(self) -> list[OpenSession]: ...
 
-    async def take_over(self) -> str:
-        """Begin to drive. Counts a crash for what was being driven if the last run did not end cleanly.
+    async def take_over(self, now: float) -> str:
+        """Begin to drive. If the last run did not end cleanly, counts a crash for what it drove alone, else for all
+        that was owed at `now`.
 
         Returns the session that had to be driven alone and has crashed the process once more, or ''.
         """
@@ -143,8 +144,9 @@ class Store(Protocol):
 
     async def may_see(self, principal: Principal, session: str) -> bool: ...
 
-    async def erase(self, principal: Principal, session: str) -> int:
-        """Erase what was said in a session; the chain still verifies. Returns the number of events. Raises Refused."""
+    async def erase(self, principal: Principal, session: str, at: float) -> int:
+        """Erase what was said in a session, from the file's bytes too; the chain still verifies. What is going on in
+        it ends, and what waits is dropped. Returns the number of events. Raises Refused."""
         ...
 
     def last_inbox_id(self) -> int: ...

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 import anyio.to_thread
 
-from ..types.errors import BlobMissing
+from ..types.errors import BlobMissing, StoreFull
 
 PREFIX = "sha256:"
 KEPT_S = 3600.0
@@ -30,7 +32,7 @@ class Blobs:
         return self.folder / name[:2] / name
 
     async def put(self, data: bytes) -> str:
-        """Store the bytes and return their name `sha256:…` once they are on disk."""
+        """Store the bytes and return their name `sha256:…` once they are on disk. Raises StoreFull."""
         return await anyio.to_thread.run_sync(self._put, data)
 
     async def get(self, digest: str) -> bytes:
@@ -40,18 +42,23 @@ class Blobs:
     def _put(self, data: bytes) -> str:
         digest = PREFIX + sha256(data).hexdigest()
         path = self.path(digest)
-        if path.exists():
-            os.utime(path)  # the collector's hour starts anew
-            return digest
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        for folder in (path.parent, self.folder):
-            _sync_folder(folder)
+        part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")  # no two writers share one
+        try:
+            if path.exists():
+                os.utime(path)  # the collector's hour starts anew
+                return digest
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+            for folder in (path.parent, self.folder):
+                _sync_folder(folder)
+        except OSError as error:
+            with suppress(OSError):
+                part.unlink()
+            raise StoreFull(f"{str(path)!r} could not be written: {error.strerror}") from error
         return digest
 
     def _get(self, digest: str) -> bytes:
@@ -67,11 +74,12 @@ class Blobs:
         """Remove files that nothing uses and that are older than an hour. `now` is wall time. Returns how many."""
         removed = 0
         for path in self.folder.glob("??/*"):
-            if now - path.stat().st_mtime < KEPT_S:
-                continue
-            if path.suffix == ".part" or not used(PREFIX + path.name):
-                path.unlink(missing_ok=True)
-                removed += 1
+            with suppress(FileNotFoundError):  # a part that has just become whole
+                unused = path.suffix == ".part" or not used(PREFIX + path.name)
+                # Its age is read last: whoever stores the same bytes meanwhile has made it young again.
+                if unused and now - path.stat().st_mtime >= KEPT_S:
+                    path.unlink()
+                    removed += 1
         return removed
 
 

@@ -40,7 +40,7 @@ def content_digest(salt: bytes, body: bytes) -> bytes:
 
 def next_hash(before: bytes, envelope: tuple[str, int, float, str], digest: bytes) -> bytes:
     session, n, at, kind = envelope
-    return sha256(before + f"{session}\0{n}\0{at!r}\0{kind}\0".encode() + digest).digest()
+    return sha256(before + f"{session}\0{n}\0{float(at)!r}\0{kind}\0".encode() + digest).digest()
 
 
 def verify(links: Iterable[Link], anchors: Mapping[str, tuple[int, bytes]] | None = None) -> list[Break]:

@@ -36,7 +36,7 @@ SELECT coalesce(max(n), 0) FROM event WHERE session = ? AND kind = ?
 SELECT session, n, at, kind, body, salt, digest, hash FROM event ORDER BY session, n
 
 -- event_of --
-SELECT n, body, salt FROM event WHERE session = ? AND body IS NOT NULL ORDER BY n
+SELECT n, body, salt FROM event WHERE session = ? AND body IS NOT NULL AND kind <> 'erased' ORDER BY n
 
 -- event_erase --
 UPDATE event SET body = NULL, salt = NULL, digest = ? WHERE session = ? AND n = ?
@@ -51,8 +51,9 @@ SELECT session, max(n), hash FROM event GROUP BY session
 INSERT INTO open_session(session, wake_at) VALUES(?, NULL)
 ON CONFLICT(session) DO UPDATE SET wake_at = NULL
 
--- open_progress: a commit forgets earlier crashes --
-INSERT INTO open_session(session, wake_at) VALUES(?, ?)
+-- open_progress: a commit forgets earlier crashes; nothing rests while something waits that came meanwhile --
+INSERT INTO open_session(session, wake_at)
+VALUES(?1, CASE WHEN EXISTS(SELECT 1 FROM inbox WHERE session = ?1 AND n IS NULL) THEN NULL ELSE ?2 END)
 ON CONFLICT(session) DO UPDATE SET wake_at = excluded.wake_at, attempts = 0
 
 -- open_close: nothing is owed unless something waits --
@@ -62,8 +63,9 @@ AND NOT EXISTS(SELECT 1 FROM inbox WHERE session = ?1 AND n IS NULL)
 -- open_list --
 SELECT session, wake_at, attempts FROM open_session ORDER BY session
 
--- open_crashed: count the crash for whatever was being driven --
-UPDATE open_session SET attempts = attempts + 1 WHERE wake_at IS NULL AND (attempts < 3 OR session = ?)
+-- open_crashed: count the crash for what was driven alone, else for all that was owed; what is due may have been woken --
+UPDATE open_session SET attempts = attempts + 1
+WHERE coalesce(wake_at, 0) <= ?2 AND CASE ?1 WHEN '' THEN attempts < 3 ELSE session = ?1 END
 
 -- run_read --
 SELECT clean, alone FROM run
@@ -85,13 +87,13 @@ WHERE state IN ('pending', 'sending') AND due_at <= ? ORDER BY id LIMIT ?
 UPDATE outbox SET state = 'sending', attempts = attempts + 1, mark = ? WHERE key = ? AND state IN ('pending', 'sending')
 
 -- outbox_sent --
-UPDATE outbox SET state = 'sent', sent_id = ? WHERE key = ?
+UPDATE outbox SET state = 'sent', sent_id = ? WHERE key = ? AND state = 'sending'
 
 -- outbox_again --
-UPDATE outbox SET state = ?, due_at = ?, error = ? WHERE key = ?
+UPDATE outbox SET state = ?, due_at = ?, error = ? WHERE key = ? AND state = 'sending'
 
 -- outbox_failed --
-UPDATE outbox SET state = 'failed', error = ? WHERE key = ?
+UPDATE outbox SET state = 'failed', error = ? WHERE key = ? AND state IN ('pending', 'sending')
 
 -- outbox_unreported --
 SELECT key, sent_id, mark FROM outbox WHERE session = ? AND state = 'sent' AND reported = 0 ORDER BY id

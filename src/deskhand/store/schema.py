@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from ..types.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreNewer, StoreReadOnly
 
@@ -15,6 +16,7 @@ PRAGMAS = """
 PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
 PRAGMA trusted_schema = OFF;
+PRAGMA secure_delete = ON;
 PRAGMA journal_size_limit = 67108864;
 """
 BUSY_MS = 5_000
@@ -40,7 +42,7 @@ def plain_errors(path: Path) -> Iterator[None]:
         raise StoreReadOnly(f"cannot open {str(path)!r}: check that its folder exists and is writable") from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusy(f"another process holds {str(path)!r}") from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreCorrupt(
             f"{str(path)!r} is damaged ({error}): restore a backup, or move the file away to start afresh"
         ) from error
@@ -49,6 +51,8 @@ def plain_errors(path: Path) -> Iterator[None]:
         if result in (apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC):
             raise FsyncFailed(f"the disk did not confirm a write to {str(path)!r}") from error
         raise StoreFull(f"the disk failed under {str(path)!r} ({error}): check it with `dmesg`") from error
+    except apsw.Error as error:
+        raise StoreError(f"{str(path)!r}: {error}") from error
 
 
 def connect(path: Path, *, write: bool) -> apsw.Connection:
@@ -69,14 +73,13 @@ def migrations() -> list[tuple[int, str]]:
     return [(int(name.split("_")[0]), folder.joinpath(name).read_text()) for name in names]
 
 
-def migrate(db: apsw.Connection, path: Path) -> int:
+def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -> int:
     """Bring the schema up to date, each step in a transaction of its own, so that a kill in between is harmless.
 
-    Returns the version. Raises StoreNewer when the file is ahead of us.
+    `known` are `migrations()`. Returns the version. Raises StoreNewer when the file is ahead of us.
     """
     with plain_errors(path):
         db.execute("CREATE TABLE IF NOT EXISTS schema_version(version INTEGER PRIMARY KEY) STRICT").fetchall()
-        known = migrations()
         version, newest = _version(db), known[-1][0]
         if version > newest:
             raise StoreNewer(
@@ -89,10 +92,11 @@ def migrate(db: apsw.Connection, path: Path) -> int:
                 if number > _version(db):
                     db.execute(script).fetchall()
                     db.execute("INSERT INTO schema_version VALUES(?)", (number,)).fetchall()
+                db.execute("COMMIT").fetchall()
             except BaseException:
-                db.execute("ROLLBACK").fetchall()
+                if db.in_transaction:  # a full disk has taken it back by itself
+                    db.execute("ROLLBACK").fetchall()
                 raise
-            db.execute("COMMIT").fetchall()
         return newest
 
 

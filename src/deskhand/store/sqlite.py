@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import apsw
 import msgspec
 
 from ..types.commit import Change, Commit, OutboxRow, OutboxState, Outgoing
 from ..types.errors import Refused, StaleSession, StoreCorrupt
-from ..types.events import Erased, Recorded, decode_event, encode_event, kind
+from ..types.events import AnyEvent, Erased, Recorded, decode_event, encode_event, kind
 from ..types.identity import Inbound, Principal, Waiting
 from . import project
 from .base import INBOX_LIMIT, Accepted, Delivered, First, OpenSession, SessionRow
 from .chain import START, Break, Link, content_digest, next_hash, verify
-from .schema import connect, migrate, plain_errors
+from .schema import connect, migrate, migrations, plain_errors
 from .sql import load_sql
 from .writer import Writer
 
@@ -60,7 +61,7 @@ class SqliteStore:
         self._sql = load_sql(__package__, "queries.sql")
         self._statements = self._sql | dict(statements or {})
         db = connect(path, write=True)
-        self.schema = migrate(db, path)
+        self.schema = migrate(db, path, migrations())
         self._read = connect(path, write=False)
         self._writer = Writer(db, path, on_fatal)
 
@@ -80,14 +81,14 @@ class SqliteStore:
         self, db: apsw.Connection, inbound: Inbound, body: bytes, session: str, first: First | None
     ) -> Accepted:
         address = inbound.address
-        (waiting,) = self._one(db, "inbox_count", (session, INBOX_LIMIT + 1))
-        if waiting > INBOX_LIMIT:
-            raise Refused(f"{INBOX_LIMIT} messages are waiting here already; try again when some are answered")
         key = (address.channel, address.account, inbound.external_id)
         row = db.execute(self._sql["inbox_insert"], (*key, session, body)).fetchone()
         if row is None:
             inbox_id, known, _ = self._one(db, "inbox_find", key)
             return Accepted(inbox_id, known, 0, duplicate=True)
+        (waiting,) = self._one(db, "inbox_count", (session, INBOX_LIMIT + 1))
+        if waiting > INBOX_LIMIT:
+            raise Refused(f"{INBOX_LIMIT} messages are waiting here already; try again when some are answered")
         after, _ = self._head(db, session)
         admitted = False
         if first is not None:
@@ -107,17 +108,10 @@ class SqliteStore:
 
     def _commit(self, db: apsw.Connection, commit: Commit) -> int:
         session = commit.session
-        n, head = self._head(db, session)
+        n, _ = self._head(db, session)
         if n + 1 != commit.n:
             raise StaleSession(f"{session!r} is at event {n}, not at {commit.n - 1}")
-        salts, seq = os.urandom(16 * len(commit.events)), 0
-        for i, event in enumerate(commit.events):
-            n += 1
-            body, salt, tag = encode_event(event), salts[16 * i : 16 * i + 16], kind(event)
-            head = next_hash(head, (session, n, commit.at, tag), content_digest(salt, body))
-            db.execute(self._sql["event_insert"], (session, n, commit.at, tag, body, salt, head))
-            seq = db.last_insert_rowid()
-            project.event(db, self._sql, Recorded(seq, session, n, commit.at, event), body)
+        n, seq = self._append(db, session, commit.at, commit.events)
         for inbox_id in commit.admitted:
             db.execute(self._sql["inbox_admit"], (n, inbox_id))
             if not db.changes():
@@ -134,6 +128,19 @@ class SqliteStore:
             db.execute(self._sql["open_close"], (session,))
         return seq
 
+    def _append(self, db: apsw.Connection, session: str, at: float, events: Sequence[AnyEvent]) -> tuple[int, int]:
+        """Write the next events of a session; returns the number and the `seq` of the last."""
+        n, head = self._head(db, session)
+        salts, seq = os.urandom(16 * len(events)), 0
+        for i, event in enumerate(events):
+            n += 1
+            body, salt, tag = encode_event(event), salts[16 * i : 16 * i + 16], kind(event)
+            head = next_hash(head, (session, n, at, tag), content_digest(salt, body))
+            db.execute(self._sql["event_insert"], (session, n, at, tag, body, salt, head))
+            seq = db.last_insert_rowid()
+            project.event(db, self._sql, Recorded(seq, session, n, at, event), body)
+        return n, seq
+
     async def change(self, changes: Sequence[Change]) -> None:
         def work(db: apsw.Connection) -> None:
             for change in changes:
@@ -141,11 +148,11 @@ class SqliteStore:
 
         await self._writer.run(work)
 
-    async def take_over(self) -> str:
+    async def take_over(self, now: float) -> str:
         def work(db: apsw.Connection) -> str:
             clean, alone = self._one(db, "run_read", ())
             if not clean:
-                db.execute(self._sql["open_crashed"], (alone,))
+                db.execute(self._sql["open_crashed"], (alone, now))
             db.execute(self._sql["run_write"], (0, ""))
             opened: list[Row] = db.execute(self._sql["open_list"]).fetchall()
             given_up = [session for session, _, attempts in opened if attempts > CRASHES]
@@ -171,7 +178,7 @@ class SqliteStore:
     async def outbox_failed(self, key: str, error: str) -> None:
         await self._execute("outbox_failed", (error, key))
 
-    async def erase(self, principal: Principal, session: str) -> int:
+    async def erase(self, principal: Principal, session: str, at: float) -> int:
         if not await self.may_see(principal, session):
             raise Refused(f"{session!r} is not yours to erase")
 
@@ -179,12 +186,26 @@ class SqliteStore:
             rows: list[Row] = db.execute(self._sql["event_of"], (session,)).fetchall()
             for n, body, salt in rows:
                 db.execute(self._sql["event_erase"], (content_digest(salt, body), session, n))
+            # Whoever drives it still has the words in memory: finding its next number taken, it reads the log again.
+            if rows:
+                self._append(db, session, at, (Erased("session"),))
             for name in ("outbox_erase", "inbox_erase", "session_forget", "session_member_forget", "blob_forget"):
                 db.execute(self._sql[name], (session,))
             db.execute(self._sql["open_close"], (session,))
             return len(rows)
 
-        return await self._writer.run(work)
+        erased = await self._writer.run(work)
+        await anyio.to_thread.run_sync(self._empty_wal)
+        return erased
+
+    def _empty_wal(self) -> None:
+        """Move the write-ahead log into the database and cut it off, so that no old page stays behind in it."""
+        db = connect(self.path, write=True)
+        try:
+            with plain_errors(self.path):
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            db.close()
 
     async def rebuild(self) -> None:
         """Drop the projections and make them anew from the log."""
@@ -210,10 +231,12 @@ class SqliteStore:
         return self._all(self._statements[statement], args)
 
     async def events(self, session: str, after: int = 0) -> list[Recorded]:
-        return [
-            Recorded(seq, session, n, at, decode_event(body) if body is not None else Erased(tag))
-            for seq, n, at, tag, body in self._all(self._sql["event_read"], (session, after))
-        ]
+        rows = self._all(self._sql["event_read"], (session, after))
+        with plain_errors(self.path):
+            return [
+                Recorded(seq, session, n, at, decode_event(body) if body is not None else Erased(tag))
+                for seq, n, at, tag, body in rows
+            ]
 
     async def history(self, session: str) -> list[Recorded]:
         last = self._all(self._sql["event_last_of_kind"], (session, "compacted"))[0][0]

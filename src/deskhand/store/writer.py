@@ -13,11 +13,13 @@ from typing import Generic, TypeVar
 import apsw
 
 from ..types.errors import StoreBusy, StoreError
-from .schema import FsyncFailed, plain_errors
+from .schema import plain_errors
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
 PATIENCE_S = 30.0
+OWN_FAULT = (apsw.BindingsError, apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
+"""What a statement or its arguments can be wrong in: it fails the one job that made them."""
 
 
 class _Job(Generic[T]):
@@ -78,7 +80,7 @@ class Writer:
                 self._transact(batch)
                 if last:
                     break
-        except FsyncFailed as error:
+        except BaseException as error:  # noqa: BLE001 -- without this thread nobody would ever be answered again
             self._on_fatal(error)
         finally:
             self._db.close()
@@ -121,10 +123,11 @@ class Writer:
         self._db.execute("SAVEPOINT job")
         try:
             job.result = job.work(self._db)
-        except apsw.Error:  # the disk's failure, not the job's: it ends the whole batch
-            raise
-        except Exception as error:  # noqa: BLE001 -- handed to the caller, who raises it
-            job.error = error
+        except Exception as error:
+            if isinstance(error, apsw.Error) and not isinstance(error, OWN_FAULT):
+                raise  # the disk's failure, not the job's: it ends the whole batch
+            job.error = StoreError(f"the rows were refused: {error}") if isinstance(error, apsw.Error) else error
+            job.error.__cause__ = error if job.error is not error else None
             self._db.execute("ROLLBACK TO job")
         self._db.execute("RELEASE job")
 

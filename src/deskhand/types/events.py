@@ -190,6 +190,14 @@ class OpenTurn(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     steps: int
     usage: Usage
     reply_to: str = ""
+    failures: tuple[ModelFailed, ...] = ()
+    hinted: tuple[str, ...] = ()
+    marks: tuple[bytes, ...] = ()
+    pieces: tuple[str, ...] = ()
+    continued: int = 0
+    empty: int = 0
+    finish: str = ""
+    overflows: int = 0
 
 
 class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

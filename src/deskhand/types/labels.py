@@ -38,7 +38,8 @@ def join(labels: Iterable[Label]) -> Label:
         readers = joined.readers if label.readers is None else label.readers
         if joined.readers is not None and label.readers is not None:
             readers = tuple(r for r in joined.readers if r in label.readers)
-        lower = _RANK[label.integrity] < _RANK[joined.integrity] or not joined.source
-        integrity = min(joined.integrity, label.integrity, key=_RANK.__getitem__)
+        below = _RANK[label.integrity] - _RANK[joined.integrity]
+        lower = below < 0 or (below == 0 and not joined.source)
+        integrity = label.integrity if lower else joined.integrity
         joined = Label(integrity, readers, label.source if lower else joined.source)
     return joined

@@ -1,0 +1,134 @@
+"""One session on a real store, driven step by step by a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ..agent.loop import Driver
+from ..agent.profile import Agent, Ports
+from ..agent.step import Limits
+from ..models.base import Model
+from ..policy.rules import Case, Decision
+from ..runtime.reach import Reaches
+from ..store.base import Accepted, Store
+from ..store.blobs import Blobs
+from ..store.sqlite import SqliteStore
+from ..tools.base import Reach, Tool
+from ..types.door import Progress
+from ..types.events import AnyEvent, ModelFailed, Recorded, ToolFinished
+from ..types.identity import Address, Answer, Body, Command, Inbound, Principal, Said, When
+from ..types.labels import Label
+from ..types.messages import Message, Text, ToolResult
+from .clock import CountingIds, SetClock
+
+ANN, BOB = Principal("ann", ("owner",)), Principal("bob")
+PLACE = Address("chat", chat="1")
+SESSION = "agent/chat:1"
+
+
+def said(text: str, who: Principal = ANN) -> Said:
+    return Said(Message("user", (Text(text, Label("owner" if who.roles else "member", source=who.id)),)))
+
+
+def allow(case: Case) -> Decision:
+    return Decision("allow", "")
+
+
+def never_again(models: Sequence[str], failures: Sequence[ModelFailed], now: float) -> tuple[str, float] | None:
+    """The first try is made at once, and no second."""
+    return None if failures else (models[0], now)
+
+
+class Bench:
+    """`model` answers, `tools` run, `clock` stands still. Whatever was published is in `shown`."""
+
+    def __init__(
+        self, path: Path, model: Model, tools: Sequence[Tool] = (), statements: Mapping[str, str] | None = None
+    ) -> None:
+        self.path, self.clock, self.ids = path, SetClock(), CountingIds()
+        self.store: Store = SqliteStore(path, statements)
+        self.shown: list[Recorded | Progress] = []
+        self.agent = Agent(
+            "agent",
+            ("test/model",),
+            lambda address: ("You help.", f"On {address.channel}."),
+            {tool.spec.name: tool for tool in tools},
+            allow,
+            self.reach,
+            str(path.parent),
+        )
+        self._reaches = Reaches(self.store, Blobs(path.parent / "blobs"))
+        self._model, self._count = model, 0
+        self.driver = self.start()
+
+    async def reach(self) -> Reach:
+        return await self._reaches.of("agent", Path(self.agent.folder))
+
+    def start(self) -> Driver:
+        """A driver without any memory, as after a restart."""
+        ports = Ports(
+            self.store,
+            lambda name: self._model,
+            never_again,
+            self.clock,
+            self.ids,
+            lambda session, item: self.shown.append(item),
+            lambda address: True,
+        )
+        self.driver = Driver(SESSION, self.agent, ports)
+        return self.driver
+
+    def configure(
+        self, decide: Callable[[Case], Decision] = allow, limits: Limits | None = None, workspace: Path | None = None
+    ) -> None:
+        """Other settings, which hold from a restart that is made now."""
+        self.agent = replace(
+            self.agent,
+            decide=decide,
+            limits=limits or self.agent.limits,
+            folder=str(workspace) if workspace else self.agent.folder,
+        )
+        self.start()
+
+    async def accept(
+        self, body: Body, who: Principal = ANN, when: When = "steer", store: Store | None = None
+    ) -> Accepted:
+        """Somebody sends this; the driver is not told."""
+        self._count += 1
+        inbound = Inbound(str(self._count), PLACE, who.id, self.clock.now(), body, when=when)
+        return await (store or self.store).accept(inbound, who, SESSION)
+
+    async def tell(self, body: Body | str, who: Principal = ANN, when: When = "steer") -> None:
+        """Somebody sends this, and the driver learns of it as from dispatch."""
+        await self.accept(said(body, who) if isinstance(body, str) else body, who, when)
+        cut = when == "interrupt" or (isinstance(body, Command) and body.name == "stop")
+        self.driver.news = True
+        if cut:
+            self.driver.interrupt()
+
+    async def say(self, body: Body | str, who: Principal = ANN, when: When = "steer") -> float | None:
+        """Somebody sends this, and it is driven to its end. Returns when the session wants to be woken."""
+        await self.tell(body, who, when)
+        return await self.driver.drive()
+
+    async def answer(self, choice: str, who: Principal = ANN) -> float | None:
+        """Press the button of the last question."""
+        return await self.say(Answer(f"ask_{self.ids._made['ask']}", choice), who)
+
+    async def events(self) -> list[AnyEvent]:
+        return [recorded.event for recorded in await self.store.events(SESSION)]
+
+    async def results(self) -> list[ToolResult]:
+        return [event.result for event in await self.events() if isinstance(event, ToolFinished)]
+
+    async def sent(self) -> list[str]:
+        """What the outbox owes, as text."""
+        rows = await self.store.outbox_due(1e12, 1000)
+        return ["".join(part.text for part in row.outgoing.parts if isinstance(part, Text)) for row in rows]
+
+    async def close(self) -> None:
+        self._reaches.close()
+        await self.store.close()

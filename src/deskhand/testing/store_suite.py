@@ -1,0 +1,379 @@
+"""What every store must do. Each case gets a function that opens the store on the same data again, and raises
+AssertionError where the store is wrong. Run all of `CASES`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+
+from ..store.base import INBOX_LIMIT, OpenSession, Store
+from ..types.commit import Change, Commit, Outgoing
+from ..types.errors import Refused, StaleSession, StoreError
+from ..types.events import (
+    AnyEvent,
+    Compacted,
+    Erased,
+    Hinted,
+    Ledger,
+    MessageDelivered,
+    MessageReceived,
+    Recorded,
+    TurnEnded,
+)
+from ..types.identity import Address, Inbound, Principal, Said
+from ..types.messages import Message, Text
+
+Open = Callable[[], Store]
+Case = Callable[[Open], Awaitable[None]]
+
+ANN, BOB = Principal("ann"), Principal("bob")
+OWNER = Principal("olga", ("owner",))
+PLACE = Address("chat", "bot", "1")
+S = "agent/one"
+T0 = 1_700_000_000.0
+
+
+def inbound(external_id: str, text: str = "hello", address: Address = PLACE) -> Inbound:
+    """A message as a channel hands it in."""
+    return Inbound(external_id, address, "ann", T0, Said(Message("user", (Text(text),))))
+
+
+def received(inbox_id: int, text: str = "hello", principal: Principal = ANN) -> MessageReceived:
+    return MessageReceived(inbox_id, principal, PLACE, Message("user", (Text(text),)), str(inbox_id))
+
+
+def commit(n: int, *events: AnyEvent, session: str = S, close: bool = False, wake_at: float | None = None) -> Commit:
+    return Commit(session, n, T0 + n, events, wake_at=wake_at, close=close)
+
+
+def outgoing(key: str) -> Outgoing:
+    return Outgoing(key, PLACE, (Text("hi"),))
+
+
+@asynccontextmanager
+async def opened(open_store: Open) -> AsyncIterator[Store]:
+    """The store, closed at the end."""
+    store = open_store()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def _stale(store: Store, late: Commit) -> None:
+    try:
+        await store.commit(late)
+    except StaleSession:
+        return
+    raise AssertionError(f"number {late.n} was taken, and yet written again")
+
+
+async def accepts_each_message_once(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        one = await store.accept(inbound("a"), ANN, S)
+        again = await store.accept(inbound("a", "changed"), ANN, "agent/other")
+        assert not one.duplicate and again.duplicate
+        assert (again.inbox_id, again.session) == (one.inbox_id, S)
+    async with opened(open_store) as store:
+        after = await store.accept(inbound("a"), ANN, S)
+        assert after.duplicate and after.inbox_id == one.inbox_id
+        for address in (Address("chat", "bot2", "1"), Address("mail", "bot", "1")):
+            other = await store.accept(inbound("a", address=address), ANN, S)
+            assert not other.duplicate, address
+        assert [row.inbound.body for row in await store.waiting(S)] == [inbound("a").body] * 3
+        await store.commit(Commit(S, 1, T0, (received(one.inbox_id),), (one.inbox_id,)))
+        assert (await store.accept(inbound("a"), ANN, S)).duplicate, "taken in, and forgotten"
+
+
+async def first_commit_rides_along(open_store: Open) -> None:
+    def first(inbox_id: int) -> Commit:
+        return Commit(S, 1, T0, (received(inbox_id),), (inbox_id,))
+
+    async with opened(open_store) as store:
+        taken = await store.accept(inbound("a"), ANN, S, first)
+        assert taken.admitted and taken.after == 0
+        stale = await store.accept(inbound("b"), ANN, S, first)
+        assert not stale.admitted and stale.after == 1 and not stale.duplicate
+        again = await store.accept(inbound("a"), ANN, S, lambda inbox_id: commit(2, received(inbox_id)))
+        assert again.duplicate and not again.admitted
+    async with opened(open_store) as store:
+        assert [e.n for e in await store.events(S)] == [1]
+        assert [row.inbox_id for row in await store.waiting(S)] == [stale.inbox_id]
+        assert await store.open_sessions() == [OpenSession(S, None, 0)]
+
+
+async def commit_is_all_or_nothing(open_store: Open) -> None:
+    """The last thing in it fails: the events, the message taken in and the answer are taken back with it."""
+    broken = (Change("dead_insert", (S, None, None, None)), Change("no_such_statement", ()))
+    async with opened(open_store) as store:
+        row = await store.accept(inbound("a"), ANN, S)
+        for change in broken:
+            event = received(row.inbox_id)
+            whole = Commit(S, 1, T0, (event,), (row.inbox_id,), (outgoing("k"),), (change,), close=True)
+            failed: list[Exception] = []
+
+            async def fail(whole: Commit = whole, failed: list[Exception] = failed) -> None:
+                try:
+                    await store.commit(whole)
+                except (StoreError, KeyError) as error:
+                    failed.append(error)
+
+            async with anyio.create_task_group() as tasks:  # the others of the same batch stand
+                tasks.start_soon(fail)
+                tasks.start_soon(store.accept, inbound(change.statement), BOB, "agent/other")
+            assert failed, change
+            assert await store.events(S) == [] and await store.outbox_due(T0, 9) == []
+            assert [w.inbox_id for w in await store.waiting(S)] == [row.inbox_id]
+        assert len(await store.waiting("agent/other")) == 2
+        await store.commit(Commit(S, 1, T0, (), outbox=(outgoing("k"),)))
+        try:
+            await store.commit(Commit(S, 1, T0, (Hinted("loop", "x"),), outbox=(outgoing("k"),)))
+            raise AssertionError("two outbox rows with one key")
+        except StoreError:
+            assert await store.events(S) == []
+
+
+async def rival_is_fenced_off(open_store: Open) -> None:
+    async with opened(open_store) as one, opened(open_store) as two:
+        row = await one.accept(inbound("a"), ANN, S)
+        await one.commit(Commit(S, 1, T0, (received(row.inbox_id),), (row.inbox_id,)))
+        await _stale(two, commit(1, Hinted("loop", "late")))
+        await _stale(two, commit(3, Hinted("loop", "early")))
+        await _stale(two, Commit(S, 2, T0, (received(row.inbox_id),), (row.inbox_id,)))  # taken in already
+        await two.commit(commit(2, Hinted("loop", "in time")))
+        await _stale(one, commit(2, Hinted("loop", "late")))
+        assert [e.n for e in await one.events(S)] == [1, 2] == [e.n for e in await two.events(S)]
+
+
+async def numbers_have_no_gap(open_store: Open) -> None:
+    async def write(session: str) -> None:
+        n = 1
+        for size in (1, 3, 1, 2):
+            events = tuple(Hinted("loop", f"{session} {n + i}") for i in range(size))
+            await store.commit(Commit(session, n, T0, events))
+            n += size
+
+    sessions = [f"agent/{i}" for i in range(8)]
+    async with opened(open_store) as store, anyio.create_task_group() as tasks:
+        for session in sessions:
+            tasks.start_soon(write, session)
+    async with opened(open_store) as store:
+        logs = {session: await store.events(session) for session in sessions}
+        for session, log in logs.items():
+            assert [(e.n, e.session) for e in log] == [(n, session) for n in range(1, 8)]
+            assert [e.event for e in log] == [Hinted("loop", f"{session} {n}") for n in range(1, 8)]
+        seqs = [e.seq for log in logs.values() for e in log]
+        assert len(set(seqs)) == len(seqs) == 56
+        assert [e.n for e in await store.events(sessions[0], after=5)] == [6, 7]
+        assert await store.events("agent/none") == []
+
+
+async def history_starts_at_the_last_compaction(open_store: Open) -> None:
+    short = Compacted((), "", 0, Ledger())
+    async with opened(open_store) as store:
+        await store.commit(commit(1, received(1), Hinted("loop", "a")))
+        assert [e.n for e in await store.history(S)] == [1, 2]
+        await store.commit(commit(3, short, Hinted("loop", "b"), short, Hinted("loop", "c")))
+        assert [e.n for e in await store.history(S)] == [5, 6]
+        assert [e.n for e in await store.events(S)] == [1, 2, 3, 4, 5, 6]
+
+
+async def what_waits_is_in_order(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        for i in range(20):
+            await store.accept(inbound(str(99 - i), f"text {i}"), BOB if i % 2 else ANN, S)
+        rows = await store.waiting(S)
+        await store.accept(inbound("x"), ANN, "agent/other")
+        assert await store.waiting(S) == rows
+        for row in rows[3:7]:
+            n = len(await store.events(S)) + 1
+            await store.commit(Commit(S, n, T0, (received(row.inbox_id),), (row.inbox_id,)))
+    async with opened(open_store) as store:
+        left = await store.waiting(S)
+        texts = [row.inbound.body.message.text for row in left if isinstance(row.inbound.body, Said)]
+        assert texts == [f"text {i}" for i in (*range(3), *range(7, 20))]
+        assert [row.principal.id for row in left[:3]] == ["ann", "bob", "ann"]
+        since = await store.accepted_since(left[-2].inbox_id)
+        assert [session for session, _ in since] == [S, "agent/other"]
+        assert store.last_inbox_id() == since[-1][1].inbox_id
+
+
+async def inbox_has_a_limit(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        async with anyio.create_task_group() as tasks:
+            for i in range(INBOX_LIMIT):
+                tasks.start_soon(store.accept, inbound(str(i)), ANN, S)
+        assert (await store.accept(inbound("7"), ANN, S)).duplicate, "an old message is not one more"
+        try:
+            await store.accept(inbound("too many"), ANN, S)
+            raise AssertionError("no limit")
+        except Refused:
+            assert len(await store.waiting(S)) == INBOX_LIMIT
+        assert not (await store.accept(inbound("elsewhere"), ANN, "agent/other")).duplicate
+
+
+async def session_stays_open_while_something_waits(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        one = await store.accept(inbound("a"), ANN, S)
+        assert await store.open_sessions() == [OpenSession(S, None, 0)]
+        two = await store.accept(inbound("b"), ANN, S)
+        await store.commit(
+            Commit(S, 1, T0, (received(one.inbox_id), TurnEnded("done", (one.inbox_id,))), (one.inbox_id,), close=True)
+        )
+        assert await store.open_sessions() == [OpenSession(S, None, 0)], "closed while a message waits"
+        end = (received(two.inbox_id), TurnEnded("done", (two.inbox_id,)))
+        await store.commit(Commit(S, 3, T0, end, (two.inbox_id,), close=True))
+        assert await store.open_sessions() == []
+        await store.commit(commit(5, Hinted("loop", "x"), wake_at=T0 + 60))
+    async with opened(open_store) as store:
+        assert await store.open_sessions() == [OpenSession(S, T0 + 60, 0)]
+        await store.accept(inbound("a"), ANN, S)  # a duplicate wakes nobody
+        assert await store.open_sessions() == [OpenSession(S, T0 + 60, 0)]
+        row = await store.accept(inbound("c"), ANN, S)
+        assert await store.open_sessions() == [OpenSession(S, None, 0)]
+        await store.commit(commit(6, Hinted("loop", "x"), wake_at=T0 + 60))
+        assert await store.open_sessions() == [OpenSession(S, None, 0)], (
+            "it rests, and has not seen what came meanwhile"
+        )
+        await store.commit(Commit(S, 7, T0, (received(row.inbox_id),), (row.inbox_id,), wake_at=T0 + 60))
+        assert await store.open_sessions() == [OpenSession(S, T0 + 60, 0)]
+
+
+async def _attempts(store: Store) -> dict[str, int]:
+    return {row.session: row.attempts for row in await store.open_sessions()}
+
+
+async def crashes_are_counted(open_store: Open) -> None:
+    """A life that does not end in `hand_over` counts for what was owed in it, until something is committed."""
+    async with opened(open_store) as store:
+        assert await store.take_over(T0) == ""
+        for i, session in enumerate(("bad", "good")):
+            await store.accept(inbound(str(i)), ANN, session)
+        await store.commit(commit(1, Hinted("loop", ""), session="later", wake_at=T0 + 60))
+        await store.commit(commit(1, Hinted("loop", ""), session="due", wake_at=T0 - 1))
+        await store.take_over(T0)
+        assert await _attempts(store) == {"bad": 1, "good": 1, "later": 0, "due": 1}
+        await store.hand_over()
+        await store.take_over(T0)
+        assert (await _attempts(store))["bad"] == 1, "a clean stop is no crash"
+    async with opened(open_store) as store:
+        await store.commit(commit(1, Hinted("loop", ""), session="good"))
+        assert (await _attempts(store))["good"] == 0, "a commit forgets earlier crashes"
+        await store.take_over(T0)
+        assert await store.take_over(T0) == ""
+        assert await _attempts(store) == {"bad": 3, "good": 2, "later": 0, "due": 3}
+        await store.drive_alone("bad")
+    async with opened(open_store) as store:
+        assert await store.take_over(T0) == "bad"
+        assert await _attempts(store) == {"bad": 4, "good": 2, "later": 0, "due": 3}, "only who was driven alone"
+        assert await store.take_over(T0) == "", "told once; then it is driven alone again"
+        await store.commit(commit(1, TurnEnded("dead"), session="bad", close=True))
+
+
+async def outbox_goes_one_way(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        await store.commit(Commit(S, 1, T0, (Hinted("loop", ""),), outbox=tuple(outgoing(k) for k in "abcd")))
+        assert [(r.outgoing.key, r.state, r.attempts) for r in await store.outbox_due(T0, 3)] == [
+            (k, "pending", 0) for k in "abc"
+        ]
+        await store.outbox_sent("a", "too early")
+        await store.outbox_sending("a", "")
+        await store.outbox_sending("b", "may be a duplicate")
+    async with opened(open_store) as store:
+        rows = {row.outgoing.key: row for row in await store.outbox_due(T0, 9)}
+        assert (rows["a"].state, rows["a"].attempts, rows["b"].mark) == ("sending", 1, "may be a duplicate")
+        assert rows["a"].session == S and rows["a"].at == T0 and rows["a"].outgoing == outgoing("a")
+        await store.outbox_sent("a", "p1")
+        await store.outbox_again("a", "pending", T0, "late")  # what was sent is never sent again
+        await store.outbox_sending("a", "")
+        await store.outbox_again("b", "sending", T0 + 5, "busy")
+        await store.outbox_failed("c", "gone")
+        await store.outbox_sending("c", "")
+        assert [r.outgoing.key for r in await store.outbox_due(T0, 9)] == ["d"]
+        due = [(r.outgoing.key, r.state, r.attempts) for r in await store.outbox_due(T0 + 5, 9)]
+        assert due == [("b", "sending", 1), ("d", "pending", 0)]
+
+
+async def deliveries_are_reported_once(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        await store.commit(Commit(S, 1, T0, (Hinted("loop", ""),), outbox=(outgoing("a"), outgoing("b"))))
+        await store.outbox_sending("a", "late")
+        assert await store.delivered(S) == []
+        await store.outbox_sent("a", "p1")
+        (sent,) = await store.delivered(S)
+        assert (sent.key, sent.platform_id, sent.mark) == ("a", "p1", "late")
+        assert await store.delivered("agent/other") == []
+        await store.commit(Commit(S, 2, T0, (MessageDelivered("a", "p1", "late"),), delivered=("a",)))
+        assert await store.delivered(S) == []
+
+
+async def people_see_their_own_sessions(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        for i, (session, who) in enumerate((("agent/a", ANN), ("agent/b", BOB), ("agent/ab", ANN))):
+            await store.commit(commit(1, received(i, f"title  of\n{session} " + "x" * 90, who), session=session))
+        await store.commit(Commit("agent/ab", 2, T0 + 9, (received(9, "more", BOB), TurnEnded("done"))))
+        assert {r.session for r in await store.sessions(ANN)} == {"agent/a", "agent/ab"}
+        assert (await store.sessions(OWNER))[0].session == "agent/ab", "the latest first"
+        assert await store.sessions(Principal("eve")) == []
+        assert len(await store.sessions(OWNER, 2)) == 2
+        row = (await store.sessions(BOB))[0]
+        assert (row.agent, row.channel, row.chat, row.turns, row.last_at) == ("agent", "chat", "1", 1, T0 + 9)
+        assert row.title.startswith("title of agent/ab xxx") and len(row.title) <= 80
+        seen = [(p.id, s) for p in (ANN, BOB, OWNER) for s in ("agent/a", "agent/b") if await store.may_see(p, s)]
+        assert seen == [("ann", "agent/a"), ("bob", "agent/b"), ("olga", "agent/a"), ("olga", "agent/b")]
+
+
+async def erasing_leaves_only_the_shape(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        row = await store.accept(inbound("a", "a secret"), ANN, S)
+        events = (received(row.inbox_id, "a secret"), Hinted("loop", "a secret"))
+        await store.commit(Commit(S, 1, T0, events, (row.inbox_id,), (outgoing("k"),), wake_at=T0 + 9))
+        await store.accept(inbound("b", "a secret that waits"), ANN, S)
+        try:
+            await store.erase(BOB, S, T0)
+            raise AssertionError("erased by a stranger")
+        except Refused:
+            assert len(await store.events(S)) == 2
+        assert await store.erase(ANN, S, T0) == 2
+        await _stale(store, commit(3, Hinted("loop", "said by one who has not heard of it")))
+        assert (await store.accept(inbound("a", "a secret"), ANN, S)).duplicate
+    async with opened(open_store) as store:
+        kinds = [Erased("message_received"), Erased("hinted"), Erased("session")]
+        assert [e.event for e in await store.events(S)] == kinds == [e.event for e in await store.history(S)]
+        assert not await store.waiting(S) and not await store.outbox_due(T0, 9) and not await store.open_sessions()
+        assert await store.accepted_since(0) == [] and await store.sessions(OWNER) == []
+        assert await store.erase(OWNER, S, T0) == 0
+        await store.commit(commit(4, received(9, "anew")))
+        assert [r.title for r in await store.sessions(ANN)] == ["anew"]
+        last = (await store.events(S))[-1]
+        assert last == Recorded(last.seq, S, 4, T0 + 4, received(9, "anew"))
+
+
+async def news_are_seen_elsewhere(open_store: Open) -> None:
+    async with opened(open_store) as one, opened(open_store) as two:
+        before = one.version()
+        assert one.version() == before
+        await two.accept(inbound("a"), ANN, S)
+        assert one.version() != before
+        assert [w.inbound.external_id for w in await one.waiting(S)] == ["a"]
+
+
+CASES: tuple[Case, ...] = (
+    accepts_each_message_once,
+    first_commit_rides_along,
+    commit_is_all_or_nothing,
+    rival_is_fenced_off,
+    numbers_have_no_gap,
+    history_starts_at_the_last_compaction,
+    what_waits_is_in_order,
+    inbox_has_a_limit,
+    session_stays_open_while_something_waits,
+    crashes_are_counted,
+    outbox_goes_one_way,
+    deliveries_are_reported_once,
+    people_see_their_own_sessions,
+    erasing_leaves_only_the_shape,
+    news_are_seen_elsewhere,
+)

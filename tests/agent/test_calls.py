@@ -1,0 +1,287 @@
+"""Tools that misbehave, and what a person's yes covers: driven with a scripted model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from deskhand.models.base import Model, Request
+from deskhand.policy.rules import Case, Decision
+from deskhand.store.sqlite import SqliteStore
+from deskhand.testing.bench import ANN, BOB, SESSION, Bench
+from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.testing.tools import ChangeTool, FileTool
+from deskhand.tools.base import Ask, Context, Done, Outcome, Spec, Tool, done
+from deskhand.tools.define import tool
+from deskhand.types.effects import Replay
+from deskhand.types.errors import ToolError
+from deskhand.types.events import ApprovalAsked, CallClosed, CommandRun, QuestionAsked, TurnEnded
+from deskhand.types.identity import Answer, Command
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+
+MakeBench = Callable[[Model, Sequence[Tool]], Bench]
+
+
+def call(name: str, arguments: bytes = b"{}", call_id: str = "") -> ToolCall:
+    return ToolCall(call_id or name, name, msgspec.Raw(arguments))
+
+
+def once(*calls: ToolCall) -> ScriptedModel:
+    """Makes these calls, then says `fine`."""
+
+    def script(request: Request) -> Message:
+        results = any(shown.message.role == "tool" for shown in request.messages)
+        return say("fine") if results else say("", *calls)
+
+    return ScriptedModel(script)
+
+
+class Odd:
+    """A tool that does what it is told, wrong as it may be."""
+
+    def __init__(self, act: Callable[[], Any], *, replay: Replay = "again", timeout_s: float = 5.0) -> None:
+        self.spec = Spec("odd", "", {"type": "object"}, "none", replay, timeout_s=timeout_s)
+        self.act, self.ran = act, 0
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        self.ran += 1
+        outcome = self.act()
+        if outcome == "hang":
+            await anyio.sleep(60)
+        return outcome  # type: ignore[no-any-return]  # whatever it is: a plugin is not type-checked
+
+
+def raising(error: Exception) -> Callable[[], Any]:
+    def act() -> Any:
+        raise error
+
+    return act
+
+
+ODD = [
+    (raising(ToolError("no such file")), "error", "no such file"),
+    (raising(ValueError("half \ud800 of a pair\0")), "error", "odd broke: ValueError: half ? of a pair\ufffd"),
+    (raising(ExceptionGroup("two", [OSError(5, "gone")])), "error", "odd broke: ExceptionGroup"),
+    (lambda: "hang", "error", "odd took longer than 0 s and was stopped"),
+    (lambda: "a plain string", "error", "odd broke: TypeError: it returned 'a plain string'"),
+    (lambda: None, "error", "odd broke: TypeError: it returned None"),
+    (lambda: done("text \ud800\0"), "ok", "text ?\ufffd"),
+    (lambda: done(""), "ok", "[no output]"),
+    (lambda: Done((), "error"), "error", ""),
+]
+
+
+@pytest.mark.parametrize(("act", "status", "text"), ODD)
+async def test_whatever_a_tool_does_is_a_result(bench: MakeBench, act: Any, status: str, text: str) -> None:
+    odd = Odd(act, timeout_s=0.05)
+    b = bench(once(call("odd")), [odd])
+    await b.say("go")
+    (result,) = await b.results()
+    assert (result.status, result.text[: len(text)], odd.ran) == (status, text, 1)
+    assert await b.sent() == ["fine"]
+
+
+@tool
+async def add(a: int, b: int = 1) -> str:
+    """Adds."""
+    return str(a + b)
+
+
+ARGUMENTS = [
+    (b'{"a": 1, "b": "2"}', "ok", "3"),
+    (b'{"b": 2}', "error", "invalid arguments: Object missing required field `a`. Expected an object with: a, b?"),
+    (b'{"a": [1]}', "error", "invalid arguments"),
+    (b'{"a": 1, "c": 2}', "error", "invalid arguments"),
+    (b'{"a": 1', "error", "invalid arguments"),
+    (b"", "error", "invalid arguments"),
+    (b'{"a": "\xff"}', "error", "invalid arguments"),
+    (b'{"a": "\\ud800"}', "error", "invalid arguments"),
+    (b"[" * 100_000, "error", "invalid arguments"),
+    (b"[" * 950 + b"]" * 950, "error", "invalid arguments"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "status", "text"), ARGUMENTS, ids=range(len(ARGUMENTS)))
+async def test_arguments_are_checked_and_the_log_stays_readable(
+    bench: MakeBench, arguments: bytes, status: str, text: str
+) -> None:
+    b = bench(once(call("add", arguments)), [add])
+    await b.say("go")
+    b.start()  # it reads its own log again
+    assert await b.say("and again") is None
+    result = (await b.results())[0]
+    assert (result.status, result.text[: len(text)]) == (status, text)
+    assert await b.sent() == ["fine", "fine"]
+
+
+async def test_unknown_tools_are_answered_with_the_nearest(bench: MakeBench) -> None:
+    b = bench(once(call("ad"), call("zzz"), call("", call_id="x")), [add])
+    await b.say("go")
+    near, far, empty = await b.results()
+    assert near.text == "there is no tool 'ad'; did you mean 'add'?"
+    assert far.text == "there is no tool 'zzz'; there are: add" and empty.status == "error"
+
+
+async def test_two_hundred_calls_with_one_id_each_get_their_result(bench: MakeBench) -> None:
+    b = bench(once(*(call("add", b'{"a": %d}' % i, "same") for i in range(200))), [add])
+    await b.say("go")
+    results = await b.results()
+    assert [result.text for result in results] == [str(i + 1) for i in range(200)]
+    assert len({result.call_id for result in results}) == 200
+    assert await b.sent() == ["fine"]
+
+
+def asking(case: Case) -> Decision:
+    return Decision("ask", "because")
+
+
+async def test_approved_from_another_handle_it_runs_once(bench: MakeBench, tmp_path: Path) -> None:
+    path = tmp_path / "written"
+    b = bench(once(call("write", b'{"text": "x"}')), [FileTool("write", path)])
+    b.configure(asking)
+    assert await b.say("go") == b.clock.now() + 24 * 3600
+    assert await b.sent() == ['write {"text": "x"} (once / always / no / never)'] and not path.exists()
+    other = SqliteStore(b.path)
+    await b.accept(Answer("ask_1", "once"), store=other)
+    await other.close()
+    b.start()
+    assert await b.driver.drive() is None
+    assert len(path.read_text().splitlines()) == 1
+    for _ in range(2):  # the same button again
+        await b.answer("once")
+    assert len(path.read_text().splitlines()) == 1
+    late = [event.reply for event in await b.events() if isinstance(event, CommandRun)]
+    assert late == ["That question is no longer open."] * 2
+
+
+@pytest.mark.parametrize(
+    ("choice", "status"),
+    [("no", "denied"), ("never", "denied"), ("whatever", "denied"), ("once", "ok"), ("always", "ok")],
+)
+async def test_choices(bench: MakeBench, choice: str, status: str) -> None:
+    b = bench(once(call("add", b'{"a": 1}')), [add])
+    b.configure(asking)
+    await b.say("go")
+    await b.answer(choice)
+    assert [result.status for result in await b.results()] == [status]
+    assert (await b.sent())[-1] == "fine"
+
+
+async def test_only_who_was_asked_or_an_owner_may_answer(bench: MakeBench) -> None:
+    b = bench(once(call("add", b'{"a": 1}')), [add])
+    b.configure(asking)
+    await b.say("go", BOB)
+    eve = BOB.__class__("eve")
+    await b.answer("once", eve)
+    await b.say("yes", eve)
+    assert await b.results() == []
+    await b.answer("once", ANN)
+    assert [result.status for result in await b.results()] == ["ok"]
+
+
+async def test_a_yes_is_void_after_ten_minutes_and_for_anything_else(bench: MakeBench, tmp_path: Path) -> None:
+    def denied(case: Case) -> Decision:
+        return Decision("deny", "a new rule")
+
+    changes: dict[str, Callable[[Bench], None]] = {
+        "": lambda b: b.clock.advance(599),
+        "too long ago": lambda b: b.clock.advance(601),
+        "something else was approved": lambda b: b.configure(asking, workspace=tmp_path / "elsewhere"),
+        "a new rule": lambda b: b.configure(denied),
+    }
+    for words, change in changes.items():
+        odd = Odd(lambda: done("ran"))
+        b = bench(once(call("odd")), [odd])
+        b.configure(asking)
+        await b.say("go")
+        row = await b.accept(Answer("ask_1", "once"))
+        store, b.store = b.store, Dying(b.store, after=row.inbox_id)
+        with pytest.raises(Died):
+            await b.start().drive()
+        b.store = store
+        change(b)
+        await b.start().drive()
+        (result,) = await b.results()
+        assert (words in result.text, odd.ran) == (True, int(not words)), words
+
+
+class Died(BaseException):
+    """The process ended here."""
+
+
+class Dying:
+    """A store whose process dies once this inbox row was taken in."""
+
+    def __init__(self, store: Any, after: int) -> None:
+        self._store, self._after = store, after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def commit(self, commit: Any) -> int:
+        await self._store.commit(commit)
+        if self._after in commit.admitted:
+            raise Died
+        return 0
+
+
+async def test_an_unanswered_question_expires(bench: MakeBench) -> None:
+    for decide in (asking, None):
+        b = bench(once(call("odd")), [Odd(lambda: Ask("which?", ("a", "b"), 60.0), replay="never")])
+        if decide:
+            b.configure(decide)
+        until = await b.say("go")
+        assert until is not None and until > b.clock.now()
+        b.clock.advance(until - b.clock.now() - 1)
+        assert await b.start().drive() == until
+        b.clock.advance(1)
+        assert await b.start().drive() is None
+        (result,) = await b.results()
+        assert result.status == "denied" and "nobody answered in time" in result.text
+
+
+@pytest.mark.parametrize("replay", ["again", "never"])
+async def test_a_tool_that_asks_gets_the_answer(bench: MakeBench, replay: Replay) -> None:
+    """Also one that is journalled before it starts: that it asked is no interruption."""
+    odd = Odd(lambda: Ask("which?", ("a", "b")), replay=replay)
+    b = bench(once(call("odd")), [odd])
+    assert await b.say("go") is not None
+    assert await b.sent() == ["which? (a / b)"]
+    assert await b.start().drive() is not None
+    assert await b.say("b, of course") is None
+    (result,) = await b.results()
+    assert (result.status, result.text, odd.ran) == ("ok", "b, of course", 1)
+    end = (await b.events())[-1]
+    assert isinstance(end, TurnEnded) and end.answers == (1, 2)
+
+
+async def test_another_message_supersedes_an_approval(bench: MakeBench) -> None:
+    b = bench(once(call("odd", call_id="1"), call("odd", call_id="2")), [Odd(lambda: done("ran"))])
+    b.configure(asking)
+    await b.say("go")
+    assert await b.say("do something else") is None
+    closed = [event for event in await b.events() if isinstance(event, CallClosed)]
+    assert [(event.call_id, event.status) for event in closed] == [("1", "superseded"), ("2", "superseded")]
+    assert len([e for e in await b.events() if isinstance(e, ApprovalAsked | QuestionAsked)]) == 1
+
+
+async def test_stop_while_it_waits_for_an_answer(bench: MakeBench) -> None:
+    b = bench(once(call("odd")), [Odd(lambda: done("ran"))])
+    b.configure(asking)
+    await b.say("go")
+    assert await b.say(Command("stop")) is None
+    assert (await b.sent())[-1] == "Stopped." and await b.store.open_sessions() == []
+
+
+async def test_rows_of_a_tool_come_with_its_result(bench: MakeBench) -> None:
+    b = bench(once(call("remember", b'{"text": "x"}')), [ChangeTool()])
+    await b.say("go")
+    assert isinstance(b.store, SqliteStore)
+    assert b.store._all("SELECT key, value FROM kv") == [(f"{SESSION}#2.remember", "x")]
+    assert await b.results() == [ToolResult("remember", done("remembered").parts)]
+    assert isinstance((await b.results())[0].parts[0], Text)
