@@ -9,6 +9,7 @@ import click
 COMMANDS = {
     "allow": ("deskhand.cli.allow:allow", "Allow folders beside the workspace; list and revoke."),
     "ask": ("deskhand.cli.ask:ask", "Ask one thing and print the answer."),
+    "demo": ("deskhand.cli.demo:demo", "See it work, be killed and come back: 60 seconds, no key."),
     "policy": ("deskhand.cli.policy:policy", "Why something is allowed, asked or refused."),
 }
 """name -> (module:function, one line of help)"""
