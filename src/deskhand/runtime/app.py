@@ -96,6 +96,7 @@ class App:
         def judge(case: Case) -> Decision:
             return decide(rules, case)
 
+        skills = skills_of(self.settings, name)
         wide = Path(self.settings.environment.get("HOME", "/")) if config.sandbox is False else None
 
         async def reach() -> Reach:
@@ -104,7 +105,7 @@ class App:
         return Agent(
             name,
             config.models,
-            Prompt(SYSTEM, files, workspace / MEMORY_FILE, lambda: index(skills_of(self.settings, name))),
+            Prompt(SYSTEM, files, workspace / MEMORY_FILE, lambda: index(skills())),
             self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name),
             judge,
             reach,

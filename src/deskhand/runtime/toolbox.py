@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..skills.skill import Skill, find_skills
+from ..skills.skill import Skills
 from ..skills.tools import skill_tools
 from ..tools import files, kv, shell, talk
 from ..tools.base import Tool
@@ -35,24 +35,21 @@ def skill_sources(settings: Settings, agent: str) -> list[tuple[str, Path]]:
     return [("shared", home / "skills"), ("agent", home / "agents" / agent / "skills")]
 
 
-def skills_of(settings: Settings, agent: str) -> dict[str, Skill]:
-    return find_skills(skill_sources(settings, agent))
+def skills_of(settings: Settings, agent: str) -> Skills:
+    """What gives the agent's skills at each call."""
+    return Skills(skill_sources(settings, agent))
 
 
 def toolbox(settings: Settings, agent: str = "default") -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them."""
     config = settings.agent(agent)
-
-    def find() -> dict[str, Skill]:
-        return skills_of(settings, agent)
-
     everything: Sequence[Tool] = (
         *files.TOOLS,
         shell.shell_tool(wide=config.sandbox is False),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
-        *skill_tools(find),
+        *skill_tools(skills_of(settings, agent)),
     )
     return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
 

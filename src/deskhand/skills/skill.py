@@ -6,6 +6,7 @@ file's time, so that a skill is there as soon as its file is.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +42,32 @@ def find_skills(sources: Sequence[tuple[str, Path]]) -> dict[str, Skill]:
             if skill is not None:
                 found[skill.name] = skill
     return dict(sorted(found.items()))
+
+
+class Skills:
+    """The skills in some folders, looked at again only when a folder or a SKILL.md has changed."""
+
+    def __init__(self, sources: Sequence[tuple[str, Path]]) -> None:
+        self._sources = [(source, folder, str(folder)) for source, folder in sources]
+        self._seen: dict[str, int] = {}
+        self._found: dict[str, Skill] = {}
+
+    def __call__(self) -> dict[str, Skill]:
+        """The skills now, by name in order."""
+        if not self._seen or any(_changed_at(path) != at for path, at in self._seen.items()):
+            folders = [folder for _, folder, _ in self._sources if folder.is_dir()]
+            inner = [path for folder in folders for path in folder.iterdir()]
+            watched = [*(path for *_, path in self._sources), *map(str, inner), *(str(p / FILE_NAME) for p in inner)]
+            self._seen = {path: _changed_at(path) for path in watched}
+            self._found = find_skills([(source, folder) for source, folder, _ in self._sources])
+        return self._found
+
+
+def _changed_at(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 -- before every model call, and a third of the cost
+    except OSError:
+        return 0
 
 
 def read_skill_file(path: Path, source: str) -> Skill | None:
