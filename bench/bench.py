@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import aiohttp
@@ -178,7 +179,7 @@ async def concurrent(bench: Bench) -> list[Row]:
     for latency, name in ((0.2, "200 ms"), (1.0, "1 s")):
         await bench.script({"text": WORDS * 3, "chunks": 10, "latency_s": latency})
         _, bare = await at_once_cpu_ms(lambda i: bench.call(bench.body()), 200, 3)
-        _, wall = await at_once_cpu_ms(lambda i: bench.turn(f"c{latency}-{i}"), 200, 3)
+        _, wall = await at_once_cpu_ms(lambda i, name=name: bench.turn(f"{name}-{i}"), 200, 3)
         limit = bare * 1.4 if latency < 1 else 3 * latency * 1.15
         rows.append(Row(f"200 sessions x 3 turns at {name}", wall, "s wall", bare, limit))
     return rows
@@ -213,10 +214,9 @@ async def follow(bench: Bench) -> list[Row]:
         seen = await bench.turn(f"f{i}")
         url = f"{bench._url}/v1/chat/completions"
         async with bench._bare.post(url, data=bench.body(), headers={"Content-Type": "application/json"}) as response:
-            async for _ in response.content.iter_any():
-                arrivals.append(time.perf_counter())
-        ours = [b - a for a, b in zip(seen, seen[1:], strict=False)]
-        bare = [b - a for a, b in zip(arrivals, arrivals[1:], strict=False)]
+            arrivals += [time.perf_counter() async for _ in response.content.iter_any()]
+        ours = [b - a for a, b in pairwise(seen)]
+        bare = [b - a for a, b in pairwise(arrivals)]
         lags.append((statistics.median(ours) - statistics.median(bare)) * 1e3)
     return [Row("piece later than bare, p50", statistics.median(lags), "ms", None, 2.0)]
 
