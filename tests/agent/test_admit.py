@@ -1,0 +1,170 @@
+"""What may enter when: a state and what waits in, the row taken and its events out."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import msgspec
+import pytest
+
+from deskhand.agent import commands
+from deskhand.agent.admit import admit
+from deskhand.agent.state import State, fold
+from deskhand.types import events as e
+from deskhand.types.identity import (
+    Address,
+    Answer,
+    Body,
+    Command,
+    Edit,
+    Inbound,
+    Principal,
+    Reaction,
+    Result,
+    Said,
+    Waiting,
+    When,
+)
+from deskhand.types.messages import Message, Text, ToolCall
+
+ANN, BOB, OLGA = Principal("ann"), Principal("bob"), Principal("olga", ("owner",))
+CLOCK = Principal("clock", (), "clock", "ann")
+PLACE = Address("chat", chat="1", group=True)
+CALLS = tuple(ToolCall(f"c{i}", "look", msgspec.Raw(b"{}")) for i in (1, 2))
+
+OPEN: list[e.AnyEvent] = [e.MessageReceived(1, ANN, PLACE, Message("user", (Text("go"),)))]
+RUNNING = [*OPEN, e.ModelReplied(Message("assistant", CALLS), "m", "calls")]
+APPROVAL = [*RUNNING, e.ApprovalAsked("ask", "c1", "binds", "?", "", 9e9)]
+QUESTION = [*RUNNING, e.QuestionAsked("ask", "c1", "?", ("red", "blue"), 9e9)]
+STATES: dict[str, list[e.AnyEvent]] = {
+    "idle": [],
+    "thinking": OPEN,
+    "running": RUNNING,
+    "approval": APPROVAL,
+    "question": QUESTION,
+}
+
+
+def said(text: str) -> Said:
+    return Said(Message("user", (Text(text),)))
+
+
+def row(body: Body, who: Principal = ANN, when: When = "steer", inbox_id: int = 5) -> Waiting:
+    return Waiting(inbox_id, who, Inbound(str(inbox_id), PLACE, who.id, 0.0, body, when=when))
+
+
+def taken(state: str, *rows: Waiting) -> tuple[int, list[str]] | None:
+    """The inbox id that is taken first, and its events: kinds, with the status of what is closed."""
+    folded = fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(STATES[state], 1)))
+    found = admit(folded, rows, commands.run)
+    if found is None:
+        return None
+    fold(folded, (e.Recorded(0, "s", folded.n + n, 0.0, event) for n, event in enumerate(found[1], 1)))
+    names = [
+        f"{event.call_id} {event.status}" if isinstance(event, e.CallClosed) else e.kind(event) for event in found[1]
+    ]
+    return found[0].inbox_id, names
+
+
+HI, STOP, STATUS = said("hi"), Command("stop"), Command("status")
+GOT, COMMAND, YES, TOLD = ["message_received"], ["command_run"], ["approval_answered"], ["question_answered"]
+SUPERSEDED = ["c1 superseded", "c2 superseded", *GOT]
+INTERRUPTED = ["c1 interrupted", "c2 interrupted"]
+
+TABLE: list[tuple[str, Waiting, list[str] | None]] = [
+    *(
+        (state, row(STOP, BOB), [*(INTERRUPTED if state not in ("idle", "thinking") else []), *COMMAND])
+        for state in STATES
+    ),
+    *((state, row(STATUS, BOB), COMMAND) for state in STATES),
+    *((state, row(Edit("1", Message("user", ()))), ["message_edited"]) for state in STATES),
+    *((state, row(Reaction("1", "x", True), BOB), ["reacted"]) for state in STATES),
+    *((state, row(HI, BOB), None if state != "idle" else GOT) for state in STATES),
+    *((state, row(HI, BOB, "interrupt"), None if state != "idle" else GOT) for state in STATES),
+    *((state, row(HI, ANN, "queue"), None) for state in ("thinking", "running", "approval")),
+    ("idle", row(HI, ANN, "queue"), GOT),
+    ("thinking", row(HI), GOT),
+    ("running", row(HI), None),
+    ("approval", row(HI), SUPERSEDED),
+    ("question", row(HI), TOLD),
+    ("question", row(HI, ANN, "queue"), TOLD),
+    ("idle", row(HI, ANN, "interrupt"), GOT),
+    ("thinking", row(HI, ANN, "interrupt"), GOT),
+    ("running", row(HI, ANN, "interrupt"), [*INTERRUPTED, *GOT]),
+    ("approval", row(HI, ANN, "interrupt"), [*INTERRUPTED, *GOT]),
+    ("approval", row(said("Yes.")), YES),
+    ("approval", row(said("/no")), YES),
+    ("approval", row(said("yes but later")), SUPERSEDED),
+    ("approval", row(said("yes"), BOB), None),
+    ("approval", row(said("yes"), OLGA), None),
+    ("approval", row(Answer("ask", "once")), YES),
+    ("approval", row(Answer("ask", "once"), OLGA), YES),
+    ("approval", row(Answer("ask", "once"), BOB), COMMAND),
+    ("question", row(Answer("ask", "blue")), TOLD),
+    ("question", row(Answer("ask", "blue"), BOB), COMMAND),
+    *((state, row(Answer("old", "once")), COMMAND) for state in STATES),
+    ("running", row(Result("c2", (Text("x"),)), CLOCK), ["tool_finished"]),
+    ("running", row(Result("c9", (Text("x"),)), CLOCK), None),
+    ("thinking", row(Result("c9", (Text("x"),)), CLOCK), GOT),
+    ("idle", row(Result("c9", (Text("x"),)), CLOCK), GOT),
+    ("thinking", row(HI, CLOCK), None),
+]
+
+
+@pytest.mark.parametrize(("state", "waiting", "events"), TABLE)
+def test_one_row(state: str, waiting: Waiting, events: list[str] | None) -> None:
+    assert taken(state, waiting) == (None if events is None else (5, events))
+
+
+def test_every_kind_of_body_is_in_the_table() -> None:
+    assert {type(waiting.inbound.body) for _, waiting, _ in TABLE} == set(get_args(Body))
+
+
+@pytest.mark.parametrize(
+    ("state", "order"),
+    [
+        ("approval", "stop status answer interrupt steer"),
+        ("running", "stop status late interrupt"),
+        ("idle", "stop status late interrupt queue steer"),
+    ],
+)
+def test_classes_come_in_their_order(state: str, order: str) -> None:
+    bodies: dict[str, Waiting] = {
+        "queue": row(said("one"), ANN, "queue", 1),
+        "steer": row(said("two"), ANN, "steer", 2),
+        "interrupt": row(said("three"), ANN, "interrupt", 3),
+        "answer": row(Answer("ask", "once"), ANN, "steer", 4),
+        "late": row(Answer("old", "once"), ANN, "steer", 4),
+        "status": row(STATUS, BOB, "steer", 5),
+        "stop": row(STOP, BOB, "steer", 6),
+    }
+    left, seen = [bodies[name] for name in ("queue", "steer", "interrupt", "answer", "status", "stop")], []
+    names = {waiting.inbox_id: name for name, waiting in bodies.items() if name in order.split()}
+    while found := taken(state, *left):
+        seen.append(names.get(found[0], "?"))
+        left = [waiting for waiting in left if waiting.inbox_id != found[0]]
+    wanted = order.split()
+    if state == "idle":  # nothing to interrupt: as they came
+        wanted = ["stop", "status", "late", "queue", "steer", "interrupt"]
+    assert seen == wanted
+
+
+def test_within_a_class_the_first_comes_first() -> None:
+    rows = [row(said(str(i)), ANN, "steer", i) for i in (3, 7, 9)]
+    assert taken("thinking", *rows) == (3, GOT)
+
+
+def test_what_a_started_call_may_have_done_is_said() -> None:
+    events = [*RUNNING, e.ToolStarted("c1")]
+    folded = fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1)))
+    found = admit(folded, [row(STOP)], commands.run)
+    assert found is not None
+    reasons = [event.reason for event in found[1] if isinstance(event, e.CallClosed)]
+    assert reasons == ["ann stopped it; it may or may not have happened", "ann stopped it"]
+
+
+def test_answers_carry_the_choice() -> None:
+    for text, choice in (("ok", "once"), ("ALWAYS!", "always"), ("n", "no"), ("never", "never"), ("blue", None)):
+        folded = fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(APPROVAL, 1)))
+        found = admit(folded, [row(Answer("ask", text))], commands.run)
+        assert found is not None and found[1] == [e.ApprovalAnswered(5, "ask", choice or "no", ANN)]  # type: ignore[arg-type]

@@ -1,0 +1,72 @@
+"""Rules as a table: a case in, a verdict and its reason out."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskhand.policy.rules import FREE, Case, Rule, Verdict, decide
+from deskhand.types.effects import OUTWARD, Effect
+from deskhand.types.identity import Principal
+from deskhand.types.labels import LOCAL, OWNER, Label
+
+ANN, BOB = Principal("ann", ("owner", "dev")), Principal("bob")
+PAGE = Label("untrusted", source="https://evil.example")
+SHELL = Rule("allow", tool="shell", who="role:dev")
+
+
+def case(effect: Effect = "host", tool: str = "shell", who: Principal = ANN, context: Label = LOCAL) -> Case:
+    return Case("agent", tool, effect, who, context)
+
+
+@pytest.mark.parametrize(
+    ("rules", "judged", "verdict"),
+    [
+        ([], case("none"), "allow"),
+        ([], case("local_write"), "allow"),
+        ([], case("host"), "ask"),
+        ([SHELL], case(), "allow"),
+        ([SHELL], case(who=BOB), "ask"),
+        ([SHELL], case(tool="shell2"), "ask"),
+        ([Rule("deny", who="bob"), Rule("allow")], case(who=BOB), "deny"),
+        ([Rule("allow"), Rule("deny", who="bob")], case(who=BOB), "allow"),
+        ([Rule("deny", effect="send_*")], case("send_other"), "deny"),
+        ([Rule("deny", agent="other")], case("none"), "allow"),
+        ([Rule("deny", tool="Shell")], case("none"), "allow"),
+        ([Rule("ask", tool="*")], case("none"), "ask"),
+        ([Rule("deny", who="role:dev")], case("none"), "deny"),
+        ([Rule("deny", who="role:*")], case("none", who=BOB), "allow"),
+        ([SHELL], case(context=PAGE), "ask"),
+        ([SHELL], case(context=OWNER), "allow"),
+        ([Rule("allow")], case("none", context=PAGE), "allow"),
+        ([Rule("deny")], case(context=PAGE), "deny"),
+        ([], case(context=PAGE), "ask"),
+    ],
+)
+def test_decide(rules: list[Rule], judged: Case, verdict: Verdict) -> None:
+    decision = decide(rules, judged)
+    assert decision.verdict == verdict and decision.reason
+
+
+def test_every_effect_is_free_or_asked() -> None:
+    for effect in get_args(Effect):
+        assert decide([], case(effect)).verdict == ("allow" if effect in FREE else "ask")
+    assert not FREE & OUTWARD and set(get_args(Effect)) == FREE | OUTWARD
+
+
+def test_the_person_is_told_what_was_read() -> None:
+    for rules in ([], [Rule("allow")], [Rule("ask")]):
+        assert "https://evil.example" in decide(rules, case(context=PAGE)).reason, rules
+    assert "outside" in decide([], case(context=Label())).reason
+
+
+patterns = st.sampled_from(["*", "shell", "sh*", "host", "ann", "role:*", "?gent", "send_*"])
+rules = st.lists(st.builds(Rule, st.sampled_from(["allow", "ask", "deny"]), patterns, patterns, patterns, patterns))
+
+
+@given(rules, st.sampled_from(sorted(OUTWARD)))
+def test_no_rule_lets_untrusted_words_act_outward(policy: list[Rule], effect: Effect) -> None:
+    assert decide(policy, case(effect, context=PAGE)).verdict != "allow"

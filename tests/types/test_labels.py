@@ -1,0 +1,40 @@
+"""Joining labels: the order in which content was mixed does not matter."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskhand.types.labels import OWNER, Label, join
+
+readers = st.none() | st.lists(st.sampled_from("abc"), unique=True).map(tuple)
+labels = st.builds(
+    Label, st.sampled_from(["untrusted", "tool_local", "member", "owner"]), readers, st.sampled_from(["", "x", "y"])
+)
+
+
+def what(label: Label) -> tuple[str, frozenset[str] | None]:
+    """What the gate looks at."""
+    return label.integrity, None if label.readers is None else frozenset(label.readers)
+
+
+@given(labels, labels, labels)
+def test_join_is_a_meet(a: Label, b: Label, c: Label) -> None:
+    assert what(join((a, b))) == what(join((b, a)))
+    assert what(join((join((a, b)), c))) == what(join((a, join((b, c))))) == what(join((c, b, a)))
+    assert join((a, a)) == join((a,)) and what(join((a,))) == what(a)
+    assert what(join((a, OWNER))) == what(a) and join(()) == OWNER
+    joined = join((a, b))
+    assert joined.readers is None or all(r in (x.readers or "abc") for x in (a, b) for r in joined.readers)
+
+
+@given(st.lists(labels, min_size=1))
+def test_the_source_is_one_of_the_lowest(mixed: list[Label]) -> None:
+    joined = join(mixed)
+    lowest = {label.source for label in mixed if label.integrity == joined.integrity}
+    assert joined.source in lowest and (joined.source or lowest == {""})
+
+
+def test_unlabelled_is_untrusted_and_nobody_else_is_blamed() -> None:
+    assert Label().integrity == "untrusted"
+    assert join((Label("untrusted"), Label("owner", source="ann"))).source == ""
