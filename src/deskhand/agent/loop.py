@@ -45,8 +45,6 @@ class Driver:
         self._asking: Asking | None = None
         self._calls: Calls | None = None
 
-    # ------------------------------------------------------------- what surfaces ask of it
-
     def interrupt(self) -> None:
         """Cut short the model call or tool that is going on; the next step then sees what is new."""
         self.news = True
@@ -109,8 +107,6 @@ class Driver:
         letter = Change("dead_insert", (self.session, journal.state.n, self._ports.clock.now(), reason))
         journal.change((letter,))
         await journal.flush(close=True)
-
-    # ------------------------------------------------------------- the drive
 
     async def drive(self) -> float | None:
         """Do all that is owed. Returns when the session is to be woken (seconds since the epoch), None for never.

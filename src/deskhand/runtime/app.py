@@ -12,6 +12,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ..agent.loop import Driver
@@ -19,6 +20,7 @@ from ..agent.profile import Agent, Ports
 from ..channels.base import Channel
 from ..models.base import Model
 from ..policy.rules import Case, Decision, decide
+from ..sandbox import kernel
 from ..skills.skill import index
 from ..store.base import Store
 from ..store.blobs import Blobs
@@ -46,7 +48,9 @@ log = logging.getLogger(__name__)
 
 POLL_S = 0.05
 TRY_LOCK_S = 1.0
+SWEEP_S = 3600.0
 OWNER = Principal("owner", ("owner",))
+PR_SET_DUMPABLE = 4
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -130,6 +134,7 @@ class App:
         """Drive, send and receive for ever. Waits until no other process does, looking every second."""
         async with self._lock(), anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
+            tasks.start_soon(self._sweep)
             if self.parts.channels:
                 tasks.start_soon(self.outbox.run)
             for channel in self.parts.channels:
@@ -163,6 +168,12 @@ class App:
                 if not self.door.took(row.inbox_id):
                     self.dispatch.wake(session, cut=cuts(row.inbound))
 
+    async def _sweep(self) -> None:
+        """Now and then remove the files of blobs that nothing names any more."""
+        while True:
+            await anyio.sleep(SWEEP_S)
+            await anyio.to_thread.run_sync(self.blobs.collect, self.store.blob_used, self.parts.clock.now())
+
     async def _receive(self, channel: Channel) -> None:
         """Take in what people write on a channel, for ever; what could not be stored is not confirmed."""
         pause = 0.5
@@ -189,7 +200,11 @@ def _posts(address: Address) -> bool:
 
 @asynccontextmanager
 async def open_app(settings: Settings, parts: Parts) -> AsyncIterator[App]:
-    """An App with its store open; `app.run()` makes it drive. Raises StoreError, ConfigError."""
+    """An App with its store open; `app.run()` makes it drive. Raises StoreError, ConfigError.
+
+    The process is made non-dumpable: another process of the same user cannot read its memory, where keys are.
+    """
+    kernel.prctl(PR_SET_DUMPABLE, 0)
     app = App(settings, parts)
     try:
         yield app

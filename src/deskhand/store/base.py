@@ -151,6 +151,10 @@ class Store(Protocol):
 
     def last_inbox_id(self) -> int: ...
 
+    def blob_used(self, digest: str) -> bool:
+        """Whether anything names this blob. May be called from any thread."""
+        ...
+
     def version(self) -> int:
         """A number that changes when any other connection or process has committed. Cheap: for polling."""
         ...

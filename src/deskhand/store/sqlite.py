@@ -63,6 +63,7 @@ class SqliteStore:
         db = connect(path, write=True)
         self.schema = migrate(db, path, migrations())
         self._read = connect(path, write=False)
+        self._sweeper: apsw.Connection | None = None
         self._writer = Writer(db, path, on_fatal)
 
     # ------------------------------------------------------------------ writing
@@ -284,7 +285,10 @@ class SqliteStore:
         return {session: (n, head) for session, n, head in self._all(self._sql["event_heads"])}
 
     def blob_used(self, digest: str) -> bool:
-        return bool(self._all(self._sql["blob_is_used"], (digest,))[0][0])
+        if self._sweeper is None:
+            self._sweeper = connect(self.path, write=False)  # asked from the collector's thread
+        with plain_errors(self.path):
+            return bool(self._one(self._sweeper, "blob_is_used", (digest,))[0])
 
     def last_inbox_id(self) -> int:
         return int(self._all(self._sql["inbox_last"])[0][0])
@@ -299,6 +303,8 @@ class SqliteStore:
 
     async def close(self) -> None:
         self._read.close()
+        if self._sweeper is not None:
+            self._sweeper.close()
         self._writer.close()
 
     def _all(self, statement: str, args: Args = ()) -> list[Row]:
