@@ -1,0 +1,135 @@
+"""The writer against other processes and a failing disk: nothing acknowledged is lost, nothing is built on sand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskhand.store.schema import BUSY_MS
+from deskhand.store.sqlite import SqliteStore
+from deskhand.testing.store_suite import ANN, S, commit, inbound, received
+from deskhand.types.errors import StaleSession
+
+CHILD = [sys.executable, str(Path(__file__).parent / "children.py")]
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    """The other process, once it is ready."""
+    child = subprocess.Popen([*CHILD, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline()
+    return child
+
+
+async def test_locked_by_another_process(tmp_path: Path) -> None:
+    """For a moment, and for longer than SQLite itself waits: the write is late and not lost; reading goes on, and
+    the event loop is never blocked."""
+    for name, seconds in (("short", 1.0), ("long", BUSY_MS / 1000 + 0.7)):
+        store = SqliteStore(tmp_path / f"{name}.db")
+        await store.accept(inbound("before"), ANN, S)
+        child = start("hold", str(tmp_path / f"{name}.db"), str(seconds))
+        worst, began, done = 0.0, time.monotonic(), anyio.Event()
+
+        async def write(store: SqliteStore = store, done: anyio.Event = done) -> None:
+            await store.accept(inbound("during"), ANN, S)
+            done.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            while not done.is_set():
+                tick = time.monotonic()
+                assert len(await store.waiting(S)) in (1, 2)
+                await anyio.sleep(0.02)
+                worst = max(worst, time.monotonic() - tick)
+        waited = time.monotonic() - began
+        child.communicate()
+        assert seconds - 0.5 < waited < seconds + 2.0 and worst < 0.5
+        assert [row.inbound.external_id for row in await store.waiting(S)] == ["before", "during"]
+        await store.close()
+
+
+def test_two_processes_take_each_message_in_once(tmp_path: Path) -> None:
+    path, count = tmp_path / "deskhand.db", 150
+    rivals = [start("rival", str(path), str(count)) for _ in range(2)]
+    for child in rivals:
+        assert child.stdin is not None
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    taken = [int(child.communicate()[0]) for child in rivals]
+    assert sum(taken) == count
+
+    async def look() -> None:
+        store = SqliteStore(path)
+        assert [event.n for event in await store.events(S)] == list(range(1, count + 1))
+        assert not await store.waiting(S) and not (await store.audit())[1] and not store.check()
+        await store.close()
+
+    anyio.run(look)
+
+
+async def test_a_disk_that_does_not_confirm_stops_the_process(tmp_path: Path) -> None:
+    """Going on would build on what may not be there: no second fsync may call it safe."""
+    path = tmp_path / "deskhand.db"
+    child = subprocess.run([*CHILD, "lose_syncs", str(path)], capture_output=True, text=True, check=False)
+    assert child.returncode == os.EX_IOERR, child.stderr
+    assert child.stdout.split() == ["1", "2", "3", "4", "5"] and "did not confirm" in child.stderr
+    store = SqliteStore(path)
+    assert len(await store.events(S)) >= 5 and not store.check() and not (await store.audit())[1]
+    await store.close()
+
+
+def test_full_and_read_only_disk(tmp_path: Path) -> None:
+    """In a mount namespace of its own, so that nothing stays behind."""
+    space = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+    child = subprocess.run([*space, *CHILD, "full_disk", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+    assert int(child.stdout) > 40
+
+
+async def test_one_failing_job_leaves_its_batch_alone(tmp_path: Path) -> None:
+    """Many at once, every third stale: each is told its own outcome, and the good ones are on disk."""
+    store = SqliteStore(tmp_path / "deskhand.db")
+    outcomes: dict[int, str] = {}
+
+    async def write(i: int) -> None:
+        try:
+            await store.commit(commit(2 if i % 3 == 0 else 1, received(i), session=f"s{i}"))
+            outcomes[i] = "ok"
+        except StaleSession:
+            outcomes[i] = "stale"
+
+    async with anyio.create_task_group() as tasks:
+        for i in range(60):
+            tasks.start_soon(write, i)
+    assert outcomes == {i: "stale" if i % 3 == 0 else "ok" for i in range(60)}
+    assert (await store.audit())[0] == 40
+    await store.close()
+
+
+async def test_a_caller_that_goes_away_does_not_stop_the_writer(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "deskhand.db")
+    for i in range(20):
+        with anyio.move_on_after(0):
+            await store.accept(inbound(f"gone {i}"), ANN, S)
+    await store.accept(inbound("stays"), ANN, S)
+    assert "stays" in [row.inbound.external_id for row in await store.waiting(S)]
+    await store.close()
+
+
+async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "deskhand.db")
+    async with anyio.create_task_group() as tasks:
+        for i in range(10):
+            tasks.start_soon(store.accept, inbound(str(i)), ANN, S)
+        await anyio.lowlevel.checkpoint()
+        await store.close()
+    store = SqliteStore(tmp_path / "deskhand.db")
+    assert len(await store.waiting(S)) == 10
+    await store.close()
+    with pytest.raises(Exception, match="closed"):
+        await store.waiting(S)
