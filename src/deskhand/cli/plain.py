@@ -11,12 +11,14 @@ _SHOWN = _C0 | {0x7F: "\N{SYMBOL FOR DELETE}"}
 # C1 controls, which some terminals obey as they do ESC; marks that reverse the direction of what follows, so that a
 # command reads other than it runs (https://trojansource.codes); what has no width and can hide words from a reader;
 # line separators; and the tag block, in which whole sentences can be written that nobody sees.
+_UNSEEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
+)
+# A joiner is honest only between letters of a script that needs it, or between the parts of one picture.
+_JOINED = rf"[^\x00-\x7f\u200c\u200d{_UNSEEN}]"
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
-    # A joiner is honest only between letters of a script that needs it, or between the parts of one picture.
-    "|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\u200c\u200d])"
-    "|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
+    rf"[{_UNSEEN}]|(?<!{_JOINED})[\u200c\u200d]|[\u200c\u200d](?!{_JOINED})|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
 )
 
 
