@@ -8,6 +8,7 @@ import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -28,6 +29,7 @@ from ..types.door import Progress
 from ..types.errors import ChannelError, StoreUnavailable
 from ..types.events import Recorded
 from ..types.identity import Address, Inbound, Principal
+from .anchor import EVERY_S, Heads, note_anchors
 from .clock import RandomIds, SystemClock
 from .config import Settings
 from .dispatch import Dispatch
@@ -97,7 +99,7 @@ class App:
             name,
             config.models,
             Prompt(SYSTEM, files, workspace / MEMORY_FILE),
-            self.parts.tools,
+            {tool: t for tool, t in self.parts.tools.items() if any(fnmatchcase(tool, p) for p in config.tools)},
             judge,
             workspace,
             self.settings.limits(config, facts_of(self.settings, next(iter(config.models), "")).window),
@@ -120,6 +122,7 @@ class App:
         """Drive, send and receive for ever. Waits until no other process does, looking every second."""
         async with self._lock(), anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
+            tasks.start_soon(self._anchor)
             if self.parts.channels:
                 tasks.start_soon(self.outbox.run)
             for channel in self.parts.channels:
@@ -140,6 +143,23 @@ class App:
             yield
         finally:
             os.close(fd)
+
+    async def _anchor(self) -> None:
+        """Note the heads of the chains now and then, and at a clean end."""
+        try:
+            while True:
+                await anyio.sleep(EVERY_S)
+                self._note_anchors(await self.store.heads())
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                self._note_anchors(await self.store.heads())
+            raise
+
+    def _note_anchors(self, heads: Heads) -> None:
+        try:
+            note_anchors(self.settings.home.anchors, heads, self.parts.clock.now())
+        except OSError as error:
+            log.warning("the anchor file is not written: %s", error)
 
     async def _watch(self) -> None:
         """Wake sessions for what other processes accepted."""

@@ -147,6 +147,10 @@ class Store(Protocol):
         """Erase what was said in a session; the chain still verifies. Returns the number of events. Raises Refused."""
         ...
 
+    async def heads(self) -> dict[str, tuple[int, bytes]]:
+        """The last number and hash of every session, for the anchor file."""
+        ...
+
     def last_inbox_id(self) -> int: ...
 
     def version(self) -> int:
