@@ -20,6 +20,7 @@ _JOINED = rf"[^\x00-\x7f\u200c\u200d{_UNSEEN}]"
 _HIDDEN = re.compile(
     rf"[{_UNSEEN}]|(?<!{_JOINED})[\u200c\u200d]|[\u200c\u200d](?!{_JOINED})|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
 )
+_HOLD = 64
 
 
 def plain(text: str) -> str:
@@ -53,3 +54,21 @@ def cells(text: str) -> int:
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) + wide - sum(bool(unicodedata.combining(character)) for character in text)
+
+
+class Pieces:
+    """`plain` for text that comes in pieces: what the next piece may change is held back until it is there."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def __call__(self, piece: str, *, last: bool = False) -> str:
+        """The part that is certain now; with `last` everything."""
+        text = self._held + piece
+        end = len(text) if last else next((i for i in range(len(text), 0, -1) if "\n" <= text[i - 1] < "\x7f"), 0)
+        if end and text[end - 1] == "\r" and not last:
+            end -= 1
+        if len(text) - end > _HOLD:
+            end = len(text)
+        self._held = text[end:]
+        return plain(text[:end])
