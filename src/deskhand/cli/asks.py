@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 
 import msgspec
 
@@ -13,6 +14,8 @@ from ..runtime.config import Settings
 from ..store.base import Store
 from ..types.events import ApprovalAsked, QuestionAsked
 from ..types.identity import Address, Answer, Inbound, Receipt
+
+HERE = "default/terminal:"
 
 
 class OpenAsk(msgspec.Struct, frozen=True):
@@ -71,8 +74,11 @@ def somebody_drives(settings: Settings) -> bool:
     return False
 
 
+def name_of(session: str) -> str:
+    """What a person calls a conversation: its name here, or its whole key where it is another agent's or elsewhere."""
+    return session.removeprefix(HERE)
+
+
 def back_to(session: str) -> str:
     """The command that goes on with a conversation."""
-    prefix, _, place = session.partition("/")
-    name = place.removeprefix("terminal:") if place.startswith("terminal:") and prefix == "default" else session
-    return f"deskhand --session {name}"
+    return f"deskhand --session {shlex.quote(name_of(session))}"

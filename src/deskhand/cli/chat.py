@@ -20,7 +20,7 @@ from ..types.errors import DeskhandError
 from ..types.events import MessageReceived
 from ..types.identity import Address, Inbound, Receipt, Said, session_key
 from ..types.messages import Message, Text
-from .asks import answer, back_to
+from .asks import answer, back_to, name_of
 from .keys import Keys
 from .live import with_app
 from .paint import Paint
@@ -161,7 +161,7 @@ class Chat:
             return f"waits for you  Ctrl+C stops{elsewhere}"
         if self.view.working:
             return f"at work  Ctrl+C stops; what you write now reaches it at once{elsewhere}"
-        return f"{self._session}{elsewhere}"
+        return f"{name_of(self._session)}{elsewhere}"
 
     # ------------------------------------------------------------------ what is done
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
 from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import Heading, Markdown
+from rich.markdown import CodeBlock, Heading, Markdown
 from rich.panel import Panel
+from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
@@ -32,6 +34,7 @@ THEME = Theme(
         "markdown.item.bullet": "dim",
     },
 )
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _parser = MarkdownIt().enable("strikethrough").enable("table")
 
 
@@ -43,8 +46,18 @@ class _Heading(Heading):
         yield self.text
 
 
+class _Code(CodeBlock):
+    """Set in by two, without empty lines around it."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = str(self.text).rstrip()
+        yield Syntax(
+            text, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2), background_color="default"
+        )
+
+
 class _Markdown(Markdown):
-    elements = Markdown.elements | {"heading_open": _Heading}
+    elements = Markdown.elements | {"heading_open": _Heading, "fence": _Code, "code_block": _Code}
 
 
 def stable(text: str) -> int:
@@ -89,9 +102,15 @@ class Paint:
         return [line.rstrip() for line in capture.get().rstrip("\n").split("\n")]
 
     def markdown(self, text: str) -> list[str]:
-        """The text as Markdown. Links are written out, so that what is seen is where they lead."""
+        """The text as Markdown, without empty lines around it. Links are written out, so that what is seen is where
+        they lead."""
         source = _Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False)
-        return self._lines(source, min(self.width, 100))
+        lines = self._lines(source, min(self.width, 100))
+        while lines and not _COLOUR.sub("", lines[0]).strip():
+            lines.pop(0)
+        while lines and not _COLOUR.sub("", lines[-1]).strip():
+            lines.pop()
+        return lines
 
     def text(self, text: str, style: str = "", indent: str = "") -> list[str]:
         """The text as it is, wrapped."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -71,10 +72,10 @@ def agent_of(settings: Settings, agent: str) -> str:
         fail(str(error), USAGE)
 
 
-def run(settings: Settings, main: Callable[[], Awaitable[T]]) -> T:
+def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = True) -> T:
     """Run to the end, with a log; what goes wrong on purpose ends the command with its sentence."""
     try:
-        with logging_to_file(settings):
+        with logging_to_file(settings) if log else nullcontext():
             return anyio.run(main)
     except BaseExceptionGroup as group:
         error = _first(group)
@@ -93,7 +94,7 @@ def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[T]]) -
     """Open the database alone: for lists, and for rows that are not conversation."""
 
     async def main() -> T:
-        settings.home.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        settings.home.make(settings.home.state)
         store = SqliteStore(settings.home.database, statements())
         try:
             return await use(store)

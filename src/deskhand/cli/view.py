@@ -53,12 +53,21 @@ class View:
         self._printed = 0
         self._thought = ""
         self._status = ""
+        self._blank = True
         self._spent = Usage()
 
     # ------------------------------------------------------------------ for good
 
-    def render(self, item: Recorded | Progress) -> list[str]:  # noqa: C901 -- one line for each kind of event
-        """The lines that this item adds to what was said, for good."""
+    def render(self, item: Recorded | Progress) -> list[str]:
+        """The lines that this item adds to what was said, for good; never two empty ones in a row between them."""
+        lines = self._render(item)
+        if lines and not lines[0] and self._blank:
+            del lines[0]
+        if lines:
+            self._blank = not lines[-1]
+        return lines
+
+    def _render(self, item: Recorded | Progress) -> list[str]:  # noqa: C901 -- one line for each kind of event
         if isinstance(item, Progress):
             return self._progress(item)
         event = item.event

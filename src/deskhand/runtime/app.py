@@ -71,7 +71,7 @@ class App:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings, self.parts = settings, parts
         home = settings.home
-        home.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        home.make(home.state)
         self.store = parts.store(home.database, parts.statements)
         self.blobs = Blobs(home.blobs)
         self.feed = Feed()

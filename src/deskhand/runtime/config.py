@@ -113,6 +113,11 @@ class Home(msgspec.Struct, frozen=True):
     def skills(self) -> Path:
         return self.root / "skills"
 
+    def make(self, folder: Path) -> None:
+        """Make a folder of this home, and the home itself, for its owner alone. Raises OSError."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
     def workspace(self, agent: str) -> Path:
         return self.root / "agents" / agent / "workspace"
 

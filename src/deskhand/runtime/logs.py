@@ -48,7 +48,7 @@ def logging_to_file(settings: Settings) -> Iterator[None]:
     handler: logging.Handler
     try:
         path = settings.home.log
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        settings.home.make(path.parent)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         handler = RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace")
     except OSError:
