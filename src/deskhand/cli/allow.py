@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from ..runtime.app import OWNER, App
+from ..runtime.clock import SystemClock
+from ..store.sqlite import SqliteStore
 from ..types.commit import Change
-from .run import FAILED, USAGE, fail, settings_of, with_store
+from .run import FAILED, ME, USAGE, agent_of, agent_option, config_option, fail, settings_of, with_store
 
 
 @click.group(no_args_is_help=True)
@@ -19,72 +20,69 @@ def allow() -> None:
 @allow.command("path")
 @click.argument("folder")
 @click.option("--write", is_flag=True, help="It may also change what is there.")
-@click.option("--agent", "-a", default="", help="For this agent; without it, for the first one.")
-@click.option("--config", help="Use this configuration file.")
+@agent_option
+@config_option
 def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
     """Let the agent read a folder, also in commands: deskhand allow path ~/Downloads --write"""
     settings = settings_of(config)
-    name = agent or settings.agents[0]
+    name = agent_of(settings, agent)
     real = Path(folder).expanduser().resolve()
     if not real.is_dir():
         fail(f"{folder!r} is not a folder; allow the folder that holds the file", USAGE)
     if settings.home.root.resolve().is_relative_to(real) or real.is_relative_to(settings.home.state.resolve()):
         fail(f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE)
 
-    async def use(app: App) -> int:
-        row = (name, str(real), int(write), app.parts.clock.now(), OWNER.id)
-        await app.store.change((Change("path_grant_set", row),))
+    async def use(store: SqliteStore) -> None:
+        row = (name, str(real), int(write), SystemClock().now(), ME.id)
+        await store.change((Change("path_grant_set", row),))
         click.echo(f"{name} may now read{' and write' if write else ''} {real}")
         click.echo(f"Take it back with: deskhand allow revoke {real}")
-        return 0
 
     with_store(settings, use)
 
 
 @allow.command("list")
-@click.option("--agent", "-a", default="", help="For this agent; without it, for all.")
-@click.option("--config", help="Use this configuration file.")
+@agent_option
+@config_option
 def list_(agent: str, config: str | None) -> None:
     """What is allowed beside the rules."""
     settings = settings_of(config)
 
-    async def use(app: App) -> int:
+    async def use(store: SqliteStore) -> None:
         shown = 0
         for name in (agent,) if agent else settings.agents:
-            for path, write, _, by in await app.store.rows("path_grants", (name,)):
+            for path, write, _, by in await store.rows("path_grants", (name,)):
                 click.echo(f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by})")
                 shown += 1
-        for hash_, verdict, name, tool, exact, _, by in await app.store.rows("call_grants", ()):
+        for hash_, verdict, name, tool, exact, _, by in await store.rows("call_grants", ()):
             click.echo(f"{name}  {verdict:11}  {hash_[:12]}  {tool} {exact}  (by {by})")
             shown += 1
         if not shown:
             click.echo("Nothing beside the rules. Allow a folder with: deskhand allow path ~/Downloads")
-        return 0
 
     with_store(settings, use)
 
 
 @allow.command("revoke")
 @click.argument("what")
-@click.option("--agent", "-a", default="", help="For this agent; without it, for all.")
-@click.option("--config", help="Use this configuration file.")
+@agent_option
+@config_option
 def revoke(what: str, agent: str, config: str | None) -> None:
     """Take back a folder, or an `always` or `never` by the first letters of its hash."""
     settings = settings_of(config)
     real = str(Path(what).expanduser().resolve())
 
-    async def use(app: App) -> int:
+    async def use(store: SqliteStore) -> None:
         changes = []
         for name in (agent,) if agent else settings.agents:
-            known = await app.store.rows("path_grants", (name,))
+            known = await store.rows("path_grants", (name,))
             changes += [Change("path_grant_drop", (name, row[0])) for row in known if row[0] in (what, real)]
         if not changes and len(what) >= 6:
-            known = await app.store.rows("call_grants", ())
+            known = await store.rows("call_grants", ())
             changes = [Change("call_grant_drop", (row[0],)) for row in known if row[0].startswith(what)]
         if not changes:
             fail(f"nothing like {what!r} is allowed; see: deskhand allow list", FAILED)
-        await app.store.change(changes)
+        await store.change(changes)
         click.echo(f"Taken back: {len(changes)}")
-        return 0
 
     with_store(settings, use)

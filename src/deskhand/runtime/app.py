@@ -25,13 +25,13 @@ from ..skills.skill import index
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools import kv
 from ..tools.base import Reach, Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ChannelError, StoreUnavailable
 from ..types.events import Recorded
 from ..types.identity import Address, Inbound, Principal
+from .anchor import EVERY_S, Heads, note_anchors
 from .clock import RandomIds, SystemClock
 from .config import Settings
 from .dispatch import Dispatch
@@ -42,6 +42,7 @@ from .outbox import Outbox
 from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
 from .reach import Reaches
 from .retries import Retries
+from .statements import statements
 from .toolbox import READ_FROM_LOG, skills_of, toolbox
 
 log = logging.getLogger(__name__)
@@ -75,8 +76,8 @@ class App:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings, self.parts = settings, parts
         home = settings.home
-        home.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.store = parts.store(home.database, {**kv.STATEMENTS, **parts.statements})
+        home.make(home.state)
+        self.store = parts.store(home.database, {**statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
         self.reaches = Reaches(self.store, self.blobs)
         self.feed = Feed()
@@ -135,6 +136,7 @@ class App:
         async with self._lock(), anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
             tasks.start_soon(self._sweep)
+            tasks.start_soon(self._anchor)
             if self.parts.channels:
                 tasks.start_soon(self.outbox.run)
             for channel in self.parts.channels:
@@ -155,6 +157,23 @@ class App:
             yield
         finally:
             os.close(fd)
+
+    async def _anchor(self) -> None:
+        """Note the heads of the chains now and then, and at a clean end."""
+        try:
+            while True:
+                await anyio.sleep(EVERY_S)
+                self._note_anchors(await self.store.heads())
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                self._note_anchors(await self.store.heads())
+            raise
+
+    def _note_anchors(self, heads: Heads) -> None:
+        try:
+            note_anchors(self.settings.home.anchors, heads, self.parts.clock.now())
+        except OSError as error:
+            log.warning("the anchor file is not written: %s", error)
 
     async def _watch(self) -> None:
         """Wake sessions for what other processes accepted."""

@@ -42,7 +42,7 @@ async def kv_delete(key: str, context: Context, namespace: str = "") -> Done:
 async def kv_list(context: Context, namespace: str = "", prefix: str = "") -> str:
     """The keys and values that begin with a prefix, as JSON."""
     rows = await context.reach.rows("kv_list", (context.agent, namespace, prefix, context.clock.now()))
-    return msgspec.json.encode(dict(rows)).decode()
+    return msgspec.json.encode({key: value for key, value, _ in rows}).decode()
 
 
 TOOLS = (kv_set, kv_get, kv_delete, kv_list)
