@@ -48,6 +48,11 @@ check: $(VENV)/.dev ## Format, lint, types, import order
 torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth
 	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200)
 
+bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR also runs the harness for other systems
+	@$(BIN)/python bench/bench.py
+	@if [ -n "$${PEERS_BENCH:-}" ]; then cp bench/peers_driver.py "$$PEERS_BENCH/drivers/deskhand.py"; \
+	  (cd "$$PEERS_BENCH" && "$(CURDIR)/$(BIN)/python" harness.py deskhand over,stream,conc,persist); fi
+
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt

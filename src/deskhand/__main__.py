@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 from .cli.root import cli
+from .types.tuning import tune
 
 
 def main() -> None:
-    """Run the command line. The writer thread and the event loop share the interpreter: switching often keeps both
-    prompt, where the default of 5 ms makes them wait for each other in turn."""
-    sys.setswitchinterval(0.0005)
+    """Run the command line."""
+    tune()
     cli(prog_name="deskhand")
 
 

@@ -27,7 +27,7 @@ from deskhand.types.identity import (
 )
 from deskhand.types.messages import Message, Text, ToolCall
 
-ANN, BOB, OLGA = Principal("ann"), Principal("bob"), Principal("olga", ("owner",))
+ANN, BOB, OLGA = Principal("ann", ("approver",)), Principal("bob"), Principal("olga", ("owner",))
 CLOCK = Principal("clock", (), "clock", "ann")
 PLACE = Address("chat", chat="1", group=True)
 CALLS = tuple(ToolCall(f"c{i}", "look", msgspec.Raw(b"{}")) for i in (1, 2))

@@ -7,7 +7,8 @@ import pytest
 
 from deskhand.agent.compact import compact
 from deskhand.agent.state import State, fold
-from deskhand.agent.step import AskModel, Compact, EndTurn, Limits, RunTools, Step, Wait, answer, loop_guard, next_step
+from deskhand.agent.step import AskModel, Compact, EndTurn, Limits, RunTools, Step, Wait, answer, next_step
+from deskhand.policy.guard import loop_guard
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage

@@ -163,7 +163,7 @@ async def test_damage_is_said_plainly(tmp_path: Path) -> None:
         "cut in half": whole[: size // 2],
         "cut in a page": whole[: size - 100],
         "header": b"\xff" * 32 + whole[32:],
-        "schema": whole[:200] + b"\xa5" * (page - 200) + whole[page:],
+        "schema": whole[:100] + b"\xa5" * (page - 100) + whole[page:],
         "pages": whole[:page] + b"\xa5" * (size - page),
     }
     for what, data in damaged.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..policy.approval import read_choice
+from ..policy.approval import may_approve, read_choice
 from ..types.events import (
     AnyEvent,
     ApprovalAnswered,
@@ -61,6 +61,9 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | 
             if call is None or not (_is_asked(state, row.principal) or "owner" in row.principal.roles):
                 said = "That question is no longer open." if call is None else "That was asked of somebody else."
                 return [CommandRun(row.inbox_id, row.principal, "answer", ask_id, said)]
+            if call.ask is not None and call.ask.binds and not may_approve(row.principal):
+                said = "Only an owner may answer that."
+                return [CommandRun(row.inbox_id, row.principal, "answer", ask_id, said)]
             return [_answered(call, row, choice)]
         case Result(call_id=call_id, parts=parts) if call_id in state.calls:
             return [ToolFinished(ToolResult(call_id, parts))]
@@ -70,7 +73,8 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | 
                 return None
             if not call.ask.binds:
                 return [_answered(call, row, message.text)]
-            return [_answered(call, row, message.text)] if read_choice(message.text) else None
+            yes_or_no = read_choice(message.text) and may_approve(row.principal)
+            return [_answered(call, row, message.text)] if yes_or_no else None
         case _:
             return None
 

@@ -48,7 +48,7 @@ class Asking:
         self._partial, reply, failed = [], None, None
         with self._interrupt:
             try:
-                await self._until(step.at)
+                await anyio.sleep(max(0.0, step.at - journal.ports.clock.now()))
                 reply = await self._call(model, self._request(model, step))
             except ModelError as error:
                 failed = error
@@ -67,11 +67,6 @@ class Asking:
         journal = self._journal
         chosen = journal.ports.retry(journal.agent.models, (), journal.ports.clock.now())
         return chosen[0] if chosen else ""
-
-    async def _until(self, at: float) -> None:
-        wait_s = at - self._journal.ports.clock.now()
-        if wait_s > 0:
-            await anyio.sleep(wait_s)
 
     def _request(self, model: str, step: AskModel) -> Request:
         journal = self._journal

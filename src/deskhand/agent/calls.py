@@ -8,14 +8,15 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from ..policy.approval import EXECUTE_WITHIN_S, Setting, binding
-from ..policy.rules import Case
-from ..tools.base import Ask, Context, Done, Tool
+from ..policy.approval import EXECUTE_WITHIN_S, Setting, binding, standing
+from ..policy.rules import Case, Decision
+from ..tools.base import Ask, Context, Done, Judged, Tool
+from ..types.commit import Change
 from ..types.door import Progress
 from ..types.errors import ToolError
-from ..types.events import ApprovalAsked, QuestionAsked, ToolFinished, ToolStarted
+from ..types.events import ApprovalAnswered, ApprovalAsked, QuestionAsked, ToolFinished, ToolStarted
 from ..types.labels import LOCAL
-from ..types.messages import ResultStatus, Text, ToolResult, clean
+from ..types.messages import ResultStatus, Text, ToolCall, ToolResult, clean
 from .journal import Journal
 from .profile import Interrupt
 from .state import OpenCall, Turn
@@ -48,7 +49,7 @@ class Calls:
         """
         group: list[Ready] = []
         for call in step.calls:
-            verdict = self._judge(call, turn)
+            verdict = await self._judge(call, turn)
             if group and not (isinstance(verdict, Ready) and verdict.tool.spec.parallel):
                 break
             match verdict:
@@ -64,7 +65,7 @@ class Calls:
         if group:
             await self._run_group(group, turn)
 
-    def _judge(self, call: OpenCall, turn: Turn) -> Verdict:
+    async def _judge(self, call: OpenCall, turn: Turn) -> Verdict:
         """What is to become of a call, without running it."""
         agent, name = self._journal.agent, call.call.name
         tool = agent.tools.get(name)
@@ -80,16 +81,19 @@ class Calls:
             return _failed(call, "interrupted", "it may or may not have happened; check before you repeat it")
         if call.refusal:
             return _failed(call, "denied", f"not permitted: {call.refusal}")
-        return self._ask_policy(call, tool, turn)
+        return await self._ask_policy(call, tool, turn)
 
-    def _ask_policy(self, call: OpenCall, tool: Tool, turn: Turn) -> Verdict:
-        journal, agent = self._journal, self._journal.agent
-        now, spec = journal.ports.clock.now(), tool.spec
-        decision = agent.decide(Case(agent.name, spec.name, spec.effect, turn.principal, journal.state.label))
+    async def _ask_policy(self, call: OpenCall, tool: Tool, turn: Turn) -> Verdict:
+        journal, agent, spec = self._journal, self._journal.agent, tool.spec
+        now, setting = journal.ports.clock.now(), self.setting()
+        binds = binding(call.call, setting, turn.principal)
+        decision = agent.decide(self._case(call, tool, turn))
+        if decision.verdict == "ask" and call.yes_at is None:
+            known = await journal.ports.store.rows("call_grant_get", (standing(call.call, setting, turn.principal),))
+            if known:
+                decision = Decision("allow" if known[0][0] == "always" else "deny", f"{known[0][1]} said {known[0][0]}")
         if decision.verdict == "deny":
             return _failed(call, "denied", f"not permitted: {decision.reason}")
-        setting = Setting(journal.session, agent.name, str(agent.workspace), agent.profile)
-        binds = binding(call.call, setting, turn.principal)
         if call.yes_at is not None:
             if call.yes_binds != binds:
                 return _failed(call, "denied", "something else was approved than what would be done now; ask again")
@@ -100,9 +104,26 @@ class Calls:
         shown = bytes(call.call.arguments).decode()
         if len(shown) > SHOWN_ARGUMENT_CHARS:
             return _failed(call, "denied", "too long for a person to approve: do it in smaller steps")
-        ask_id = journal.ports.ids.new("ask")
-        question = f"{spec.name} {shown}"
+        ask_id, question = journal.ports.ids.new("ask"), f"{spec.name} {shown}"
         return ApprovalAsked(ask_id, call.call.id, binds, question, decision.reason, now + ASK_WAIT_S)
+
+    def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
+        effect = tool.spec.effect
+        if isinstance(tool, Judged):
+            effect = tool.effect_of(call.call.arguments, turn.address)
+        return Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, self._journal.state.label)
+
+    def setting(self) -> Setting:
+        """What an approval binds beside the call."""
+        agent = self._journal.agent
+        return Setting(self._journal.session, agent.name, agent.folder, agent.profile)
+
+    def grant(self, answered: ApprovalAnswered, call: ToolCall, turn: Turn) -> Change:
+        """The row that remembers `always` or `never` for exactly this call."""
+        hash_, shown = standing(call, self.setting(), turn.principal), bytes(call.arguments).decode()
+        now, by = self._journal.ports.clock.now(), answered.principal.id
+        row = (hash_, answered.choice, self._journal.agent.name, call.name, shown, now, by)
+        return Change("call_grant_set", row)
 
     async def _run_group(self, group: list[Ready], turn: Turn) -> None:
         journal = self._journal
@@ -129,7 +150,7 @@ class Calls:
         spec, call = ready.tool.spec, ready.call.call
         try:
             with anyio.fail_after(spec.timeout_s):
-                outcome = await ready.tool.run(call.arguments, self._context(ready.call, turn))
+                outcome = await ready.tool.run(call.arguments, await self._context(ready.call, turn))
             if not isinstance(outcome, Done | Ask):  # a tool from outside that nobody type-checked
                 raise TypeError(f"it returned {outcome!r}")
             return outcome
@@ -140,7 +161,7 @@ class Calls:
         except Exception as error:  # noqa: BLE001 -- the model, not the operator, decides what a broken tool means
             return _text("error", f"{spec.name} broke: {type(error).__name__}: {error}")
 
-    def _context(self, call: OpenCall, turn: Turn) -> Context:
+    async def _context(self, call: OpenCall, turn: Turn) -> Context:
         journal, ports, call_id = self._journal, self._journal.ports, call.call.id
         n = journal.state.n
 
@@ -152,7 +173,7 @@ class Calls:
             turn.principal,
             turn.address,
             journal.agent.name,
-            journal.agent.workspace,
+            await journal.agent.reach(),
             ports.clock,
             ports.ids,
             emit,

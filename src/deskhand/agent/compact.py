@@ -7,34 +7,16 @@ from collections.abc import Sequence
 import msgspec
 
 from ..models.base import Shown
+from ..models.tokens import chars, tokens
 from ..types.events import Compacted, Ledger, Masked, OpenTurn
 from ..types.labels import LOCAL
-from ..types.messages import Message, Part, Text, ToolCall, ToolResult
+from ..types.messages import Message, Part, Text, ToolResult
 from .state import FORMS, State
 
-CHARS_PER_TOKEN = 3.5
-"""A low guess for prose, so that estimates err towards too long."""
 CUTS = (4000, 2000, 1000, 500, 250, 120)
 """Characters that a long text is cut to in turn, in its middle, until the whole fits."""
 MASK_AT, MASK_STEP, MASK_KEEP, MASKED_CHARS = 0.5, 0.1, 3, 200
 CUT_NOTE = "\n…[cut to fit]…\n"
-
-
-def tokens(message: Message) -> int:
-    """About how many tokens the message takes."""
-    return 8 + int(sum(_chars(part) for part in message.parts) / CHARS_PER_TOKEN)
-
-
-def _chars(part: Part) -> int:
-    match part:
-        case Text(text=text):
-            return len(text)
-        case ToolCall(name=name, arguments=arguments):
-            return len(name) + len(bytes(arguments))
-        case ToolResult(parts=parts):
-            return sum(_chars(piece) for piece in parts)
-        case _:
-            return 4000
 
 
 def mask_due(state: State, window: int) -> Masked | None:
@@ -106,7 +88,7 @@ def mask(messages: Sequence[Shown], up_to_n: int) -> list[Shown]:
 
 def _masked(shown: Shown) -> Shown:
     message = shown.message
-    if message.role != "tool" or sum(_chars(part) for part in message.parts) <= MASKED_CHARS:
+    if message.role != "tool" or sum(chars(part) for part in message.parts) <= MASKED_CHARS:
         return shown
     parts = tuple(
         msgspec.structs.replace(part, parts=(Text("[an earlier result; call the tool again if you need it]", LOCAL),))

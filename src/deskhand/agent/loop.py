@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from ..store.base import First
 from ..types.commit import Change, Commit
 from ..types.door import Progress
-from ..types.events import CallClosed, CommandRun, MessageDelivered, Recorded, TurnEnded
+from ..types.events import (
+    AnyEvent,
+    ApprovalAnswered,
+    CallClosed,
+    CommandRun,
+    MessageDelivered,
+    Recorded,
+    TurnEnded,
+)
 from ..types.identity import Inbound, Principal, Said, Waiting
 from ..types.messages import Text
 from . import commands
@@ -17,7 +26,7 @@ from .calls import Calls
 from .compact import compact
 from .journal import Journal
 from .profile import Agent, Interrupt, Ports
-from .state import State, Turn, fold
+from .state import State, Turn, asked, fold
 from .step import AskModel, Compact, EndTurn, RunTools, Step, Wait, answer, next_step
 
 
@@ -35,8 +44,6 @@ class Driver:
         self._journal: Journal | None = None
         self._asking: Asking | None = None
         self._calls: Calls | None = None
-
-    # ------------------------------------------------------------- what surfaces ask of it
 
     def interrupt(self) -> None:
         """Cut short the model call or tool that is going on; the next step then sees what is new."""
@@ -100,8 +107,6 @@ class Driver:
         letter = Change("dead_insert", (self.session, journal.state.n, self._ports.clock.now(), reason))
         journal.change((letter,))
         await journal.flush(close=True)
-
-    # ------------------------------------------------------------- the drive
 
     async def drive(self) -> float | None:
         """Do all that is owed. Returns when the session is to be woken (seconds since the epoch), None for never.
@@ -172,6 +177,7 @@ class Driver:
         while taken := admit(journal.state, waiting, commands.run):
             row, events = taken
             waiting.remove(row)
+            self._remember_grants(journal, events)
             journal.record(*events)
             journal.admit(row.inbox_id)
             stopping = journal.state.turn is not None and journal.state.turn.stopped
@@ -181,6 +187,13 @@ class Driver:
         self._left = bool(waiting)
         if not journal.clean:
             await journal.flush()
+
+    def _remember_grants(self, journal: Journal, events: Sequence[AnyEvent]) -> None:
+        turn = journal.state.turn
+        for event in events:
+            if isinstance(event, ApprovalAnswered) and event.choice in ("always", "never") and turn and self._calls:
+                call = asked(journal.state, event.ask_id).call
+                journal.change((self._calls.grant(event, call, turn),))
 
     async def _end(self, journal: Journal, step: EndTurn, turn: Turn) -> None:
         """The end of a turn and its answer, in one commit."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import tzinfo
-from pathlib import Path
 
 import anyio
 import msgspec
@@ -13,7 +12,7 @@ from ..models.base import Model
 from ..models.base import Thinking as ThinkingLevel
 from ..policy.rules import Case, Decision
 from ..store.base import Store
-from ..tools.base import Tools
+from ..tools.base import Reach, Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.events import ModelFailed, Recorded
@@ -25,7 +24,8 @@ class Agent(msgspec.Struct, frozen=True):
     """One agent of the configuration, ready to be driven.
 
     `models` is the fallback chain, the first one first, each `provider/name`. `prompt` gives the blocks of the system
-    prompt for a conversation, the stable ones first. `decide` judges a call. `zone` dates what people say.
+    prompt for a conversation, the stable ones first. `decide` judges a call. `reach` is what its tools may touch now,
+    `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox.
     """
 
     name: str
@@ -33,7 +33,8 @@ class Agent(msgspec.Struct, frozen=True):
     prompt: Callable[[Address], tuple[str, ...]]
     tools: Tools
     decide: Callable[[Case], Decision]
-    workspace: Path
+    reach: Callable[[], Awaitable[Reach]]
+    folder: str
     limits: Limits = Limits()
     thinking: ThinkingLevel = "off"
     temperature: float | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from hashlib import blake2b
 from typing import assert_never
 
@@ -11,6 +11,7 @@ import msgspec
 
 from ..models.base import Shown
 from ..types import events as e
+from ..types.dates import stamp
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolResult, Usage
@@ -90,6 +91,7 @@ class State(msgspec.Struct):
     label: Label = OWNER
     pictures: list[int] = []
     zone: tzinfo | None = None
+    hours: dict[int, tuple[str, int]] = {}
 
 
 def fold(state: State, events: Iterable[e.Recorded]) -> State:
@@ -107,6 +109,10 @@ def _apply(state: State, recorded: e.Recorded) -> None:  # noqa: C901 -- one lin
             _receive(state, recorded, event)
         case e.ModelReplied():
             _reply(state, n, event)
+        case e.TurnEnded(said=said):
+            if said:
+                _show(state, n, Message("assistant", (Text(said, LOCAL),)))
+            state.turn = None
         case e.ToolStarted(call_id=call_id):
             state.calls[call_id].started = True
         case e.ToolFinished(result=result):
@@ -117,10 +123,6 @@ def _apply(state: State, recorded: e.Recorded) -> None:  # noqa: C901 -- one lin
             _ask(state, recorded.at, event)
         case e.ModelFailed() | e.Hinted() | e.CommandRun():
             _note(state, recorded, event)
-        case e.TurnEnded(said=said):
-            if said:
-                _show(state, n, Message("assistant", (Text(said, LOCAL),)))
-            state.turn = None
         case e.Compacted(kept=kept, ledger=ledger):
             _restore(state, kept, ledger)
         case e.Masked(up_to_n=up_to_n):
@@ -141,8 +143,7 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
     state.turn.pieces, state.turn.empty, state.turn.finish = [], 0, ""
     message = event.message
     if state.zone is not None:
-        stamp = Text(datetime.fromtimestamp(recorded.at, state.zone).strftime("[%A, %Y-%m-%d %H:%M] "), LOCAL)
-        message = Message("user", (stamp, *message.parts))
+        message = Message("user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts))
     _show(state, recorded.n, message)
 
 
@@ -154,7 +155,8 @@ def _reply(state: State, n: int, event: e.ModelReplied) -> None:
     state.context_tokens = event.usage.input_tokens + event.usage.output_tokens
     state.model = event.model
     turn.failures, turn.finish, turn.overflows, turn.compacted = [], event.finish, 0, 0
-    turn.hinted -= {"loop", "continue", "empty"}
+    if turn.hinted:
+        turn.hinted -= {"loop", "continue", "empty"}
     text, calls = event.message.text, event.message.calls
     state.calls = {call.id: OpenCall(call, n) for call in calls}
     if calls or text.strip():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ..policy.guard import loop_guard
 from ..types.events import Hinted, TurnReason
 from .state import OpenCall, State, Turn
 
@@ -59,7 +60,6 @@ CONTINUE_TIMES = 3
 EMPTY_TIMES = 2
 WRAP_UP_STEPS = 3
 COMPACT_AT, COMPACT_TO = 0.8, 0.4
-SAME_HINT, SAME_STOP, ALTERNATING_STOP = 3, 5, 8
 
 
 def next_step(state: State, limits: Limits, now: float) -> Step | None:
@@ -141,22 +141,3 @@ def _hints(turn: Turn, limits: Limits, guard: str | None) -> tuple[Hinted, ...]:
 def answer(turn: Turn) -> str:
     """What the model said at the end, stitched together where it was cut off."""
     return "".join(turn.pieces)
-
-
-def loop_guard(marks: list[bytes]) -> str | None:
-    """`hint` when the last call had the same arguments and result three times running, `stop` at five, and also when
-    two calls took turns for eight."""
-    if not marks:
-        return None
-    same = 0
-    for mark in reversed(marks):
-        if mark != marks[-1]:
-            break
-        same += 1
-    if same >= SAME_STOP:
-        return "stop"
-    tail = marks[-ALTERNATING_STOP:]
-    turns = [tail[i % 2] for i in range(ALTERNATING_STOP)] if len(tail) == ALTERNATING_STOP else []
-    if tail == turns and tail[0] != tail[1]:
-        return "stop"
-    return "hint" if same == SAME_HINT else None

@@ -2,101 +2,189 @@
 
 from __future__ import annotations
 
+import os
+import select
+import stat
 import sys
 from contextlib import aclosing
 
+import anyio
 import click
 import msgspec
 
-from ..runtime.app import OWNER, App
+from ..agent.commands import COMMANDS
+from ..runtime.app import App
 from ..types.door import Progress
-from ..types.events import ApprovalAsked, ModelReplied, QuestionAsked, Recorded, TurnEnded
-from ..types.identity import Address, Inbound, Said
-from ..types.messages import Message, Text
-from .run import FAILED, NEEDS_APPROVAL, USAGE, fail, settings_of, with_app
+from ..types.events import ApprovalAsked, CommandRun, ModelReplied, QuestionAsked, Recorded, TurnEnded
+from ..types.identity import Address, Inbound, Said, session_key
+from ..types.messages import Message, Text, ToolCall
+from .asks import answer, back_to
+from .live import with_app
+from .plain import Pieces, one_line, plain
+from .run import FAILED, ME, NEEDS_APPROVAL, USAGE, agent_of, agent_option, config_option, fail, settings_of
+
+STDIN_BYTES = 4_000_000
+"""More cannot be one message anyway, whatever the letters; the Door says how many characters fit."""
+QUIET_S = 1.0
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What was asked for on the command line. `session` is a name in this terminal, a whole key, or ''."""
+
+    text: str
+    agent: str
+    session: str = ""
+    as_json: bool = False
+    wait: bool = False
+    interactive: bool = False
 
 
 @click.command()
 @click.argument("words", nargs=-1)
-@click.option("--session", "-s", default="", help="Go on with this conversation instead of a fresh one.")
-@click.option("--model", "-m", default="", help="Use this model (provider/name).")
+@click.option("--session", "-s", default="", metavar="NAME", help="Go on with this conversation, not a fresh one.")
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line: the events, as they are logged.")
-@click.option("--config", help="Use this configuration file.")
-def ask(words: tuple[str, ...], session: str, model: str, as_json: bool, config: str | None) -> None:
+@click.option("--wait", is_flag=True, help="Wait for an approval from elsewhere, and do not exit with 3.")
+@agent_option
+@config_option
+def ask(  # noqa: PLR0913 -- one parameter for each option
+    words: tuple[str, ...], session: str, model: str, as_json: bool, wait: bool, agent: str, config: str | None
+) -> None:
     """Ask one thing and print the answer. Words may also come from a pipe.
 
     Exit codes: 0 answered, 1 failed, 2 wrong usage, 3 it waits for an approval.
+
+    \b
+    Examples:
+      deskhand ask "what changed here today?"
+      git diff | deskhand ask "review this"
+      deskhand ask --json "list the files" | jq .event
     """
-    text = " ".join(words)
-    if not sys.stdin.isatty():
-        text = f"{text}\n{sys.stdin.buffer.read().decode(errors='replace')}".strip()
+    text = "\n".join(part for part in (" ".join(words), _piped(bool(words))) if part).strip()
     if not text:
         fail('say what to ask, such as: deskhand ask "what is in this folder?"', USAGE)
     settings = settings_of(config, model)
+    interactive = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
+    question = Question(text, agent_of(settings, agent), session, as_json, wait, interactive)
+    sys.exit(with_app(settings, lambda app: converse(app, question)))
 
-    async def use(app: App) -> int:
-        ids, now = app.parts.ids, app.parts.clock.now()
-        address = Address("terminal", chat=session or ids.new("ask"))
-        inbound = Inbound(ids.new("line"), address, "owner", now, Said(Message("user", (Text(text),))))
-        receipt = await app.door.submit(inbound)
-        if receipt.status == "refused":
-            fail(receipt.reason, USAGE)
-        show = _Json() if as_json else _Plain()
-        async with aclosing(app.door.follow(receipt.session, OWNER, receipt.after)) as items:
-            async for item in items:
-                code = show(item, receipt.inbox_id)
-                if code is not None:
-                    return code
-        return FAILED
 
-    with_app(settings, use)
+def _piped(words: bool) -> str:
+    """What a pipe or a file holds; nothing where standard input is neither."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return ""
+    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
+        return ""
+    if words and not stat.S_ISREG(mode) and not select.select([0], [], [], QUIET_S)[0]:
+        click.echo("deskhand: waiting for the end of standard input; without one, add: < /dev/null", err=True)
+    data = sys.stdin.buffer.read(STDIN_BYTES + 1)
+    if len(data) > STDIN_BYTES:
+        fail(f"more than {STDIN_BYTES // 1_000_000} MB came in; put it into a file and ask about that", USAGE)
+    return data.decode(errors="replace").strip()
+
+
+async def converse(app: App, question: Question) -> int:
+    """Ask, show what comes, and return the exit code."""
+    ids, now = app.parts.ids, app.parts.clock.now()
+    place = question.session if question.session and "/" not in question.session else ids.new("ask")
+    address = Address("terminal", chat=place)
+    session = question.session if "/" in question.session else session_key(question.agent, address)
+    said = Said(Message("user", (Text(question.text),)))
+    receipt = await app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, session))
+    if receipt.status == "refused":
+        fail(receipt.reason, USAGE)
+    show = _Json() if question.as_json else _Plain(progress=sys.stderr.isatty())
+    async with aclosing(app.door.follow(receipt.session, ME, receipt.after)) as items:
+        async for item in items:
+            show(item)
+            event = item.event if isinstance(item, Recorded) else None
+            match event:
+                case ApprovalAsked() | QuestionAsked():
+                    code = await _asked(app, receipt.session, event, question)
+                    if code is not None:
+                        return code
+                case TurnEnded(reason=reason, answers=answers) if receipt.inbox_id in answers:
+                    return 0 if reason == "done" else FAILED
+                case CommandRun(inbox_id=inbox_id, name=name) if inbox_id == receipt.inbox_id:
+                    return 0 if name in COMMANDS else FAILED
+                case _:
+                    pass
+    return FAILED
+
+
+async def _asked(app: App, session: str, event: ApprovalAsked | QuestionAsked, question: Question) -> int | None:
+    """Ask the person here, or say how it can be answered; None means that it goes on."""
+    approval = isinstance(event, ApprovalAsked)
+    choices = () if isinstance(event, ApprovalAsked) else event.choices
+    lines = [f"It wants to run: {event.question}" if approval else f"It asks: {event.question}"]
+    if isinstance(event, ApprovalAsked) and event.reason:
+        lines.append(f"because {event.reason}")
+    lines += [f"  {number}  {choice}" for number, choice in enumerate(choices, 1)]
+    click.echo("\n".join(map(plain, lines)), err=True)
+    if question.interactive:
+        choice = await anyio.to_thread.run_sync(lambda: _prompt(approval, choices), abandon_on_cancel=True)
+        await answer(app, (session, event.ask_id), choice)
+        return None
+    how = f"deskhand approvals allow {event.ask_id}" if approval else back_to(session)
+    click.echo(f"{'Allow it with' if approval else 'Answer it with'}: {how}", err=True)
+    return None if question.wait else NEEDS_APPROVAL
+
+
+def _prompt(approval: bool, choices: tuple[str, ...]) -> str:
+    if not approval:
+        said = str(click.prompt("Your answer", err=True))
+        return choices[int(said) - 1] if said.isdigit() and 0 < int(said) <= len(choices) else said
+    means = {"y": "once", "a": "always", "n": "no", "never": "never"}
+    keys = click.Choice(list(means), case_sensitive=False)
+    return means[
+        click.prompt("Allow? y once, a always exactly this, n no, never", type=keys, err=True, show_choices=False)
+    ]
 
 
 class _Plain:
-    """Text as it comes; what the runtime itself says at the end of it."""
+    """Text as it comes; what the runtime itself says at the end of it. With `progress`, calls on stderr."""
 
-    def __init__(self) -> None:
-        self._shown = ""
+    def __init__(self, *, progress: bool) -> None:
+        self._shown, self._pieces, self._progress = "", Pieces(), progress
+        self._calls: dict[str, ToolCall] = {}
 
-    def __call__(self, item: Recorded | Progress, inbox_id: int) -> int | None:
+    def __call__(self, item: Recorded | Progress) -> None:
         if isinstance(item, Progress):
-            self._progress(item)
-            return None
-        event = item.event
-        if isinstance(event, ModelReplied):
-            click.echo(event.message.text[len(self._shown) :], nl=bool(event.message.text))
-            self._shown = ""
-        elif isinstance(event, ApprovalAsked):
-            click.echo(f"It needs your approval: {event.question}\nReason: {event.reason}", err=True)
-            return NEEDS_APPROVAL
-        elif isinstance(event, QuestionAsked):
-            click.echo(f"It asks: {event.question}", err=True)
-            return NEEDS_APPROVAL
-        elif isinstance(event, TurnEnded) and inbox_id in event.answers:
-            if event.said:
-                click.echo(event.said, err=event.reason != "done")
-            return 0 if event.reason == "done" else FAILED
-        return None
+            self._piece(item)
+            return
+        match item.event:
+            case ModelReplied(message=message):
+                self._rest(message.text)
+                for call in message.calls if self._progress else ():
+                    line = one_line(f"· {call.name} {bytes(call.arguments).decode(errors='replace')}", 100)
+                    click.echo(click.style(line, dim=True), err=True)
+            case CommandRun(reply=reply):
+                click.echo(plain(reply))
+            case TurnEnded(said=said, reason=reason) if said:
+                click.echo(plain(said), err=reason != "done")
+            case _:
+                pass
 
-    def _progress(self, item: Progress) -> None:
-        if item.kind in ("text", "snapshot"):
-            click.echo(item.text, nl=False)
+    def _rest(self, text: str) -> None:
+        """What the deltas did not bring."""
+        rest = text[len(self._shown) :] if text.startswith(self._shown) else text
+        click.echo(self._pieces(rest, last=True), nl=bool(text))
+        self._shown, self._pieces = "", Pieces()
+
+    def _piece(self, item: Progress) -> None:
+        if item.kind == "snapshot" or (item.kind == "text" and item.offset == len(self._shown)):
+            click.echo(self._pieces(item.text), nl=False)
             self._shown += item.text
-        elif item.kind == "reset":
-            click.echo(" […]")
-            self._shown = ""
+        elif item.kind == "reset" and self._shown:
+            click.echo(self._pieces("", last=True) + " […]")
+            self._shown, self._pieces = "", Pieces()
 
 
 class _Json:
     """Each event as a line, exactly as it is logged."""
 
-    def __call__(self, item: Recorded | Progress, inbox_id: int) -> int | None:
-        if isinstance(item, Progress):
-            return None
-        click.echo(msgspec.json.encode(item))
-        event = item.event
-        if isinstance(event, ApprovalAsked | QuestionAsked):
-            return NEEDS_APPROVAL
-        if isinstance(event, TurnEnded) and inbox_id in event.answers:
-            return 0 if event.reason == "done" else FAILED
-        return None
+    def __call__(self, item: Recorded | Progress) -> None:
+        if isinstance(item, Recorded):
+            click.echo(msgspec.json.encode(item))

@@ -7,16 +7,47 @@ import importlib
 import click
 
 COMMANDS = {
+    "allow": ("deskhand.cli.allow:allow", "Allow folders beside the workspace; list and revoke."),
     "ask": ("deskhand.cli.ask:ask", "Ask one thing and print the answer."),
+    "demo": ("deskhand.cli.demo:demo", "See it work, be killed and come back: 60 seconds, no key."),
+    "policy": ("deskhand.cli.policy:policy", "Why something is allowed, asked or refused."),
+    "approvals": ("deskhand.cli.approvals:approvals", "See what waits for your yes, and answer it."),
+    "sessions": ("deskhand.cli.sessions:sessions", "List, read and export conversations."),
+    "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
+    "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),
+    "model": ("deskhand.cli.model:model", "List models, and choose one."),
+    "agents": ("deskhand.cli.lists:agents", "List the agents."),
+    "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
+    "skills": ("deskhand.cli.lists:skills", "List the skills."),
+    "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
+    "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
+    "logs": ("deskhand.cli.logs:logs", "Show the log."),
+    "dlq": ("deskhand.cli.dlq:dlq", "See what was given up, and try it again."),
+    "audit": ("deskhand.cli.audit:audit", "Prove that nothing in the log was changed."),
+    "version": ("deskhand.cli.lists:version", "Show the version."),
 }
 """name -> (module:function, one line of help)"""
+
+SECTIONS = (
+    ("Talk", ("ask", "approvals", "sessions")),
+    ("Set up", ("init", "config", "model", "agents", "tools", "skills", "kv")),
+    ("Look after it", ("doctor", "logs", "dlq", "audit", "version")),
+)
+
+EXAMPLES = """\b
+Examples:
+  deskhand                              talk to it
+  deskhand ask "what is in this folder?"
+  git diff | deskhand ask "review this"
+  deskhand doctor --fix
+"""
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported only when they run, so that `--help` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -27,15 +58,44 @@ class LazyGroup(click.Group):
             raise TypeError(f"{module}:{name} is not a command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, 1)
+            hint = f"did you mean '{near[0]}'?" if near else f'to ask something, write: deskhand ask "{args[0]} …"'
+            ctx.fail(f"there is no command '{args[0]}'; {hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_line) for name, (_, help_line) in sorted(COMMANDS.items())])
+        for title, names in SECTIONS:
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<9}", COMMANDS[name][1]) for name in names])
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="deskhand")
-def cli() -> None:
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+    subcommand_metavar="[COMMAND]",
+)
+@click.option("--session", "-s", default="", metavar="NAME", help="Go on with this conversation.")
+@click.option("--continue", "-c", "latest", is_flag=True, help="Go on with the latest one.")
+@click.option("--agent", "-a", default="", metavar="NAME", help="Talk to this agent.")
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model.")
+@click.option("--config", metavar="FILE", help="Use this configuration file.")
+@click.version_option(package_name="deskhand", message="deskhand %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, session: str, latest: bool, agent: str, model: str, config: str | None) -> None:
     """A personal AI agent on your own machine.
 
-    It loses no message, repeats no effect, and asks before it does what matters.
+    Without a command you talk to it here. It loses no message, repeats no effect, and asks before it does what
+    matters.
     """
+    if ctx.invoked_subcommand is None:
+        from .chat import chat
+
+        chat(session, latest=latest, agent=agent, model=model, config=config)

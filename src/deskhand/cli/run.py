@@ -4,23 +4,52 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import anyio
 import click
 
-from ..runtime.app import App, Parts, open_app
 from ..runtime.config import Settings, read_settings
-from ..runtime.models import Models
-from ..types.errors import DeskhandError
+from ..runtime.logs import logging_to_file
+from ..runtime.statements import statements
+from ..store.sqlite import SqliteStore
+from ..types.errors import ConfigError, DeskhandError
+from ..types.identity import Principal
+from .plain import plain
 
-FAILED, USAGE, NEEDS_APPROVAL = 1, 2, 3
+FAILED, USAGE, NEEDS_APPROVAL, INTERRUPTED = 1, 2, 3, 130
+ME = Principal("owner", ("owner",))
+"""Whoever can open the files of this home owns it."""
+
+C = TypeVar("C", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+def config_option(command: C) -> C:
+    """`--config FILE`, which may also stand before the command."""
+
+    def inherited(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+        found: str | None = value or ctx.find_root().params.get("config")
+        return found
+
+    return click.option("--config", metavar="FILE", callback=inherited, help="Use this configuration file.")(command)
+
+
+def agent_option(command: C) -> C:
+    """`--agent NAME`."""
+
+    def inherited(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+        return value or str(ctx.find_root().params.get("agent") or "")
+
+    text = "This agent, not the first."
+    return click.option("--agent", "-a", default="", metavar="NAME", callback=inherited, help=text)(command)
 
 
 def fail(message: str, code: int = FAILED) -> NoReturn:
     """End with a sentence on stderr."""
-    click.echo(f"deskhand: {message}", err=True)
+    click.echo(f"deskhand: {plain(message)}", err=True)
     sys.exit(code)
 
 
@@ -29,36 +58,56 @@ def settings_of(config: str | None, model: str = "") -> Settings:
     try:
         settings = read_settings(Path(config) if config else None)
     except DeskhandError as error:
-        fail(str(error), USAGE)
+        fail(f"{error}", USAGE)
     for warning in settings.warnings:
-        click.echo(f"deskhand: {warning}", err=True)
+        click.echo(f"deskhand: {plain(warning)}", err=True)
     return settings.with_model(model) if model else settings
 
 
-def with_app(settings: Settings, use: Callable[[App], Awaitable[int]]) -> NoReturn:
-    """Open a Deskhand, use it, and exit with the code that `use` returned. It drives if no other process does."""
-
-    async def main() -> int:
-        async with (
-            Models(settings) as models,
-            open_app(settings, Parts(models.open, {})) as app,
-            anyio.create_task_group() as tasks,
-        ):
-            tasks.start_soon(app.run)
-            code = await use(app)
-            tasks.cancel_scope.cancel()
-        return code
-
+def agent_of(settings: Settings, agent: str) -> str:
+    """The agent that is meant. Ends with exit code 2 for one that does not exist."""
     try:
-        code = anyio.run(main)
+        return settings.choose(agent)
+    except ConfigError as error:
+        fail(str(error), USAGE)
+
+
+def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = True) -> T:
+    """Run to the end, with a log; what goes wrong on purpose ends the command with its sentence."""
+    try:
+        with logging_to_file(settings) if log else nullcontext():
+            return anyio.run(main)
     except BaseExceptionGroup as group:
         error = _first(group)
-        if not isinstance(error, DeskhandError):
+        if isinstance(error, KeyboardInterrupt):
+            sys.exit(INTERRUPTED)
+        if not isinstance(error, DeskhandError | OSError):
             raise
-        fail(str(error))
-    except DeskhandError as error:
-        fail(str(error))
-    sys.exit(code)
+        fail(_sentence(error))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except (DeskhandError, OSError) as error:
+        fail(_sentence(error))
+
+
+def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[T]]) -> T:
+    """Open the database alone: for lists, and for rows that are not conversation."""
+
+    async def main() -> T:
+        settings.home.make(settings.home.state)
+        store = SqliteStore(settings.home.database, statements())
+        try:
+            return await use(store)
+        finally:
+            await store.close()
+
+    return run(settings, main)
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename or 'a file'}: {error.strerror}; `deskhand doctor` says what is wrong"
+    return str(error)
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -12,6 +12,7 @@ from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
 from .faults import Call
+from .think import Piece, ThinkTags
 
 
 class _Function(msgspec.Struct, gc=False):
@@ -110,6 +111,7 @@ class Assembly:
         self._thinking: list[str] = []
         self._text_cleaner = TextCleaner()
         self._thinking_cleaner = TextCleaner()
+        self._tags = ThinkTags()
         self._calls: list[_Building] = []
         self._by_index: dict[int, _Building] = {}
         self._finish: str | None = None
@@ -152,10 +154,16 @@ class Assembly:
             found.append(ThinkingDelta(piece))
         said = content or delta.refusal
         if said and (piece := self._text_cleaner.feed(said)):
-            self._text.append(piece)
-            found.append(TextDelta(piece))
+            found += self._told(self._tags.feed(piece))
         for fragment in delta.tool_calls or ():
             self._fragment(fragment)
+        return found
+
+    def _told(self, pieces: list[Piece]) -> list[TextDelta | ThinkingDelta]:
+        found: list[TextDelta | ThinkingDelta] = []
+        for kind, text in pieces:
+            (self._text if kind == "text" else self._thinking).append(text)
+            found.append(TextDelta(text) if kind == "text" else ThinkingDelta(text))
         return found
 
     def _fragment(self, fragment: _Fragment) -> None:
@@ -202,8 +210,8 @@ class Assembly:
             self._thinking.append(thought)
             found.append(ThinkingDelta(thought))
         if text := self._text_cleaner.close():
-            self._text.append(text)
-            found.append(TextDelta(text))
+            found += self._told(self._tags.feed(text))
+        found += self._told(self._tags.close())
         calls = self._made_calls()
         finish = _FINISH.get(self._finish or "", "stop")
         if calls and finish == "stop":

@@ -50,3 +50,8 @@ def _hash(call_id: str, session: str, name: str, arguments: bytes, setting: Sett
 def read_choice(text: str) -> Choice | None:
     """What a typed answer to an approval means: `once`, `always`, `no`, `never`, or None where it is neither."""
     return _MEANS.get(text.strip().strip(".!/").lower())
+
+
+def may_approve(principal: Principal) -> bool:
+    """Whether this principal's yes counts. A member cannot allow what the owner's rules ask about."""
+    return principal.kind == "person" and bool({"owner", "approver"} & set(principal.roles))

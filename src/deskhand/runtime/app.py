@@ -12,6 +12,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ..agent.loop import Driver
@@ -19,15 +20,18 @@ from ..agent.profile import Agent, Ports
 from ..channels.base import Channel
 from ..models.base import Model
 from ..policy.rules import Case, Decision, decide
+from ..sandbox import kernel
+from ..skills.skill import index
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools.base import Tools
+from ..tools.base import Reach, Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ChannelError, StoreUnavailable
 from ..types.events import Recorded
 from ..types.identity import Address, Inbound, Principal
+from .anchor import EVERY_S, Heads, note_anchors
 from .clock import RandomIds, SystemClock
 from .config import Settings
 from .dispatch import Dispatch
@@ -36,23 +40,26 @@ from .feed import Feed
 from .models import facts_of
 from .outbox import Outbox
 from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
+from .reach import Reaches
 from .retries import Retries
+from .statements import statements
+from .toolbox import READ_FROM_LOG, skills_of, toolbox
 
 log = logging.getLogger(__name__)
 
 POLL_S = 0.05
 TRY_LOCK_S = 1.0
+SWEEP_S = 3600.0
 OWNER = Principal("owner", ("owner",))
-READ_FROM_LOG = frozenset({"terminal", "web", "api", "door"})
-"""Surfaces whose people read the log itself: nothing has to be sent to them."""
+PR_SET_DUMPABLE = 4
 
 
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
-    with the statements of the rooms."""
+    with the statements of the rooms. Without `tools` each agent has those that its settings allow."""
 
     model: Callable[[str], Model]
-    tools: Tools
+    tools: Tools | None = None
     statements: Mapping[str, str] = {}
     channels: Sequence[Channel] = ()
     authorise: Callable[[Inbound], Principal | None] = lambda inbound: (
@@ -69,9 +76,10 @@ class App:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings, self.parts = settings, parts
         home = settings.home
-        home.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.store = parts.store(home.database, parts.statements)
+        home.make(home.state)
+        self.store = parts.store(home.database, {**statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
+        self.reaches = Reaches(self.store, self.blobs)
         self.feed = Feed()
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock)
@@ -93,13 +101,20 @@ class App:
         def judge(case: Case) -> Decision:
             return decide(rules, case)
 
+        skills = skills_of(self.settings, name)
+        wide = Path(self.settings.environment.get("HOME", "/")) if config.sandbox is False else None
+
+        async def reach() -> Reach:
+            return await self.reaches.of(name, workspace, wide)
+
         return Agent(
             name,
             config.models,
-            Prompt(SYSTEM, files, workspace / MEMORY_FILE),
-            self.parts.tools,
+            Prompt(SYSTEM, files, workspace / MEMORY_FILE, lambda: index(skills())),
+            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name),
             judge,
-            workspace,
+            reach,
+            str(workspace),
             self.settings.limits(config, facts_of(self.settings, next(iter(config.models), "")).window),
             config.thinking or "off",
             config.temperature,
@@ -120,6 +135,8 @@ class App:
         """Drive, send and receive for ever. Waits until no other process does, looking every second."""
         async with self._lock(), anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
+            tasks.start_soon(self._sweep)
+            tasks.start_soon(self._anchor)
             if self.parts.channels:
                 tasks.start_soon(self.outbox.run)
             for channel in self.parts.channels:
@@ -141,6 +158,23 @@ class App:
         finally:
             os.close(fd)
 
+    async def _anchor(self) -> None:
+        """Note the heads of the chains now and then, and at a clean end."""
+        try:
+            while True:
+                await anyio.sleep(EVERY_S)
+                self._note_anchors(await self.store.heads())
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                self._note_anchors(await self.store.heads())
+            raise
+
+    def _note_anchors(self, heads: Heads) -> None:
+        try:
+            note_anchors(self.settings.home.anchors, heads, self.parts.clock.now())
+        except OSError as error:
+            log.warning("the anchor file is not written: %s", error)
+
     async def _watch(self) -> None:
         """Wake sessions for what other processes accepted."""
         seen, version = self.store.last_inbox_id(), -1
@@ -152,6 +186,12 @@ class App:
                 seen = max(seen, row.inbox_id)
                 if not self.door.took(row.inbox_id):
                     self.dispatch.wake(session, cut=cuts(row.inbound))
+
+    async def _sweep(self) -> None:
+        """Now and then remove the files of blobs that nothing names any more."""
+        while True:
+            await anyio.sleep(SWEEP_S)
+            await anyio.to_thread.run_sync(self.blobs.collect, self.store.blob_used, self.parts.clock.now())
 
     async def _receive(self, channel: Channel) -> None:
         """Take in what people write on a channel, for ever; what could not be stored is not confirmed."""
@@ -169,6 +209,7 @@ class App:
             pause = min(pause * 2, 30.0)
 
     async def close(self) -> None:
+        self.reaches.close()
         await self.store.close()
 
 
@@ -178,7 +219,11 @@ def _posts(address: Address) -> bool:
 
 @asynccontextmanager
 async def open_app(settings: Settings, parts: Parts) -> AsyncIterator[App]:
-    """An App with its store open; `app.run()` makes it drive. Raises StoreError, ConfigError."""
+    """An App with its store open; `app.run()` makes it drive. Raises StoreError, ConfigError.
+
+    The process is made non-dumpable: another process of the same user cannot read its memory, where keys are.
+    """
+    kernel.prctl(PR_SET_DUMPABLE, 0)
     app = App(settings, parts)
     try:
         yield app

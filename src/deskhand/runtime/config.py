@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
-import yaml
 from msgspec.structs import replace
 
 from ..agent.step import Limits
 from ..models.base import Thinking
 from ..policy.rules import Rule
 from ..types.errors import ConfigError
+from . import keys
+from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
+from .datafile import parse_value, read_data, read_env_file
 
 PREFIX = "DESKHAND_"
 FILE_NAME = "deskhand.yaml"
+SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
+"""Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
+NOT_KEYS = frozenset({"HOME", "AGENT"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent. What is not set comes from `defaults`.
 
-    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn.
+    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `tools` are patterns of
+    the tools that it is offered. `sandbox: false` lets it reach all of the owner's folders, those with secrets
+    excluded; commands then ask first.
     """
 
     models: tuple[str, ...] = ()
@@ -36,6 +42,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     temperature: float | None = None
     workspace: str = ""
     tools: tuple[str, ...] = ("*",)
+    sandbox: bool | None = None
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,13 +55,19 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything that can be set, with what holds when it is not. `timezone` is an IANA name."""
+    """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
+    KEY=VALUE lines, relative to the folder of this file. `show_usage`: the terminal says what each turn used.
+    `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another system's environment names."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
     providers: dict[str, ProviderConfig] = {}
     policy: tuple[Rule, ...] = ()
     timezone: str = "UTC"
+    env_file: str = ""
+    show_usage: bool = False
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    compat: Literal["", "openagent", "operator-use"] = ""
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -65,6 +78,10 @@ class Home(msgspec.Struct, frozen=True):
     @property
     def config(self) -> Path:
         return self.root / FILE_NAME
+
+    @property
+    def env(self) -> Path:
+        return self.root / ".env"
 
     @property
     def state(self) -> Path:
@@ -82,30 +99,61 @@ class Home(msgspec.Struct, frozen=True):
     def lock(self) -> Path:
         return self.state / "driver.lock"
 
+    @property
+    def anchors(self) -> Path:
+        return self.state / "anchor.jsonl"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "logs" / "deskhand.log"
+
+    @property
+    def history(self) -> Path:
+        return self.state / "history"
+
+    @property
+    def skills(self) -> Path:
+        return self.root / "skills"
+
+    def make(self, folder: Path) -> None:
+        """Make a folder of this home, and the home itself, for its owner alone. Raises OSError."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
     def workspace(self, agent: str) -> Path:
         return self.root / "agents" / agent / "workspace"
 
 
 class Settings(msgspec.Struct, frozen=True):
     """The configuration as read. `warnings` are sentences about keys that mean nothing. `environment` is what the
-    process was started with: keys of providers are looked up in it."""
+    process was started with and the `.env` files: keys of providers are looked up in it. `file` is where the
+    configuration was read, or would be; `chosen` the agent that the environment asks for."""
 
     home: Home
     config: Config
     warnings: tuple[str, ...] = ()
     environment: Mapping[str, str] = {}
+    file: Path = Path(FILE_NAME)
+    chosen: str = ""
 
     def agent(self, name: str) -> AgentConfig:
         """An agent's own settings over the defaults. Raises ConfigError for an unknown name."""
         agents = self.config.agents
-        if name not in agents and (agents or name != "default"):
-            raise ConfigError(f"there is no agent {name!r}; there are: {', '.join(agents) or 'default'}")
+        if name not in self.agents:
+            raise ConfigError(f"there is no agent {name!r}; there are: {', '.join(self.agents)}")
         own, base = agents.get(name, AgentConfig()), self.config.defaults
         chosen = {
             field: getattr(own, field) if getattr(own, field) not in (None, "", (), ("*",)) else getattr(base, field)
             for field in AgentConfig.__struct_fields__
         }
         return AgentConfig(**chosen)
+
+    def choose(self, agent: str = "") -> str:
+        """The agent for a command: the one that was named, else that of the environment, else the first. Raises
+        ConfigError for one that does not exist."""
+        name = agent or self.chosen or self.agents[0]
+        self.agent(name)
+        return name
 
     def with_model(self, model: str) -> Settings:
         """These settings with every agent on this one model."""
@@ -125,63 +173,112 @@ class Settings(msgspec.Struct, frozen=True):
 def read_settings(file: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
     """Read the configuration from `file`, or from the home. Raises ConfigError naming the file, the place in it and
     what would be right; unknown keys are only warned about."""
-    env = dict(os.environ if environment is None else environment)
-    home = Home(Path(env.get(f"{PREFIX}HOME") or Path(env.get("HOME", "/")) / ".deskhand").expanduser())
+    started_with = dict(os.environ if environment is None else environment)
+    home = home_of(started_with)
     path = file or home.config
-    data = _load(path, required=file is not None)
-    warnings = unknown_keys(data, Config)
-    for name, place in (("MODELS", "models"), ("STEPS", "steps"), ("TOKENS", "tokens")):
-        if value := env.get(PREFIX + name):
-            defaults = data.setdefault("defaults", {})
-            defaults[place] = value.split(",") if place == "models" else value
+    found = ours(_read(path, required=file is not None))
+    warnings = list(found.warnings)
+    env = found.secrets | _env_files(home, path, found.config, warnings) | started_with
+    data = keys.overlay(_compat(found.config, env), found.config)
+    data = keys.overlay(data, _environment(env, warnings))
+    keys.normalise(data)
+    config = convert(data, path)
+    chosen = env.get(f"{PREFIX}AGENT") or env.get("OPERATOR_AGENT", "")
+    return Settings(home, config, tuple(warnings), env, path, chosen)
+
+
+def home_of(environment: Mapping[str, str] | None = None) -> Home:
+    """Where this person's Deskhand lies."""
+    env = os.environ if environment is None else environment
+    return Home(Path(env.get(f"{PREFIX}HOME") or Path(env.get("HOME", "/")) / ".deskhand").expanduser().absolute())
+
+
+def convert(data: Mapping[str, Any], path: Path) -> Config:
+    """The keys as a Config. Raises ConfigError that names the file and the place."""
     try:
         config = msgspec.convert(data, Config, strict=False)
-        ZoneInfo(config.timezone)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{str(path)!r}: {error}") from error
-    except (KeyError, ValueError) as error:
-        raise ConfigError(f"{str(path)!r}: unknown timezone; use a name such as 'Europe/Berlin'") from error
-    return Settings(home, config, tuple(warnings), env)
-
-
-def _load(path: Path, *, required: bool) -> dict[str, Any]:
+        raise ConfigError(f"{str(path)!r}: {keys.plainly(error)}") from error
     try:
-        text = path.read_text()
+        ZoneInfo(config.timezone)
+    except (KeyError, ValueError, OSError) as error:
+        zone = config.timezone
+        raise ConfigError(f"{str(path)!r}: unknown timezone {zone!r}; use a name such as 'Europe/Berlin'") from error
+    return config
+
+
+class Found(msgspec.Struct):
+    """The keys of a file, all of them ours; what was left over; and secrets that stood in it."""
+
+    config: dict[str, Any]
+    translation: Translation
+    warnings: list[str]
+    secrets: dict[str, str]
+
+
+def ours(data: Mapping[str, Any]) -> Found:
+    """Whoever wrote this file, as our own keys."""
+    known, foreign = keys.split(data, Config)
+    translation = translate(foreign)
+    warnings = keys.complaints(translation.left, Config)
+    return Found(keys.overlay(translation.config, known), translation, warnings, translation.secrets)
+
+
+def _read(path: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        if path.suffix == ".env" or path.name == ".env":
+            return dict(read_env_file(path))
+        return read_data(path)
     except FileNotFoundError:
         if required:
             raise ConfigError(f"there is no file {str(path)!r}") from None
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{str(path)!r} cannot be read: {error}") from error
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{str(path)!r} is not valid YAML: {' '.join(str(error).split())}") from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise ConfigError(f"{str(path)!r} must hold keys and values, such as `timezone: Europe/Berlin`")
-    return data
 
 
-_BY_NAME: dict[str, type[msgspec.Struct]] = {"agents": AgentConfig, "providers": ProviderConfig}
-
-
-def unknown_keys(data: Mapping[str, Any], into: type[msgspec.Struct], place: str = "") -> list[str]:
-    """A sentence for each key that means nothing, with its path and the nearest name that does."""
-    found = []
-    fields = {field.encode_name: field.type for field in msgspec.structs.fields(into)}
-    for key, value in data.items():
-        path = f"{place}{key}"
-        if key not in fields:
-            near = get_close_matches(str(key), fields, 1)
-            found.append(f"unknown key {path!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-        elif isinstance(value, dict):
-            kind = fields[key]
-            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-                found += unknown_keys(value, kind, f"{path}.")
-            elif key in _BY_NAME:
-                for name, inner in value.items():
-                    if isinstance(inner, dict):
-                        found += unknown_keys(inner, _BY_NAME[key], f"{path}.{name}.")
+def _env_files(home: Home, path: Path, data: Mapping[str, Any], warnings: list[str]) -> dict[str, str]:
+    """What the home's `.env` and the `env_file` say; the first wins."""
+    found: dict[str, str] = {}
+    named = str(data.get("env_file") or "")
+    files = [home.env, *([path.parent / Path(named).expanduser()] if named else [])]
+    for file in reversed(files):
+        try:
+            found |= read_env_file(file)
+        except FileNotFoundError:
+            if file != home.env:
+                warnings.append(f"the env_file {str(file)!r} does not exist")
+            continue
+        if file == home.env and file.stat().st_mode & 0o077:
+            warnings.append(f"others can read the keys in {str(file)!r}; run: chmod 600 {file}")
     return found
+
+
+def _compat(data: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    """What another system's variables say, where the configuration asks for them; beneath our own keys are only its
+    defaults."""
+    compat = env.get(f"{PREFIX}COMPAT") or data.get("compat")
+    if compat == "openagent":
+        named = {name: value for name, value in env.items() if OPENAGENT_NAME.fullmatch(name)}
+        return keys.overlay(translate(OPENAGENT).config, translate(named).config)
+    if compat == "operator-use":
+        nested: dict[str, Any] = {}
+        for name, value in env.items():
+            if name.startswith("OPERATOR_") and "__" in name:
+                keys.put(nested, name.removeprefix("OPERATOR_").lower().split("__"), parse_value(value))
+        return ours(nested).config
+    return {}
+
+
+def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
+    """The keys that DESKHAND_ variables set."""
+    data: dict[str, Any] = {}
+    for name, value in env.items():
+        short = name.removeprefix(PREFIX)
+        if not name.startswith(PREFIX) or short in NOT_KEYS:
+            continue
+        path = SHORT.get(short) or short.lower().replace("__", ".")
+        if not keys.exists(path, Config):
+            warnings.append(f"the variable {name} names no key ({path})")
+            continue
+        listed = path.endswith((".models", ".tools"))
+        keys.put(data, path.split("."), value.split(",") if listed else value)
+    return data

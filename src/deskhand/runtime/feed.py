@@ -111,7 +111,7 @@ def _take(follower: Follower, n: int) -> Iterator[Recorded | Progress]:
     while follower.items:
         item = follower.items.popleft()
         if isinstance(item, Progress):
-            if item.n > n:
+            if item.n > n or (item.kind == "tool_output" and item.n == n):  # a tool's counts from the event it follows
                 yield item
         elif item.n == n + 1:
             n = item.n

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..types.identity import Address
@@ -22,13 +22,21 @@ FILE_CHARS = 20_000
 class Prompt:
     """Reads the files when they have changed, so that an edit is seen by the next call.
 
-    `files` are (title, path) in order; what does not exist is left out. `memory` is shown in private chats only.
+    `files` are (title, path) in order; what does not exist is left out. `skills` gives their index. `memory` is shown
+    in private chats only.
     """
 
-    def __init__(self, system: str, files: Sequence[tuple[str, Path]], memory: Path | None = None) -> None:
+    def __init__(
+        self,
+        system: str,
+        files: Sequence[tuple[str, Path]],
+        memory: Path | None = None,
+        skills: Callable[[], str] = str,
+    ) -> None:
         self._system = system
         self._files = [(title, str(path)) for title, path in files]
         self._memory = str(memory) if memory else ""
+        self._skills = skills
         self._read: dict[str, tuple[tuple[int, int], str]] = {}
 
     def __call__(self, address: Address) -> tuple[str, ...]:
@@ -37,6 +45,8 @@ class Prompt:
         for title, path in self._files:
             if text := self._text(path):
                 stable.append(f"# {title}\n{text}")
+        if skills := self._skills():
+            stable.append(skills)
         if self._memory and not address.group and (text := self._text(self._memory)):
             stable.append(f"# MEMORY\n{text}")
         place = f"# Context\nYou are talking on {address.channel}{' in a group' if address.group else ''}."

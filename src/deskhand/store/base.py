@@ -149,7 +149,15 @@ class Store(Protocol):
         it ends, and what waits is dropped. Returns the number of events. Raises Refused."""
         ...
 
+    async def heads(self) -> dict[str, tuple[int, bytes]]:
+        """The last number and hash of every session, for the anchor file."""
+        ...
+
     def last_inbox_id(self) -> int: ...
+
+    def blob_used(self, digest: str) -> bool:
+        """Whether anything names this blob. May be called from any thread."""
+        ...
 
     def version(self) -> int:
         """A number that changes when any other connection or process has committed. Cheap: for polling."""

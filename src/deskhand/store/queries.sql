@@ -134,7 +134,36 @@ SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ? AND principal = ?)
 INSERT OR IGNORE INTO blob_use(digest, session, n) VALUES(?, ?, ?)
 
 -- blob_is_used --
-SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ?)
+SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ?1) OR EXISTS(SELECT 1 FROM undo WHERE digest = ?1)
 
 -- blob_forget --
 DELETE FROM blob_use WHERE session = ?
+
+-- path_grant_set --
+INSERT INTO path_grant(agent, path, write, at, by) VALUES(?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET write = excluded.write, at = excluded.at, by = excluded.by
+
+-- path_grant_drop --
+DELETE FROM path_grant WHERE agent = ? AND path = ?
+
+-- path_grants: of one agent --
+SELECT path, write, at, by FROM path_grant WHERE agent = ? ORDER BY path
+
+-- call_grant_set --
+INSERT INTO call_grant(hash, verdict, agent, tool, shown, at, by) VALUES(?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET verdict = excluded.verdict, at = excluded.at, by = excluded.by
+
+-- call_grant_get --
+SELECT verdict, by, at FROM call_grant WHERE hash = ?
+
+-- call_grant_drop --
+DELETE FROM call_grant WHERE hash LIKE ? || '%'
+
+-- call_grants --
+SELECT hash, verdict, agent, tool, shown, at, by FROM call_grant ORDER BY at
+
+-- undo_add --
+INSERT INTO undo(agent, session, call, path, digest, at) VALUES(?, ?, ?, ?, ?, ?)
+
+-- undo_list: the latest first --
+SELECT id, agent, session, call, path, digest, at FROM undo ORDER BY id DESC LIMIT ?

@@ -13,7 +13,7 @@ import msgspec
 
 from ..types.commit import Change, Commit, OutboxRow, OutboxState, Outgoing
 from ..types.errors import Refused, StaleSession, StoreCorrupt
-from ..types.events import AnyEvent, Erased, Recorded, decode_event, encode_event, kind
+from ..types.events import Erased, Recorded, decode_event, encode_event, kind
 from ..types.identity import Inbound, Principal, Waiting
 from . import project
 from .base import INBOX_LIMIT, Accepted, Delivered, First, OpenSession, SessionRow
@@ -63,6 +63,7 @@ class SqliteStore:
         db = connect(path, write=True)
         self.schema = migrate(db, path, migrations())
         self._read = connect(path, write=False)
+        self._sweeper: apsw.Connection | None = None
         self._writer = Writer(db, path, on_fatal)
 
     # ------------------------------------------------------------------ writing
@@ -86,32 +87,30 @@ class SqliteStore:
         if row is None:
             inbox_id, known, _ = self._one(db, "inbox_find", key)
             return Accepted(inbox_id, known, 0, duplicate=True)
+        after, head = self._head(db, session)
+        commit = first(row[0]) if first is not None else None
+        if commit is not None and commit.n == after + 1:
+            self._write(db, commit, head)
+            return Accepted(row[0], session, after, admitted=True)
         (waiting,) = self._one(db, "inbox_count", (session, INBOX_LIMIT + 1))
         if waiting > INBOX_LIMIT:
             raise Refused(f"{INBOX_LIMIT} messages are waiting here already; try again when some are answered")
-        after, _ = self._head(db, session)
-        admitted = False
-        if first is not None:
-            db.execute("SAVEPOINT first")
-            try:
-                self._commit(db, first(row[0]))
-                admitted = True
-            except StaleSession:
-                db.execute("ROLLBACK TO first")
-            db.execute("RELEASE first")
-        if not admitted:
-            db.execute(self._sql["open_insert"], (session,))
-        return Accepted(row[0], session, after, admitted=admitted)
+        db.execute(self._sql["open_insert"], (session,))
+        return Accepted(row[0], session, after)
 
     async def commit(self, commit: Commit) -> int:
         return await self._writer.run(lambda db: self._commit(db, commit))
 
     def _commit(self, db: apsw.Connection, commit: Commit) -> int:
-        session = commit.session
-        n, _ = self._head(db, session)
+        n, head = self._head(db, commit.session)
         if n + 1 != commit.n:
-            raise StaleSession(f"{session!r} is at event {n}, not at {commit.n - 1}")
-        n, seq = self._append(db, session, commit.at, commit.events)
+            raise StaleSession(f"{commit.session!r} is at event {n}, not at {commit.n - 1}")
+        return self._write(db, commit, head)
+
+    def _write(self, db: apsw.Connection, commit: Commit, head: bytes) -> int:
+        """Write a commit whose place is known to be free, after the event whose hash is `head`."""
+        session = commit.session
+        n, seq = self._append(db, commit, head)
         for inbox_id in commit.admitted:
             db.execute(self._sql["inbox_admit"], (n, inbox_id))
             if not db.changes():
@@ -123,16 +122,17 @@ class SqliteStore:
             db.execute(self._sql["outbox_reported"], (key,))
         for change in commit.changes:
             db.execute(self._statements[change.statement], change.args)
-        db.execute(self._sql["open_progress"], (session, commit.wake_at))
         if commit.close:
             db.execute(self._sql["open_close"], (session,))
+        if not commit.close or not db.changes():
+            db.execute(self._sql["open_progress"], (session, commit.wake_at))
         return seq
 
-    def _append(self, db: apsw.Connection, session: str, at: float, events: Sequence[AnyEvent]) -> tuple[int, int]:
-        """Write the next events of a session; returns the number and the `seq` of the last."""
-        n, head = self._head(db, session)
-        salts, seq = os.urandom(16 * len(events)), 0
-        for i, event in enumerate(events):
+    def _append(self, db: apsw.Connection, commit: Commit, head: bytes) -> tuple[int, int]:
+        """Write the events; returns the number and the `seq` of the last."""
+        session, at, n, seq = commit.session, commit.at, commit.n - 1, 0
+        salts = os.urandom(16 * len(commit.events))
+        for i, event in enumerate(commit.events):
             n += 1
             body, salt, tag = encode_event(event), salts[16 * i : 16 * i + 16], kind(event)
             head = next_hash(head, (session, n, at, tag), content_digest(salt, body))
@@ -188,7 +188,8 @@ class SqliteStore:
                 db.execute(self._sql["event_erase"], (content_digest(salt, body), session, n))
             # Whoever drives it still has the words in memory: finding its next number taken, it reads the log again.
             if rows:
-                self._append(db, session, at, (Erased("session"),))
+                n, head = self._head(db, session)
+                self._append(db, Commit(session, n + 1, at, (Erased("session"),)), head)
             for name in ("outbox_erase", "inbox_erase", "session_forget", "session_member_forget", "blob_forget"):
                 db.execute(self._sql[name], (session,))
             db.execute(self._sql["open_close"], (session,))
@@ -284,7 +285,10 @@ class SqliteStore:
         return {session: (n, head) for session, n, head in self._all(self._sql["event_heads"])}
 
     def blob_used(self, digest: str) -> bool:
-        return bool(self._all(self._sql["blob_is_used"], (digest,))[0][0])
+        if self._sweeper is None:
+            self._sweeper = connect(self.path, write=False)  # asked from the collector's thread
+        with plain_errors(self.path):
+            return bool(self._one(self._sweeper, "blob_is_used", (digest,))[0])
 
     def last_inbox_id(self) -> int:
         return int(self._all(self._sql["inbox_last"])[0][0])
@@ -299,6 +303,8 @@ class SqliteStore:
 
     async def close(self) -> None:
         self._read.close()
+        if self._sweeper is not None:
+            self._sweeper.close()
         self._writer.close()
 
     def _all(self, statement: str, args: Args = ()) -> list[Row]:

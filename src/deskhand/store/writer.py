@@ -90,9 +90,12 @@ class Writer:
             with plain_errors(self._path):
                 self._begin()
                 try:
-                    for job in batch:
-                        self._savepoint(job)
-                    self._db.execute("COMMIT")
+                    if len(batch) == 1 and not self._run_job(batch[0]):
+                        self._db.execute("ROLLBACK")
+                    else:
+                        for job in batch if len(batch) > 1 else ():
+                            self._savepoint(job)
+                        self._db.execute("COMMIT")
                 except BaseException:
                     if self._db.in_transaction:
                         self._db.execute("ROLLBACK")
@@ -119,17 +122,23 @@ class Writer:
                     raise
 
     def _savepoint(self, job: _Job[object]) -> None:
-        """Run one job so that its failure takes back only its own rows."""
+        """Run one job of several, so that its failure takes back only its own rows."""
         self._db.execute("SAVEPOINT job")
+        if not self._run_job(job):
+            self._db.execute("ROLLBACK TO job")
+        self._db.execute("RELEASE job")
+
+    def _run_job(self, job: _Job[object]) -> bool:
+        """Run it; False when it failed by its own fault. Raises what is the disk's fault, which ends the batch."""
         try:
             job.result = job.work(self._db)
         except Exception as error:
             if isinstance(error, apsw.Error) and not isinstance(error, OWN_FAULT):
-                raise  # the disk's failure, not the job's: it ends the whole batch
+                raise
             job.error = StoreError(f"the rows were refused: {error}") if isinstance(error, apsw.Error) else error
             job.error.__cause__ = error if job.error is not error else None
-            self._db.execute("ROLLBACK TO job")
-        self._db.execute("RELEASE job")
+            return False
+        return True
 
 
 def _settle(jobs: list[_Job[object]]) -> None:

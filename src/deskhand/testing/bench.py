@@ -12,9 +12,11 @@ from ..agent.profile import Agent, Ports
 from ..agent.step import Limits
 from ..models.base import Model
 from ..policy.rules import Case, Decision
+from ..runtime.reach import Reaches
 from ..store.base import Accepted, Store
+from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools.base import Tool
+from ..tools.base import Reach, Tool
 from ..types.door import Progress
 from ..types.events import AnyEvent, ModelFailed, Recorded, ToolFinished
 from ..types.identity import Address, Answer, Body, Command, Inbound, Principal, Said, When
@@ -55,10 +57,15 @@ class Bench:
             lambda address: ("You help.", f"On {address.channel}."),
             {tool.spec.name: tool for tool in tools},
             allow,
-            path.parent,
+            self.reach,
+            str(path.parent),
         )
+        self._reaches = Reaches(self.store, Blobs(path.parent / "blobs"))
         self._model, self._count = model, 0
         self.driver = self.start()
+
+    async def reach(self) -> Reach:
+        return await self._reaches.of("agent", Path(self.agent.folder))
 
     def start(self) -> Driver:
         """A driver without any memory, as after a restart."""
@@ -82,7 +89,7 @@ class Bench:
             self.agent,
             decide=decide,
             limits=limits or self.agent.limits,
-            workspace=workspace or self.agent.workspace,
+            folder=str(workspace) if workspace else self.agent.folder,
         )
         self.start()
 
@@ -123,4 +130,5 @@ class Bench:
         return ["".join(part.text for part in row.outgoing.parts if isinstance(part, Text)) for row in rows]
 
     async def close(self) -> None:
+        self._reaches.close()
         await self.store.close()

@@ -9,8 +9,8 @@ import socket
 
 import msgspec
 
-from deskhand.sandbox.base import Sandbox
-from deskhand.testing.sandbox_suite import Check, Ground, command, run
+from ..sandbox.base import Sandbox
+from .sandbox_suite import Check, Ground, command, run
 
 EVASIONS = (
     "rm -rf $OUT",

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.sandbox.base import Command, Exit, Mount, Sandbox
-from deskhand.types.errors import SandboxError
+from ..sandbox.base import Command, Exit, Mount, Sandbox
+from ..types.errors import SandboxError
 
 
 class Ground(msgspec.Struct, frozen=True):

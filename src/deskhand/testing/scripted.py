@@ -45,8 +45,9 @@ def say(text: str, *calls: ToolCall) -> Message:
 
 def echo(request: Request) -> Message:
     """Says back what the person said last."""
-    last = next((shown.message.text for shown in reversed(request.messages) if shown.message.role == "user"), "")
-    return say(f"You said: {last}")
+    last = next((shown.message for shown in reversed(request.messages) if shown.message.role == "user"), say(""))
+    said = [part.text for part in last.parts if isinstance(part, Text)]
+    return say(f"You said: {''.join(said[1:] if len(said) > 1 else said)}")  # the first piece is the date
 
 
 def open_scripted(name: str, key: str = "", base_url: str = "") -> ScriptedModel:

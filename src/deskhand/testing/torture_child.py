@@ -14,6 +14,7 @@ from ..runtime.config import Config, Home, Settings
 from ..runtime.models import Models
 from ..tools.base import Context, Outcome, Spec, done
 from ..types.identity import Inbound, Principal
+from ..types.tuning import tune
 from .platform import HttpChannel
 from .tools import SCHEMA, Note
 
@@ -58,7 +59,7 @@ async def live(home: Path, url: str, *, ack_first: bool) -> None:
 
 def main() -> None:
     home, url, mode = sys.argv[1:]
-    sys.setswitchinterval(0.0005)
+    tune()
     anyio.run(lambda: live(Path(home), url, ack_first=mode == "ack-first"))
 
 

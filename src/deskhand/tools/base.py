@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
+from ..sandbox.base import Mount, Sandbox
 from ..types.clock import Clock, Ids
 from ..types.commit import Change, Outgoing
 from ..types.effects import Effect, Replay
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, Label
 from ..types.messages import ResultPart, ResultStatus, Text
+from .paths import Workspace
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -35,6 +37,24 @@ class Spec(msgspec.Struct, frozen=True):
         return self.effect in ("none", "fetch") and self.replay != "never"
 
 
+class Reach(msgspec.Struct, frozen=True):
+    """What an agent's tools may touch of the machine.
+
+    `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it, which are also
+    `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives them back. `rows` reads with a
+    registered statement. `seen` remembers, by (session, path), which version of a file the model has read.
+    """
+
+    folder: Path
+    files: Workspace
+    mounts: tuple[Mount, ...]
+    keep: Callable[[bytes], Awaitable[str]]
+    kept: Callable[[str], Awaitable[bytes]]
+    rows: Callable[[str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]]
+    sandbox: Callable[[], Awaitable[Sandbox]]
+    seen: dict[tuple[str, str], str]
+
+
 class Context(msgspec.Struct, frozen=True):
     """All that a tool reaches. `emit` shows output while the tool runs; it may be dropped and never blocks.
 
@@ -45,7 +65,7 @@ class Context(msgspec.Struct, frozen=True):
     principal: Principal
     address: Address
     agent: str
-    workspace: Path
+    reach: Reach
     clock: Clock
     ids: Ids
     emit: Callable[[str], None]
@@ -83,6 +103,13 @@ class Tool(Protocol):
         """Do it. Raises ToolError with a sentence for the model; anything else that it raises is reported to the
         model too, by its type and text. It is cancelled when its time is up or a person stops it."""
         ...
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """A tool whose effect depends on its arguments."""
+
+    def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect: ...
 
 
 Tools = Mapping[str, Tool]

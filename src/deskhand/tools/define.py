@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, get_type_hints, overload
+from typing import Annotated, Any, TypeVar, get_type_hints, overload
 
 import msgspec
 
@@ -29,6 +29,10 @@ class FunctionTool:
     def spec(self) -> Spec:
         return self._spec
 
+    def with_effect(self, effect: Effect) -> FunctionTool:
+        """The same tool where it does more than usual."""
+        return FunctionTool(msgspec.structs.replace(self._spec, effect=effect), self._arguments, self._function)
+
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         values = decode_arguments(arguments, self._arguments)
         given = {name: getattr(values, name) for name in values.__struct_fields__}
@@ -38,7 +42,10 @@ class FunctionTool:
         return outcome if isinstance(outcome, Done | Ask) else done(outcome, self._spec.reads)
 
 
-def decode_arguments(arguments: msgspec.Raw, into: type[msgspec.Struct]) -> msgspec.Struct:
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def decode_arguments(arguments: msgspec.Raw, into: type[S]) -> S:
     """The model's arguments as a struct; numbers written as text are accepted. Raises ToolError saying what is wrong
     and what would be right."""
     try:

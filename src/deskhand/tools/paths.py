@@ -19,8 +19,8 @@ from typing import Literal, Self
 
 import msgspec
 
-from deskhand.tools.protected import why_protected
-from deskhand.types.errors import OutsideWorkspace, ProtectedPath, ToolError
+from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
+from .protected import why_protected
 
 _SYS_OPENAT2 = 437  # the same number on every machine
 _BENEATH, _NO_MAGICLINKS, _NO_XDEV = 0x08, 0x02, 0x01

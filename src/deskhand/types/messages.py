@@ -87,11 +87,11 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        return "".join([part.text for part in self.parts if isinstance(part, Text)])
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

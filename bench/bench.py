@@ -1,0 +1,338 @@
+"""What a turn costs, beside bare aiohttp calls to the same fake model in the same run: `make bench`.
+
+CPU is that of this process, all threads; the fake model is another process. Every figure is the median of five rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import aiohttp
+import anyio
+import msgspec
+
+from deskhand.agent.state import State, fold
+from deskhand.runtime.app import OWNER, App, Parts, open_app
+from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.models import Models
+from deskhand.store.sqlite import SqliteStore
+from deskhand.tools.base import Context, Spec, done
+from deskhand.types.commit import Commit
+from deskhand.types.door import Progress
+from deskhand.types.events import MessageReceived, ModelReplied, TurnEnded
+from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.messages import Message, Text
+from deskhand.types.tuning import tune
+
+ROUNDS = 5
+TOOL_ROUNDS = 10
+WORDS = "some words of an ordinary message, about as long as people write them. "
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A line of the table. `limit` is what it must not exceed (None: only told)."""
+
+    name: str
+    ours: float
+    unit: str
+    bare: float | None = None
+    limit: float | None = None
+
+
+class Count:
+    """A tool that reads: a new number each time, so that nobody takes it for a loop."""
+
+    spec = Spec("count", "Counts.", {"type": "object", "properties": {}})
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> object:
+        self.n += 1
+        return done(str(self.n))
+
+
+class Bench:
+    """A Deskhand, a bare client, and the fake model that both talk to."""
+
+    def __init__(self, app: App, bare: aiohttp.ClientSession, url: str) -> None:
+        self.app, self._bare, self._url = app, bare, url
+        self.turns = 0
+
+    async def script(self, *behaviours: dict[str, object]) -> None:
+        async with self._bare.post(f"{self._url}/script", json=list(behaviours)) as response:
+            await response.read()
+
+    def body(self, messages: int = 1) -> bytes:
+        """A request as the wire would send it."""
+        talk = [{"role": "user" if n % 2 == 0 else "assistant", "content": WORDS * 2} for n in range(messages)]
+        return msgspec.json.encode({"model": "m", "messages": talk, "stream": True})
+
+    async def call(self, body: bytes) -> int:
+        """One bare call: send the body, read the stream to its end. Returns the number of pieces."""
+        pieces = 0
+        url = f"{self._url}/v1/chat/completions"
+        async with self._bare.post(url, data=body, headers={"Content-Type": "application/json"}) as response:
+            async for chunk in response.content.iter_any():
+                pieces += chunk.count(b"\n\n")
+        return pieces
+
+    async def turn(self, chat: str) -> list[float]:
+        """One message in, one answer out. Returns when each piece of text was seen, on the monotonic clock."""
+        self.turns += 1
+        said = Said(Message("user", (Text(WORDS),)))
+        inbound = Inbound(f"{chat}-{self.turns}", Address("terminal", chat=chat), "owner", time.time(), said)
+        receipt = await self.app.door.submit(inbound)
+        seen = []
+        async with aclosing(self.app.door.follow(receipt.session, OWNER, receipt.after)) as items:
+            async for item in items:
+                if isinstance(item, Progress):
+                    seen.append(time.perf_counter())
+                elif isinstance(item.event, TurnEnded):
+                    return seen
+        return seen
+
+
+async def cpu_ms(once: Callable[[], Awaitable[object]], times: int) -> float:
+    """CPU milliseconds of this process per call, median of the rounds, after one to warm up."""
+    figures = []
+    for _ in range(ROUNDS + 1):
+        start = time.process_time()
+        for _ in range(times):
+            await once()
+        figures.append((time.process_time() - start) / times * 1e3)
+    return statistics.median(figures[1:])
+
+
+async def at_once_cpu_ms(make: Callable[[int], Awaitable[object]], count: int, rounds: int) -> tuple[float, float]:
+    """(CPU milliseconds per call, wall seconds) of `count` at once, `rounds` times one after the other."""
+
+    async def each(i: int) -> None:
+        for _ in range(rounds):
+            await make(i)
+
+    cpu, wall = time.process_time(), time.perf_counter()
+    async with anyio.create_task_group() as tasks:
+        for i in range(count):
+            tasks.start_soon(each, i)
+    return (time.process_time() - cpu) / count / rounds * 1e3, time.perf_counter() - wall
+
+
+async def plain(bench: Bench) -> list[Row]:
+    await bench.script({"text": "A short answer.", "chunks": 2})
+    bare = await cpu_ms(lambda: bench.call(bench.body()), 200)
+    one = await cpu_ms(lambda: bench.turn(f"one{bench.turns // 10}"), 100)
+    bare_many, _ = await at_once_cpu_ms(lambda i: bench.call(bench.body()), 200, 3)
+    for _ in range(2):
+        many, _ = await at_once_cpu_ms(lambda i: bench.turn(f"many{i}"), 200, 3)
+    return [
+        Row("plain turn, one session", one, "ms CPU", bare, bare + 1.0),
+        Row("plain turn, 200 sessions", many, "ms CPU", bare_many, 1.0),
+    ]
+
+
+async def tool_rounds(bench: Bench) -> list[Row]:
+    """A turn of ten rounds with a tool that reads; the last call answers."""
+    figures, bare_figures = [], []
+    call = {"name": "count", "arguments": "{}"}
+    for i in range(20):
+        await bench.script({"times": TOOL_ROUNDS, "calls": [call], "text": ""}, {"text": "done", "chunks": 1})
+        start = time.process_time()
+        await bench.turn(f"tools{i}")
+        figures.append((time.process_time() - start) / TOOL_ROUNDS * 1e3)
+        start = time.process_time()
+        for _ in range(TOOL_ROUNDS):
+            await bench.call(bench.body(10))
+        bare_figures.append((time.process_time() - start) / TOOL_ROUNDS * 1e3)
+    return [Row("tool round", statistics.median(figures), "ms CPU", statistics.median(bare_figures), 1.0)]
+
+
+async def long_talk(bench: Bench) -> list[Row]:
+    """A turn when 1,000 messages are in view."""
+    await bench.script({"text": "A short answer.", "chunks": 2})
+    session = "default/terminal:long"
+    events: list[MessageReceived | ModelReplied | TurnEnded] = []
+    principal, address = OWNER, Address("terminal", chat="long")
+    for i in range(500):
+        events.append(MessageReceived(i, principal, address, Message("user", (Text(WORDS * 2),))))
+        events.append(ModelReplied(Message("assistant", (Text(WORDS * 2),)), "fake/m"))
+        events.append(TurnEnded("done", (i,)))
+    await bench.app.store.commit(Commit(session, 1, time.time(), tuple(events), close=True))
+    body = bench.body(1000)
+    bare = await cpu_ms(lambda: bench.call(body), 40)
+    ours = await cpu_ms(lambda: bench.turn("long"), 10)
+    return [Row("plain turn at 1,000 messages", ours, "ms CPU", bare, bare + 1.0)]
+
+
+async def concurrent(bench: Bench) -> list[Row]:
+    rows = []
+    for latency, name in ((0.2, "200 ms"), (1.0, "1 s")):
+        await bench.script({"text": WORDS * 3, "chunks": 10, "latency_s": latency})
+        _, bare = await at_once_cpu_ms(lambda i: bench.call(bench.body()), 200, 3)
+        _, wall = await at_once_cpu_ms(lambda i, name=name: bench.turn(f"{name}-{i}"), 200, 3)
+        limit = bare * 1.4 if latency < 1 else 3 * latency * 1.15
+        rows.append(Row(f"200 sessions x 3 turns at {name}", wall, "s wall", bare, limit))
+    return rows
+
+
+async def streams(bench: Bench) -> list[Row]:
+    """300 streams of 50 pieces a second for 4 seconds."""
+    pieces, gap = 200, 0.02
+    await bench.script({"text": "word " * pieces, "chunks": pieces, "gap_s": gap})
+    bare_cpu, bare_wall = await at_once_cpu_ms(lambda i: bench.call(bench.body()), 300, 1)
+    cpu, wall = await at_once_cpu_ms(lambda i: bench.turn(f"s{i}"), 300, 1)
+    return [
+        Row(
+            "300 streams of 50/s, each piece",
+            cpu / pieces * 1e3,
+            "us CPU",
+            bare_cpu / pieces * 1e3,
+            bare_cpu / pieces * 1.6e3,
+        ),
+        Row("300 streams of 50/s, all of it", wall, "s wall", bare_wall, bare_wall * 1.1),
+    ]
+
+
+async def follow(bench: Bench) -> list[Row]:
+    """From a piece's arrival in this process to the follower. The bare client's arrivals say when pieces come."""
+    pieces, gap = 60, 0.02
+    await bench.script({"text": "word " * pieces, "chunks": pieces, "gap_s": gap})
+    lags = []
+    for i in range(3):
+        arrivals: list[float] = []
+        bench.app.parts.model("fake/m")  # the wire is open before the clock runs
+        seen = await bench.turn(f"f{i}")
+        url = f"{bench._url}/v1/chat/completions"
+        async with bench._bare.post(url, data=bench.body(), headers={"Content-Type": "application/json"}) as response:
+            arrivals += [time.perf_counter() async for _ in response.content.iter_any()]
+        ours = [b - a for a, b in pairwise(seen)]
+        bare = [b - a for a, b in pairwise(arrivals)]
+        lags.append((statistics.median(ours) - statistics.median(bare)) * 1e3)
+    return [Row("piece later than bare, p50", statistics.median(lags), "ms", None, 2.0)]
+
+
+async def cold_load(home: Path) -> list[Row]:
+    """Read and fold 10,000 messages."""
+    store = SqliteStore(home / "cold.db")
+    principal, address, n = OWNER, Address("terminal", chat="x"), 1
+    for _ in range(100):
+        events: list[MessageReceived | ModelReplied | TurnEnded] = []
+        for i in range(50):
+            events.append(MessageReceived(i, principal, address, Message("user", (Text(WORDS * 2),))))
+            events.append(ModelReplied(Message("assistant", (Text(WORDS * 2),)), "fake/m"))
+            events.append(TurnEnded("done", (i,)))
+        await store.commit(Commit("s", n, 1.0, tuple(events), close=True))
+        n += len(events)
+    figures = []
+    for _ in range(ROUNDS + 1):
+        start = time.perf_counter()
+        state = fold(State("s"), await store.history("s"))
+        figures.append((time.perf_counter() - start) * 1e3)
+        if len(state.messages) != 10_000:
+            raise AssertionError("the fold lost messages")
+    await store.close()
+    return [Row("cold load of 10,000 messages", min(figures[1:]), "ms wall", None, 20.0)]
+
+
+def start_up() -> list[Row]:
+    command = Path(sys.executable).with_name("deskhand")
+    figures = []
+    for _ in range(7):
+        start = time.perf_counter()
+        subprocess.run([command, "--help"], stdout=subprocess.DEVNULL, check=True)
+        figures.append((time.perf_counter() - start) * 1e3)
+    return [Row("deskhand --help", statistics.median(figures), "ms wall", None, 150.0)]
+
+
+def rss_mb() -> float:
+    """Resident memory of this process now."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError("no VmRSS")
+
+
+@asynccontextmanager
+async def opened(home: Path, url: str):  # type: ignore[no-untyped-def]  # a context for main alone
+    providers = {"fake": {"base_url": f"{url}/v1"}}
+    raw = {"defaults": {"models": ["fake/m"]}, "providers": providers}
+    settings = Settings(Home(home), msgspec.convert(raw, Config, strict=False))
+    tool = Count()
+    async with (
+        Models(settings) as models,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as bare,
+        open_app(settings, Parts(models.open, {"count": tool})) as app,  # type: ignore[dict-item]
+        anyio.create_task_group() as tasks,
+    ):
+        ready = anyio.Event()
+        tasks.start_soon(app.run, ready.set)
+        await ready.wait()
+        yield Bench(app, bare, url)
+        tasks.cancel_scope.cancel()
+
+
+CASES = {
+    "plain": plain,
+    "tools": tool_rounds,
+    "long": long_talk,
+    "concurrent": concurrent,
+    "streams": streams,
+    "follow": follow,
+}
+
+
+async def run(names: list[str]) -> list[Row]:
+    fake = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "deskhand.testing.llm", "--port", "0", stdout=asyncio.subprocess.PIPE
+    )
+    rows: list[Row] = []
+    try:
+        if fake.stdout is None:
+            raise AssertionError("no pipe")
+        port = int(await fake.stdout.readline())
+        with tempfile.TemporaryDirectory(prefix="deskhand-bench-", dir=Path.cwd()) as home:
+            async with opened(Path(home), f"http://127.0.0.1:{port}") as bench:
+                rows.append(Row("idle, all of it imported", rss_mb(), "MB", None, 60.0))
+                for name in names:
+                    if name in CASES:
+                        rows += await CASES[name](bench)
+                        show(rows[-1:] if name != "plain" else rows)
+            if "cold" in names:
+                rows += await cold_load(Path(home))
+            if "help" in names:
+                rows += start_up()
+    finally:
+        fake.terminate()
+        await fake.wait()
+    return rows
+
+
+def show(rows: list[Row]) -> None:
+    for row in rows:
+        bare = f"{row.bare:8.2f}" if row.bare is not None else " " * 8
+        ratio = f"x{row.ours / row.bare:5.2f}" if row.bare else " " * 6
+        limit = f"<= {row.limit:.2f}  {'ok' if row.ours <= row.limit else 'MISSED'}" if row.limit is not None else ""
+        print(f"{row.name:36} {row.ours:8.2f} {row.unit:8} bare {bare} {ratio}  {limit}", flush=True)
+
+
+def main() -> None:
+    tune()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="*", default=[*CASES, "cold", "help"])
+    rows = anyio.run(run, parser.parse_args().cases)
+    print()
+    show(rows)
+
+
+if __name__ == "__main__":
+    main()

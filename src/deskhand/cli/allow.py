@@ -1,0 +1,88 @@
+"""`deskhand allow`: folders beside the workspace, and what was allowed or refused for good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..runtime.clock import SystemClock
+from ..store.sqlite import SqliteStore
+from ..types.commit import Change
+from .run import FAILED, ME, USAGE, agent_of, agent_option, config_option, fail, settings_of, with_store
+
+
+@click.group(no_args_is_help=True)
+def allow() -> None:
+    """Allow an agent more than its workspace, see what is allowed, and take it back."""
+
+
+@allow.command("path")
+@click.argument("folder")
+@click.option("--write", is_flag=True, help="It may also change what is there.")
+@agent_option
+@config_option
+def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
+    """Let the agent read a folder, also in commands: deskhand allow path ~/Downloads --write"""
+    settings = settings_of(config)
+    name = agent_of(settings, agent)
+    real = Path(folder).expanduser().resolve()
+    if not real.is_dir():
+        fail(f"{folder!r} is not a folder; allow the folder that holds the file", USAGE)
+    if settings.home.root.resolve().is_relative_to(real) or real.is_relative_to(settings.home.state.resolve()):
+        fail(f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE)
+
+    async def use(store: SqliteStore) -> None:
+        row = (name, str(real), int(write), SystemClock().now(), ME.id)
+        await store.change((Change("path_grant_set", row),))
+        click.echo(f"{name} may now read{' and write' if write else ''} {real}")
+        click.echo(f"Take it back with: deskhand allow revoke {real}")
+
+    with_store(settings, use)
+
+
+@allow.command("list")
+@agent_option
+@config_option
+def list_(agent: str, config: str | None) -> None:
+    """What is allowed beside the rules."""
+    settings = settings_of(config)
+
+    async def use(store: SqliteStore) -> None:
+        shown = 0
+        for name in (agent,) if agent else settings.agents:
+            for path, write, _, by in await store.rows("path_grants", (name,)):
+                click.echo(f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by})")
+                shown += 1
+        for hash_, verdict, name, tool, exact, _, by in await store.rows("call_grants", ()):
+            click.echo(f"{name}  {verdict:11}  {hash_[:12]}  {tool} {exact}  (by {by})")
+            shown += 1
+        if not shown:
+            click.echo("Nothing beside the rules. Allow a folder with: deskhand allow path ~/Downloads")
+
+    with_store(settings, use)
+
+
+@allow.command("revoke")
+@click.argument("what")
+@agent_option
+@config_option
+def revoke(what: str, agent: str, config: str | None) -> None:
+    """Take back a folder, or an `always` or `never` by the first letters of its hash."""
+    settings = settings_of(config)
+    real = str(Path(what).expanduser().resolve())
+
+    async def use(store: SqliteStore) -> None:
+        changes = []
+        for name in (agent,) if agent else settings.agents:
+            known = await store.rows("path_grants", (name,))
+            changes += [Change("path_grant_drop", (name, row[0])) for row in known if row[0] in (what, real)]
+        if not changes and len(what) >= 6:
+            known = await store.rows("call_grants", ())
+            changes = [Change("call_grant_drop", (row[0],)) for row in known if row[0].startswith(what)]
+        if not changes:
+            fail(f"nothing like {what!r} is allowed; see: deskhand allow list", FAILED)
+        await store.change(changes)
+        click.echo(f"Taken back: {len(changes)}")
+
+    with_store(settings, use)

@@ -1,0 +1,54 @@
+"""`deskhand audit`: proof that the log is what was written."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import msgspec
+
+from ..runtime.anchor import read_anchors
+from ..store.chain import Break
+from ..store.sqlite import SqliteStore
+from .plain import plain
+from .run import FAILED, config_option, settings_of, with_store
+
+
+@click.group()
+def audit() -> None:
+    """Prove that nothing in the log was changed, left out or cut off.
+
+    \b
+    Example:
+      deskhand audit verify
+    """
+
+
+@audit.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@config_option
+def verify(as_json: bool, config: str | None) -> None:
+    """Check every event against its hash chain and against the anchor file; exit 1 where one does not hold.
+
+    Keep a copy of the anchor file elsewhere: who can change both files can change the proof.
+
+    \b
+    Example:
+      deskhand audit verify && echo all is as it was
+    """
+    settings = settings_of(config)
+    anchors = read_anchors(settings.home.anchors)
+
+    async def use(store: SqliteStore) -> tuple[int, list[Break]]:
+        return await store.audit(anchors)
+
+    events, breaks = with_store(settings, use)
+    if as_json:
+        broken = [item._asdict() for item in breaks]
+        click.echo(msgspec.json.encode({"events": events, "anchors": len(anchors), "breaks": broken}))
+    else:
+        for broken_at in breaks:
+            click.echo(f"{plain(broken_at.session)}, event {broken_at.n}: {broken_at.why}")
+        anchored = f"{len(anchors)} conversation{'s' * (len(anchors) != 1)} anchored in {settings.home.anchors}"
+        click.echo(f"{events} events, {anchored}: {'all hold' if not breaks else f'{len(breaks)} broken'}.")
+    sys.exit(FAILED if breaks else 0)

@@ -1,0 +1,232 @@
+"""`deskhand`: the chat. It follows the session and hands in what is typed; what it shows is decided in `view`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+from datetime import datetime
+from typing import NoReturn
+from zoneinfo import ZoneInfo
+
+import anyio
+import click
+from anyio.abc import TaskGroup
+
+from ..runtime.app import App
+from ..runtime.config import Settings
+from ..types.door import Progress
+from ..types.errors import DeskhandError
+from ..types.events import MessageReceived
+from ..types.identity import Address, Inbound, Receipt, Said, session_key
+from ..types.messages import Message, Text
+from .asks import answer, back_to, name_of
+from .keys import Keys
+from .live import with_app
+from .paint import Paint
+from .plain import plain
+from .run import ME, USAGE, agent_of, fail, run, settings_of
+from .screen import Screen, colour_system, open_history
+from .view import View
+from .welcome import choose, offers
+
+SHOWN_TURNS = 3
+"""How much of an older conversation is shown when it goes on."""
+MEANT_S = 0.4
+"""A key pressed sooner after an approval appeared was meant for the line that was being typed."""
+AGAIN_S = 2.0
+FRAME_S = 0.1
+
+
+def chat(session: str, *, latest: bool, agent: str, model: str, config: str | None) -> NoReturn:
+    """Talk until the person leaves."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        fail('this needs a terminal. Without one, ask: deskhand ask "…"  (all commands: deskhand --help)', USAGE)
+    settings = settings_of(config, model)
+    name = agent_of(settings, agent)
+    if not settings.agent(name).models:
+        chosen = run(settings, lambda: _first_model(settings))
+        if not chosen:
+            sys.exit(0)
+        settings = settings.with_model(chosen)
+
+    async def use(app: App) -> None:
+        key = await _session(app, settings, session, name, latest=latest)
+        await Chat(app, settings, key, name).run()
+
+    with_app(settings, use)
+    sys.exit(0)
+
+
+async def _first_model(settings: Settings) -> str:
+    return await choose(await offers(settings))
+
+
+async def _session(app: App, settings: Settings, given: str, agent: str, *, latest: bool) -> str:
+    """The session that is meant: by its whole key, by its name in this terminal, the latest, or a fresh one."""
+    known = await app.store.sessions(ME, 1000)
+    if latest and not given:
+        here = [row.session for row in known if row.agent == agent and row.channel == "terminal"]
+        if here:
+            return here[0]
+    if "/" in given:
+        if not any(row.session == given for row in known):
+            fail(f"there is no conversation {given!r}; `deskhand sessions list` shows them", USAGE)
+        return given
+    if given:
+        return session_key(agent, Address("terminal", chat=given))
+    when = datetime.fromtimestamp(app.parts.clock.now(), ZoneInfo(settings.config.timezone))
+    name, taken = when.strftime("%b%d-%H%M").lower(), {row.session for row in known}
+    names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
+    keys = (session_key(agent, Address("terminal", chat=each)) for each in names)
+    return next(key for key in keys if key not in taken)
+
+
+class Chat:
+    """One person, one session, one terminal."""
+
+    def __init__(self, app: App, settings: Settings, session: str, agent: str) -> None:
+        self._app, self._settings, self._session, self._agent = app, settings, session, agent
+        self._now = app.parts.clock.monotonic
+        self.screen = Screen(self._live, self._status, open_history(settings.home.history))
+        paint = Paint(lambda: self.screen.columns, colour_system())
+        self.view = View(paint, self._now, usage=settings.config.show_usage)
+        self._paint = paint
+        self._tasks: TaskGroup | None = None
+        self._stopping = False
+        self._pressed_at = -AGAIN_S
+        self._early: set[int] = set()
+
+    async def run(self) -> None:
+        """Until the person leaves."""
+        after = await self._where_to_begin()
+        self.screen.print(self._greeting(after))
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            tasks.start_soon(self._follow, after)
+            tasks.start_soon(self._animate)
+            with suppress(EOFError):
+                await self.screen.run(Keys(self).bindings)
+            tasks.cancel_scope.cancel()
+        self._goodbye()
+
+    async def _where_to_begin(self) -> int:
+        """The event after which the last few turns begin."""
+        events = await self._app.store.events(self._session)
+        turns = [recorded.n for recorded in events if isinstance(recorded.event, MessageReceived)]
+        return turns[-SHOWN_TURNS] - 1 if len(turns) >= SHOWN_TURNS else 0
+
+    def _greeting(self, after: int) -> list[str]:
+        model = next(iter(self._settings.agent(self._agent).models), "")
+        lines = [self._paint.line(("deskhand", "bold"), (f"  {model}  {self._agent}", "quiet"))]
+        hint = "Write a message. / shows commands, Ctrl+C stops, Ctrl+D leaves."
+        lines.append(self._paint.line((hint, "quiet")))
+        if after:
+            lines.append(self._paint.line((f"… earlier: deskhand sessions show {self._session}", "quiet")))
+        return lines
+
+    def _goodbye(self) -> None:
+        if self.view.working:
+            click.echo("It was still at work: it goes on when you come back, or where Deskhand runs.")
+        click.echo(f"Come back with: {plain(back_to(self._session))}")
+
+    # ------------------------------------------------------------------ what is seen
+
+    async def _follow(self, after: int) -> None:
+        async with aclosing(self._app.door.follow(self._session, ME, after)) as items:
+            async for item in items:
+                self._early.add(getattr(getattr(item, "event", None), "inbox_id", 0))
+                self.screen.print(self.view.render(item))
+                if not self.view.working:
+                    self._stopping = False
+                if not isinstance(item, Progress) or item.kind != "thinking":
+                    self.screen.redraw()
+
+    async def _animate(self) -> None:
+        while True:
+            await anyio.sleep(FRAME_S)
+            if self.view.working or self._pressed_at + AGAIN_S + FRAME_S > self._now():
+                self.screen.redraw()
+
+    def _live(self, height: int) -> list[str]:
+        return self.view.live(height)
+
+    def _status(self) -> str:
+        if self._now() - self._pressed_at < AGAIN_S:
+            return "Ctrl+C again leaves."
+        if self._stopping:
+            return "stopping …"
+        elsewhere = "" if self._app.dispatch.driving else "  another Deskhand does the work"
+        if self.view.ask is not None:
+            return f"waits for you  Ctrl+C stops{elsewhere}"
+        if self.view.working:
+            return f"at work  Ctrl+C stops; what you write now reaches it at once{elsewhere}"
+        return f"{name_of(self._session)}{elsewhere}"
+
+    # ------------------------------------------------------------------ what is done
+
+    @property
+    def may_answer(self) -> bool:
+        ask = self.view.ask
+        return ask is not None and ask.approval and self._now() - ask.at >= MEANT_S
+
+    def submit(self, text: str) -> None:
+        if text.strip().lower() == "/quit":
+            self.leave()
+            return
+        ask = self.view.ask
+        if ask is not None and ask.choices and text.strip().isdigit() and 0 < int(text) <= len(ask.choices):
+            self._start(self._answer, ask.id, ask.choices[int(text) - 1])
+        else:
+            self._start(self._say, text)
+
+    def answer(self, choice: str) -> None:
+        if self.view.ask is not None:
+            self._start(self._answer, self.view.ask.id, choice)
+
+    def interrupt(self) -> None:
+        if self.view.working and not self._stopping:
+            self._stopping = True
+            self._start(self._stop)
+        elif self._now() - self._pressed_at < AGAIN_S:
+            self.leave()
+        else:
+            self._pressed_at = self._now()
+            self.screen.redraw()
+
+    def leave(self) -> None:
+        self.screen.leave()
+
+    def _start(self, what: Callable[..., Awaitable[Receipt]], *args: str) -> None:
+        if self._tasks is not None:
+            self._tasks.start_soon(self._carefully, what, args)
+
+    async def _carefully(self, what: Callable[..., Awaitable[Receipt]], args: tuple[str, ...]) -> None:
+        """Do it; what cannot be done is said, and the chat goes on."""
+        try:
+            receipt = await what(*args)
+        except DeskhandError as error:
+            self._complain(str(error))
+            return
+        if receipt.status == "refused":
+            self._complain(receipt.reason)
+
+    async def _say(self, text: str) -> Receipt:
+        _, _, place = self._session.partition("/terminal:")
+        address = Address("terminal", chat=place or self._session)
+        now, ids = self._app.parts.clock.now(), self._app.parts.ids
+        said = Said(Message("user", (Text(text),)))
+        receipt = await self._app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, self._session))
+        if receipt.status == "accepted" and receipt.inbox_id not in self._early:
+            self.view.queued[receipt.inbox_id] = plain(text)
+        return receipt
+
+    async def _answer(self, ask_id: str, choice: str) -> Receipt:
+        return await answer(self._app, (self._session, ask_id), choice)
+
+    async def _stop(self) -> Receipt:
+        return await self._app.door.stop(self._session, ME)
+
+    def _complain(self, text: str) -> None:
+        self._stopping = False
+        self.screen.print([*self._paint.text(text, "warn"), ""])

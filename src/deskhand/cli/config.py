@@ -1,0 +1,205 @@
+"""`deskhand config`: what holds, and how to change it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+import msgspec
+
+from ..runtime import keys
+from ..runtime.config import Config, Settings, convert
+from ..runtime.datafile import parse_value, read_text
+from ..runtime.edit import set_key, unset_key, write_private
+from ..runtime.importing import add_secrets, read_foreign
+from ..types.errors import ConfigError, DeskhandError
+from .plain import plain
+from .run import USAGE, config_option, fail, settings_of
+
+
+@click.group(invoke_without_command=True)
+@config_option
+@click.pass_context
+def config(ctx: click.Context, config: str | None) -> None:
+    """Print the configuration that holds, as JSON; it never has secrets.
+
+    \b
+    Examples:
+      deskhand config
+      deskhand config set defaults.steps 80
+      deskhand config import ~/.operator/operator.yaml --write
+    """
+    ctx.ensure_object(dict)
+    ctx.obj["config"] = config
+    if ctx.invoked_subcommand is None:
+        _print(resolved(settings_of(config)))
+
+
+def resolved(settings: Settings) -> dict[str, Any]:
+    """Every key with what holds for it; each agent as it is, over the defaults."""
+    whole = _whole(settings.config)
+    whole["agents"] = {name: _whole(settings.agent(name)) for name in settings.agents}
+    return whole
+
+
+def _whole(struct: msgspec.Struct) -> dict[str, Any]:
+    """All fields, those that are not set too."""
+    found: dict[str, Any] = {}
+    for name in struct.__struct_fields__:
+        value = getattr(struct, name)
+        if isinstance(value, msgspec.Struct):
+            value = _whole(value)
+        elif isinstance(value, dict):
+            value = {key: _whole(inner) if isinstance(inner, msgspec.Struct) else inner for key, inner in value.items()}
+        found[name] = msgspec.to_builtins(value)
+    return found
+
+
+def _print(value: Any) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+def _inherited(ctx: click.Context, config: str | None) -> str | None:
+    return config or (ctx.obj or {}).get("config")
+
+
+@config.command()
+@click.argument("key")
+@config_option
+@click.pass_context
+def get(ctx: click.Context, key: str, config: str | None) -> None:
+    """Print one key; text as it is, anything else as JSON.
+
+    \b
+    Example:
+      deskhand config get defaults.models
+    """
+    settings = settings_of(_inherited(ctx, config))
+    try:
+        value = keys.get(resolved(settings), key.split("."))
+    except KeyError:
+        _unknown(key)
+    if isinstance(value, str):
+        click.echo(plain(value))
+    elif isinstance(value, dict):
+        _print(value)
+    else:
+        click.echo(msgspec.json.encode(value))
+
+
+@config.command("set")
+@click.argument("key")
+@click.argument("value")
+@config_option
+@click.pass_context
+def set_(ctx: click.Context, key: str, value: str, config: str | None) -> None:
+    """Set one key. The value is written as in the file: 25, true, [a/b, c/d], or a word.
+
+    \b
+    Example:
+      deskhand config set agents.main.thinking high
+    """
+    settings = settings_of(_inherited(ctx, config))
+    if not keys.exists(key, Config):
+        _unknown(key)
+    try:
+        data = parse_value(value) if value else ""
+        if key.endswith((".models", ".tools")) and isinstance(data, str):
+            data = [name.strip() for name in data.split(",")]
+        _store(settings, set_key(_text(settings.file), key.split("."), data))
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+
+
+@config.command()
+@click.argument("key")
+@config_option
+@click.pass_context
+def unset(ctx: click.Context, key: str, config: str | None) -> None:
+    """Remove one key, so that its default holds again.
+
+    \b
+    Example:
+      deskhand config unset defaults.temperature
+    """
+    settings = settings_of(_inherited(ctx, config))
+    try:
+        _store(settings, unset_key(_text(settings.file), key.split(".")))
+    except KeyError:
+        fail(f"{key!r} is not set in {str(settings.file)!r}")
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+
+
+@config.command()
+@config_option
+@click.pass_context
+def path(ctx: click.Context, config: str | None) -> None:
+    """Print where the configuration is, or would be.
+
+    \b
+    Example:
+      $EDITOR "$(deskhand config path)"
+    """
+    click.echo(str(settings_of(_inherited(ctx, config)).file))
+
+
+@config.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--write", is_flag=True, help="Make it the configuration; an older one is kept as .bak.")
+@config_option
+@click.pass_context
+def import_(ctx: click.Context, file: str, write: bool, config: str | None) -> None:
+    """Print another system's configuration as ours.
+
+    It reads operator-use's config.json, operator-ai's operator.yaml, agent_computer's config.json and
+    openagent-core's .env. What has no counterpart yet is kept as comments; secrets go to .env.
+
+    \b
+    Example:
+      deskhand config import ~/.operator/operator.yaml --write
+    """
+    settings = settings_of(_inherited(ctx, config))
+    try:
+        imported = read_foreign(Path(file))
+    except ConfigError as error:
+        fail(str(error), USAGE)
+    if not write:
+        click.echo(plain(imported.text), nl=False)
+    else:
+        target = settings.file
+        if target.exists():
+            write_private(target.with_name(f"{target.name}.bak"), read_text(target))
+            click.echo(f"Kept the old one as {target.name}.bak.", err=True)
+        write_private(target, imported.text)
+        for name in add_secrets(settings.home.env, imported.secrets):
+            click.echo(f"Added {name} to {settings.home.env}.", err=True)
+        click.echo(f"Wrote {target}.", err=True)
+    if imported.left:
+        count = len(imported.left)
+        click.echo(f"{count} key{'s are' if count > 1 else ' is'} not used here yet: see the comments.", err=True)
+    if imported.secrets and not write:
+        click.echo(f"Secrets that --write puts into .env: {', '.join(imported.secrets)}.", err=True)
+
+
+def _unknown(key: str) -> NoReturn:
+    near = keys.near(key, Config)
+    fail(
+        f"there is no key {key!r}" + (f"; did you mean {near!r}?" if near else "; `deskhand config` lists them"), USAGE
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path)
+    except FileNotFoundError:
+        return ""
+
+
+def _store(settings: Settings, text: str) -> None:
+    """Write it only if it can be read back. Raises ConfigError."""
+    known, _ = keys.split(parse_value(text) or {}, Config)
+    keys.normalise(known)
+    convert(known, settings.file)
+    write_private(settings.file, text)

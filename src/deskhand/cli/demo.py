@@ -1,0 +1,137 @@
+"""`deskhand demo`: a minute that shows what durable means. No key, no model, no network."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+import click
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text as Rich
+
+from ..runtime.app import OWNER, App, open_app
+from ..store.sqlite import SqliteStore
+from ..testing.demo import ASKED, parts_of, settings_at
+from ..types import events as e
+from ..types.door import Progress
+from ..types.identity import Address, Answer, Inbound, Said
+from ..types.messages import Message, Text
+from .run import FAILED
+
+PAUSE_S = 1.2
+PLACE = Address("terminal", chat="demo")
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Say yes to the approval without asking you.")
+def demo(yes: bool) -> None:
+    """Watch it work, be killed in the middle of a tool, and come back: 60 seconds, no key needed."""
+    with tempfile.TemporaryDirectory(prefix="deskhand-demo-") as folder:
+        sys.exit(anyio.run(Demo(Path(folder), yes or not sys.stdin.isatty()).run))
+
+
+class Demo:
+    """The parent: it writes, watches, answers and kills. The agent lives in a process of its own."""
+
+    def __init__(self, home: Path, yes: bool) -> None:
+        self._home, self._yes = home, yes
+        self._show = Console(highlight=False)
+        self._child: anyio.abc.Process | None = None
+        self._line = ""
+
+    async def run(self) -> int:
+        settings = settings_at(self._home)
+        self._say("A scripted model stands in for a real one; everything else is the real thing.", "dim")
+        async with open_app(settings, parts_of(settings)) as app:
+            await self._start()
+            said = Said(Message("user", (Text(ASKED),)))
+            inbound = Inbound("demo-1", PLACE, OWNER.id, app.parts.clock.now(), said)
+            receipt = await app.door.submit(inbound)
+            self._say(f"\nYou: {ASKED}\n", "bold")
+            try:
+                with anyio.fail_after(90):
+                    done = await self._watch(app, receipt.session)
+            finally:
+                if self._child is not None and self._child.returncode is None:
+                    self._child.kill()
+                    await self._child.wait()
+        return await self._close(done)
+
+    async def _start(self) -> None:
+        command = [sys.executable, "-m", "deskhand.testing.demo", str(self._home)]
+        self._child = await anyio.open_process(command, stdin=None, stdout=None, stderr=None)
+
+    async def _watch(self, app: App, session: str) -> bool:
+        """Show what happens until the turn has ended."""
+        async with aclosing(app.door.follow(session, OWNER)) as items:
+            async for item in items:
+                if isinstance(item, Progress):
+                    continue
+                event = item.event
+                if isinstance(event, e.ModelReplied):
+                    self._reply(event)
+                elif isinstance(event, e.ApprovalAsked):
+                    await self._answer(app, session, event)
+                elif isinstance(event, e.ToolFinished):
+                    style = "green" if event.result.status == "ok" else "yellow"
+                    self._say(f"    {event.result.status}: {event.result.text}", style)
+                elif isinstance(event, e.ToolStarted) and event.call_id == "call_post_letter":
+                    await self._kill()
+                elif isinstance(event, e.TurnEnded):
+                    return event.reason == "done"
+        return False
+
+    def _reply(self, event: e.ModelReplied) -> None:
+        if event.message.text:
+            self._say(f"Deskhand: {event.message.text}")
+        for call in event.message.calls:
+            self._say(f"  > {call.name} {bytes(call.arguments).decode()[:100]}", "cyan")
+
+    async def _answer(self, app: App, session: str, asked: e.ApprovalAsked) -> None:
+        question = f"{asked.question}\n\nWhy I ask: {asked.reason}"
+        self._show.print(Panel(Rich(question), title="It needs your approval", border_style="yellow"))
+        choice = "once"
+        if self._yes:
+            self._say("(answered: yes)", "dim")
+            await anyio.sleep(PAUSE_S)
+        else:
+            yes = await anyio.to_thread.run_sync(lambda: click.confirm("Allow it once?", default=True))
+            choice = "once" if yes else "no"
+        answer = Answer(asked.ask_id, choice)
+        inbound = Inbound(f"answer-{asked.ask_id}", PLACE, OWNER.id, app.parts.clock.now(), answer, session)
+        await app.door.submit(inbound)
+
+    async def _kill(self) -> None:
+        """End the agent's process in the middle of the tool, then start it again."""
+        if self._child is None:
+            return
+        self._say("    walking to the letter box …", "dim")
+        await anyio.sleep(PAUSE_S)
+        self._say(f"\n$ kill -9 {self._child.pid}", "bold red")
+        self._child.kill()
+        await self._child.wait()
+        self._say("The process is gone, in the middle of posting.", "red")
+        await anyio.sleep(PAUSE_S)
+        self._say("$ deskhand   (started again)\n", "bold green")
+        await self._start()
+
+    async def _close(self, done: bool) -> int:
+        """What is on disk now."""
+        store = SqliteStore(settings_at(self._home).home.database)
+        events, breaks = await store.audit()
+        await store.close()
+        workspace = settings_at(self._home).home.workspace("default")
+        files = ", ".join(sorted(path.name for path in workspace.iterdir()))
+        self._say(f"\nIn the workspace: {files}", "dim")
+        self._say(f"In the log: {events} events; the hash chain {'holds' if not breaks else 'is broken'}.", "dim")
+        self._say("Nothing was lost, nothing was done twice, and what is unknown was said.", "bold")
+        return 0 if done and not breaks else FAILED
+
+    def _say(self, text: str, style: str = "") -> None:
+        self._show.print(Rich(text), style=style or None)

@@ -1,0 +1,149 @@
+"""`deskhand dlq`: what was given up, to look at, to try again, or to forget."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+
+from ..runtime.app import App
+from ..runtime.config import Settings
+from ..store.sqlite import SqliteStore
+from ..types.commit import Change
+from ..types.events import MessageReceived, TurnEnded
+from ..types.identity import Inbound, Receipt, Said
+from .asks import back_to, name_of, somebody_drives
+from .live import with_app
+from .plain import one_line, plain
+from .run import USAGE, config_option, fail, settings_of, with_store
+from .sessions import when
+from .table import table
+
+
+class Letter(msgspec.Struct, frozen=True):
+    """`id` is `d7` for a conversation that was given up, `o7` for an answer that no platform took."""
+
+    id: str
+    session: str
+    at: float
+    reason: str
+    n: int = 0
+
+
+@click.group()
+def dlq() -> None:
+    """See what was given up: conversations that crashed again and again, answers that could not be sent.
+
+    \b
+    Examples:
+      deskhand dlq list
+      deskhand dlq retry d7
+      deskhand dlq drop o3
+    """
+
+
+@dlq.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@config_option
+def list_(as_json: bool, config: str | None) -> None:
+    """List what was given up, the latest first.
+
+    \b
+    Example:
+      deskhand dlq list
+    """
+    settings = settings_of(config)
+    letters = with_store(settings, _letters)
+    if as_json:
+        click.echo(msgspec.json.encode(letters))
+    elif not letters:
+        click.echo("Nothing was given up.")
+    else:
+        zone = ZoneInfo(settings.config.timezone)
+        rows = [(each.id, when(each.at, zone), name_of(each.session), one_line(each.reason, 300)) for each in letters]
+        table(("id", "when", "conversation", "why"), rows)
+
+
+@dlq.command()
+@click.argument("letter_id", metavar="ID")
+@config_option
+def retry(letter_id: str, config: str | None) -> None:
+    """Try it again: hand in the messages of a conversation anew, or send an answer once more.
+
+    \b
+    Example:
+      deskhand dlq retry d7
+    """
+    settings = settings_of(config)
+    letter = _find(settings, letter_id)
+    if letter.id[0] == "o":
+        _change(settings, "unsent_retry", letter)
+        click.echo("It is sent again as soon as its channel runs, marked as a possible duplicate.")
+        return
+
+    async def use(app: App) -> int:
+        receipts = [await _again(app, letter, event) for event in await _lost(app, letter)]
+        refused = [receipt.reason for receipt in receipts if receipt.status == "refused"]
+        if refused:
+            fail(refused[0])
+        await app.store.change((Change("dead_drop", (int(letter.id[1:]),)),))
+        return len(receipts)
+
+    count = with_app(settings, use, drive=False)
+    click.echo(f"{count} message{'s' * (count != 1)} handed in again.")
+    if not somebody_drives(settings):
+        click.echo(f"Nothing is running now; it goes on with: {back_to(letter.session)}")
+
+
+@dlq.command()
+@click.argument("letter_id", metavar="ID")
+@config_option
+def drop(letter_id: str, config: str | None) -> None:
+    """Forget it. What was said stays in the log.
+
+    \b
+    Example:
+      deskhand dlq drop o3
+    """
+    settings = settings_of(config)
+    letter = _find(settings, letter_id)
+    _change(settings, "dead_drop" if letter.id[0] == "d" else "unsent_drop", letter)
+    click.echo(f"Dropped {letter.id}: {plain(letter.reason)}")
+
+
+async def _letters(store: SqliteStore) -> list[Letter]:
+    dead = [Letter(f"d{i}", session, at, reason, n) for i, session, n, at, reason in await store.rows("dead_list", ())]
+    unsent = [
+        Letter(f"o{i}", session, at, f"not sent on {channel}: {error}")
+        for i, session, channel, at, error in await store.rows("unsent_list", ())
+    ]
+    return sorted([*dead, *unsent], key=lambda letter: -letter.at)
+
+
+def _find(settings: Settings, letter_id: str) -> Letter:
+    letters = with_store(settings, _letters)
+    found = next((letter for letter in letters if letter.id == letter_id), None)
+    if found is None:
+        fail(f"there is no {letter_id!r}; `deskhand dlq list` shows what there is", USAGE)
+    return found
+
+
+def _change(settings: Settings, statement: str, letter: Letter) -> None:
+    with_store(settings, lambda store: store.change((Change(statement, (int(letter.id[1:]),)),)))
+
+
+async def _lost(app: App, letter: Letter) -> list[MessageReceived]:
+    """The messages that the turn had taken in which was given up."""
+    events = [recorded.event for recorded in await app.store.events(letter.session) if recorded.n <= letter.n]
+    ended = next((event for event in reversed(events) if isinstance(event, TurnEnded) and event.reason == "dead"), None)
+    answers = ended.answers if ended else ()
+    return [event for event in events if isinstance(event, MessageReceived) and event.inbox_id in answers]
+
+
+async def _again(app: App, letter: Letter, event: MessageReceived) -> Receipt:
+    """Hand the message in as new: its first external id has been used."""
+    ids, now = app.parts.ids, app.parts.clock.now()
+    said = Said(event.message)
+    inbound = Inbound(ids.new("retry"), event.address, event.principal.id, now, said, letter.session, event.reply_to)
+    return await app.door.submit(inbound)

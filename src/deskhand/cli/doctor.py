@@ -1,0 +1,72 @@
+"""`deskhand doctor`: what works, what does not, and what to type."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from ..runtime.config import Settings, home_of, read_settings
+from ..runtime.doctor import Finding, examine
+from ..types.errors import DeskhandError
+from .init import make_home
+from .plain import plain
+from .run import FAILED, config_option, fail, run
+
+MARKS = {"good": ("ok", "green"), "note": ("!!", "yellow"), "bad": ("no", "red")}
+
+
+@click.command()
+@click.option("--fix", is_flag=True, help="Repair what can be repaired without a question.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@config_option
+def doctor(fix: bool, as_json: bool, config: str | None) -> None:
+    """Try everything that Deskhand needs; exit 1 where something keeps it from working.
+
+    \b
+    Examples:
+      deskhand doctor
+      deskhand doctor --fix
+    """
+    settings = _settings(config)
+    if fix:
+        _fix(settings)
+    found = run(settings, lambda: examine(settings), log=False)
+    if as_json:
+        rows = [{"probe": name, "level": f.level, "text": f.text, "remedy": f.remedy} for name, f in found]
+        click.echo(msgspec.json.encode(rows))
+    else:
+        for name, finding in found:
+            _show(name, finding)
+    sys.exit(FAILED if any(finding.level == "bad" for _, finding in found) else 0)
+
+
+def _settings(config: str | None) -> Settings:
+    """The settings; a configuration that cannot be used is the first finding, and the last."""
+    try:
+        return read_settings(Path(config) if config else None)
+    except DeskhandError as error:
+        where = config or home_of().config
+        _show("configuration", Finding("bad", str(error), f"$EDITOR {where}"))
+        sys.exit(FAILED)
+
+
+def _fix(settings: Settings) -> None:
+    try:
+        for path in make_home(settings, settings.choose()):
+            click.echo(f"made  {plain(str(path))}")
+        for _, finding in run(settings, lambda: examine(settings), log=False):
+            if finding.fix is not None:
+                finding.fix()
+                click.echo(f"did   {plain(finding.remedy)}")
+    except (OSError, DeskhandError) as error:
+        fail(str(error))
+
+
+def _show(name: str, finding: Finding) -> None:
+    mark, colour = MARKS[finding.level]
+    click.echo(f"{click.style(mark, fg=colour, bold=True)}  {name:<14} {plain(finding.text)}")
+    if finding.remedy:
+        click.echo(f"{'':<19}{click.style('-> ' + plain(finding.remedy), bold=True)}")

@@ -1,0 +1,116 @@
+"""What the keys do in the chat."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+
+from ..agent.commands import COMMANDS
+from ..types.messages import clean
+
+ANSWERS = {"y": "once", "a": "always", "n": "no", "N": "never"}
+LOCAL = {"quit": "leave; the conversation stays"}
+"""Commands of this terminal alone."""
+
+
+class Desk(Protocol):
+    """What the keys act on."""
+
+    def submit(self, text: str) -> None:
+        """The line was sent."""
+        ...
+
+    def answer(self, choice: str) -> None:
+        """An open approval was answered by a key."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ctrl+C on an empty line."""
+        ...
+
+    def leave(self) -> None: ...
+
+    @property
+    def may_answer(self) -> bool:
+        """An approval is open, and has been for long enough that a key is meant for it."""
+        ...
+
+
+def matching(text: str) -> list[tuple[str, str]]:
+    """The commands that begin as `text` does, with their help; none when it is no command."""
+    if not text.startswith("/") or " " in text or "\n" in text:
+        return []
+    known = {name: command.help for name, command in COMMANDS.items()} | LOCAL
+    return [(f"/{name}", help_) for name, help_ in known.items() if name.startswith(text[1:].lower())]
+
+
+def completed(text: str) -> str:
+    """`text` with as much of a command added as is certain."""
+    names = [name for name, _ in matching(text)]
+    if not names:
+        return text
+    if len(names) == 1:
+        return f"{names[0]} "
+    sure = names[0]
+    while not all(name.startswith(sure) for name in names):
+        sure = sure[:-1]
+    return sure if len(sure) > len(text) else text
+
+
+class Keys:
+    """Enter sends, Alt+Enter is a new line, Tab completes, Ctrl+C stops, Ctrl+D leaves, and four keys answer."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.bindings = KeyBindings()
+        add = self.bindings.add
+        add("enter")(self._send)
+        add("escape", "enter")(self._newline)
+        add("c-j")(self._newline)
+        add("tab")(self._complete)
+        add("c-c")(self._interrupt)
+        add("c-d")(self._leave)
+        add("c-l")(self._clear)
+        for key in ANSWERS:
+            add(key, filter=Condition(lambda: desk.may_answer))(self._answer)
+
+    def _send(self, event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        text = buffer.text = clean(buffer.text)
+        if text.strip():
+            buffer.append_to_history()
+            buffer.reset()
+            self._desk.submit(text)
+
+    def _newline(self, event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    def _complete(self, event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        text = completed(buffer.text)
+        if text != buffer.text:
+            buffer.text = text
+            buffer.cursor_position = len(text)
+
+    def _interrupt(self, event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            self._desk.interrupt()
+
+    def _leave(self, event: KeyPressEvent) -> None:
+        if not event.current_buffer.text:
+            self._desk.leave()
+
+    def _clear(self, event: KeyPressEvent) -> None:
+        event.app.renderer.clear()
+
+    def _answer(self, event: KeyPressEvent) -> None:
+        key = event.key_sequence[0].key
+        if event.current_buffer.text:
+            event.current_buffer.insert_text(event.data)
+        else:
+            self._desk.answer(ANSWERS[key])

@@ -1,0 +1,125 @@
+"""`deskhand kv`: an agent's key-values, for people and for the hooks of jobs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from ..runtime.clock import SystemClock
+from ..store.sqlite import SqliteStore
+from ..types.commit import Change
+from ..types.messages import clean
+from .run import FAILED, agent_of, agent_option, config_option, fail, settings_of, with_store
+
+C = TypeVar("C", bound=Callable[..., Any])
+HOUR_S = 3600.0
+
+
+def _place(command: C) -> C:
+    """The options that say whose keys are meant."""
+    namespace = click.option("--ns", "-n", default="", metavar="NAMESPACE", help="A group of keys, such as a job.")
+    return config_option(agent_option(namespace(command)))
+
+
+@click.group()
+def kv() -> None:
+    """Read and write an agent's key-values.
+
+    \b
+    Examples:
+      deskhand kv set cursor 42 --ns mail
+      deskhand kv get cursor --ns mail
+      deskhand kv list --prefix seen/
+    """
+
+
+@kv.command()
+@click.argument("key")
+@_place
+def get(key: str, agent: str, ns: str, config: str | None) -> None:
+    """Print a value as it is; exit 1 where there is none.
+
+    \b
+    Example:
+      deskhand kv get cursor --ns mail
+    """
+    settings = settings_of(config)
+    name, now = agent_of(settings, agent), SystemClock().now()
+
+    async def use(store: SqliteStore) -> str | None:
+        rows = await store.rows("kv_get", (name, ns, clean(key), now))
+        return str(rows[0][0]) if rows else None
+
+    value = with_store(settings, use)
+    if value is None:
+        sys.exit(FAILED)
+    click.echo(value)
+
+
+@kv.command("set")
+@click.argument("key")
+@click.argument("value")
+@click.option("--ttl", type=click.FloatRange(min=0, min_open=True), metavar="HOURS", help="Forget it after that long.")
+@_place
+def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: str | None) -> None:
+    """Store a value.
+
+    \b
+    Example:
+      deskhand kv set seen/17 yes --ns mail --ttl 24
+    """
+    settings = settings_of(config)
+    name, now = agent_of(settings, agent), SystemClock().now()
+    expires = now + ttl * HOUR_S if ttl is not None else None
+    row = Change("kv_set", (name, ns, clean(key), clean(value), expires))
+
+    async def use(store: SqliteStore) -> None:
+        await store.change((Change("kv_expire", (now,)), row))
+
+    with_store(settings, use)
+
+
+@kv.command()
+@click.argument("key")
+@_place
+def delete(key: str, agent: str, ns: str, config: str | None) -> None:
+    """Remove a key; exit 1 where there is none.
+
+    \b
+    Example:
+      deskhand kv delete cursor --ns mail
+    """
+    settings = settings_of(config)
+    name, now = agent_of(settings, agent), SystemClock().now()
+
+    async def use(store: SqliteStore) -> bool:
+        found = bool(await store.rows("kv_get", (name, ns, clean(key), now)))
+        await store.change((Change("kv_delete", (name, ns, clean(key))),))
+        return found
+
+    if not with_store(settings, use):
+        fail(f"there is no key {key!r}")
+
+
+@kv.command("list")
+@click.option("--prefix", "-p", default="", help="Only keys that begin so.")
+@_place
+def list_(prefix: str, agent: str, ns: str, config: str | None) -> None:
+    """Print keys and values as JSON.
+
+    \b
+    Example:
+      deskhand kv list --ns mail --prefix seen/
+    """
+    settings = settings_of(config)
+    name, now = agent_of(settings, agent), SystemClock().now()
+
+    async def use(store: SqliteStore) -> dict[str, str]:
+        return {key: value for key, value, _ in await store.rows("kv_list", (name, ns, clean(prefix), now))}
+
+    found = with_store(settings, use)
+    click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))

@@ -1,0 +1,33 @@
+"""A short-lived Deskhand for one command: it drives if no other process does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+from ..runtime.app import App, Parts, open_app
+from ..runtime.config import Settings
+from ..runtime.models import Models
+from .run import run
+
+T = TypeVar("T")
+
+
+def with_app(settings: Settings, use: Callable[[App], Awaitable[T]], *, drive: bool = True) -> T:
+    """Open a Deskhand, use it and close it. Ends the command with a sentence when something fails."""
+
+    async def main() -> T:
+        async with (
+            Models(settings) as models,
+            open_app(settings, Parts(models.open)) as app,
+            anyio.create_task_group() as tasks,
+        ):
+            if drive:
+                tasks.start_soon(app.run)
+            result = await use(app)
+            tasks.cancel_scope.cancel()
+        return result
+
+    return run(settings, main)

@@ -1,0 +1,88 @@
+"""`deskhand logs`: the end of the log file, and what is added to it."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from io import BufferedReader
+from pathlib import Path
+
+import anyio
+import click
+
+from .plain import plain
+from .run import config_option, run, settings_of
+
+POLL_S = 0.2
+
+
+@click.command()
+@click.option("--follow", "-f", is_flag=True, help="Go on as lines are added, until Ctrl+C.")
+@click.option("--lines", "-n", default=50, show_default=True, type=click.IntRange(0), help="How many to begin with.")
+@config_option
+def logs(follow: bool, lines: int, config: str | None) -> None:
+    """Show the end of the log.
+
+    \b
+    Examples:
+      deskhand logs -n 200
+      deskhand logs -f
+    """
+    settings = settings_of(config)
+    path = settings.home.log
+    if not path.exists() and not follow:
+        click.echo(f"No log yet: it is written to {path}")
+        return
+    for line in _last(path, lines):
+        click.echo(plain(line))
+    if follow:
+        run(settings, lambda: _follow(path))
+
+
+def _last(path: Path, count: int) -> list[str]:
+    try:
+        with path.open(errors="replace") as file:
+            return [line.rstrip("\n") for line in deque(file, maxlen=count)]
+    except FileNotFoundError:
+        return []
+
+
+async def _follow(path: Path) -> None:
+    tail = _Tail(path)
+    while True:
+        for line in tail.read():
+            click.echo(plain(line))
+        await anyio.sleep(POLL_S)
+
+
+class _Tail:
+    """What is added to a file, also after it was put aside for a new one of the same name."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._cut = b""
+        self._file = self._open()
+        if self._file is not None:
+            self._file.seek(0, 2)
+
+    def _open(self) -> BufferedReader | None:
+        try:
+            return self._path.open("rb")
+        except FileNotFoundError:
+            return None
+
+    def read(self) -> list[str]:
+        """The whole lines that are new."""
+        if self._file is None:
+            self._file = self._open()
+        if self._file is None:
+            return []
+        *lines, self._cut = (self._cut + self._file.read()).split(b"\n")
+        try:
+            replaced = self._path.stat().st_ino != os.fstat(self._file.fileno()).st_ino
+        except FileNotFoundError:
+            replaced = True
+        if replaced:
+            self._file.close()
+            self._file = None
+        return [line.decode(errors="replace") for line in lines]

@@ -1,0 +1,86 @@
+"""`deskhand model`: which models there are, and which one is used."""
+
+from __future__ import annotations
+
+import click
+
+from ..runtime.config import Settings
+from ..types.errors import DeskhandError
+from .run import USAGE, agent_option, config_option, fail, settings_of
+from .table import table
+
+
+@click.group()
+def model() -> None:
+    """List models, and choose one.
+
+    \b
+    Examples:
+      deskhand model list
+      deskhand model use anthropic/claude-sonnet-5
+    """
+
+
+@model.command("list")
+@click.argument("provider", default="")
+@config_option
+def list_(provider: str, config: str | None) -> None:
+    """List the providers, or the models of one that we know figures of. Others can be used too.
+
+    \b
+    Examples:
+      deskhand model list
+      deskhand model list anthropic
+    """
+    from ..runtime.models import Models, catalogue_of
+
+    settings = settings_of(config)
+    catalogue, models = catalogue_of(settings), Models(settings)
+    try:
+        if provider:
+            known = catalogue.provider(provider).models
+            table(("model", "window"), [(f"{provider}/{name}", f"{facts.window:,}") for name, facts in known.items()])
+            return
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+    rows = []
+    for name, found in catalogue.providers.items():
+        needs = "runs on this machine" if found.local else f"needs {found.keys[0]}" if found.keys else "needs base_url"
+        rows.append((name, "key found" if models.key(name) else needs, found.base_url))
+    rows.append(("scripted", "for a look around, without any model", "scripted/echo"))
+    table(("provider", "ready?", "where"), rows)
+
+
+@model.command()
+@click.argument("name", metavar="PROVIDER/NAME")
+@agent_option
+@config_option
+def use(name: str, agent: str, config: str | None) -> None:
+    """Choose the model for all agents, or for one.
+
+    \b
+    Examples:
+      deskhand model use openai/gpt-5.4
+      deskhand model use ollama/qwen3 --agent careful
+    """
+    settings = settings_of(config)
+    try:
+        choose(settings, name, agent)
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+    click.echo(f"{agent or 'Every agent'} now uses {name}.")
+
+
+def choose(settings: Settings, name: str, agent: str = "") -> None:
+    """Write the model into the configuration. Raises DeskhandError where it cannot be used, with the next step."""
+    from ..runtime.datafile import read_text
+    from ..runtime.edit import set_key, write_private
+    from ..runtime.models import Models
+
+    Models(settings).open(name)
+    path = ["agents", agent, "models"] if agent else ["defaults", "models"]
+    try:
+        text = read_text(settings.file)
+    except FileNotFoundError:
+        text = ""
+    write_private(settings.file, set_key(text, path, [name]))

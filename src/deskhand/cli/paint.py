@@ -1,0 +1,130 @@
+"""Colours and Markdown as strings of lines, for a screen of a given width."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from markdown_it import MarkdownIt
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.text import Text
+from rich.theme import Theme
+
+from .plain import plain
+
+THEME = Theme(
+    {
+        "you": "bold cyan",
+        "quiet": "dim",
+        "good": "green",
+        "bad": "red",
+        "warn": "yellow",
+        "tool": "bold",
+        "markdown.code": "cyan",
+        "markdown.h1": "bold underline",
+        "markdown.h2": "bold",
+        "markdown.h3": "bold",
+        "markdown.link_url": "cyan underline",
+        "markdown.item.number": "dim",
+        "markdown.item.bullet": "dim",
+    },
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_parser = MarkdownIt().enable("strikethrough").enable("table")
+
+
+class _Heading(Heading):
+    """On the left, without a box: a chat is no title page."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        yield self.text
+
+
+class _Code(CodeBlock):
+    """Set in by two, without empty lines around it."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = str(self.text).rstrip()
+        yield Syntax(
+            text, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2), background_color="default"
+        )
+
+
+class _Markdown(Markdown):
+    elements = Markdown.elements | {"heading_open": _Heading, "fence": _Code, "code_block": _Code}
+
+
+def stable(text: str) -> int:
+    """How many characters of Markdown that is still being written cannot change any more: all blocks but the last."""
+    starts = [token.map[0] for token in _parser.parse(text) if token.level == 0 and token.map and token.nesting >= 0]
+    if len(starts) < 2:
+        return 0
+    lines = text.split("\n")
+    return sum(len(line) + 1 for line in lines[: starts[-1]])
+
+
+class Paint:
+    """Makes lines of text. `width` tells the columns of the screen now; `colours` is a colour system of rich, or None
+    for a screen without any. Everything that is given in is made plain first."""
+
+    def __init__(self, width: Callable[[], int], colours: str | None = None) -> None:
+        self._width, self._colours = width, colours
+        self._console = lru_cache(maxsize=2)(self._make)
+
+    @property
+    def width(self) -> int:
+        return max(self._width(), 20)
+
+    def _make(self, width: int) -> Console:
+        return Console(
+            file=io.StringIO(),
+            force_terminal=True,
+            color_system=self._colours,  # type: ignore[arg-type]  # a plain string where rich lists its literals
+            no_color=self._colours is None,
+            width=width,
+            height=25,
+            theme=THEME,
+            highlight=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+
+    def _lines(self, renderable: Text | Markdown | Panel, width: int) -> list[str]:
+        console = self._console(width)
+        with console.capture() as capture:
+            console.print(renderable, soft_wrap=False)
+        return [line.rstrip() for line in capture.get().rstrip("\n").split("\n")]
+
+    def markdown(self, text: str) -> list[str]:
+        """The text as Markdown, without empty lines around it. Links are written out, so that what is seen is where
+        they lead."""
+        source = _Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False)
+        lines = self._lines(source, min(self.width, 100))
+        while lines and not _COLOUR.sub("", lines[0]).strip():
+            lines.pop(0)
+        while lines and not _COLOUR.sub("", lines[-1]).strip():
+            lines.pop()
+        return lines
+
+    def text(self, text: str, style: str = "", indent: str = "") -> list[str]:
+        """The text as it is, wrapped."""
+        lines = self._lines(Text(plain(text), style), max(self.width - len(indent), 20))
+        return [indent + line for line in lines]
+
+    def line(self, *pieces: tuple[str, str]) -> str:
+        """One line of (text, style), cut at the width."""
+        whole = Text(no_wrap=True, overflow="ellipsis")
+        for text, style in pieces:
+            whole.append(" ".join(plain(text).split("\n")), style)
+        return self._lines(whole, self.width)[0]
+
+    def panel(self, text: str, title: str) -> list[str]:
+        """The exact text in a frame."""
+        inner = Text(plain(text), overflow="fold")
+        return self._lines(Panel(inner, title=title, title_align="left", border_style="warn"), self.width)

@@ -1,0 +1,146 @@
+"""The terminal: lines that stay go above, and below them what changes, with the line that is written on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
+from prompt_toolkit.key_binding.defaults import load_key_bindings
+from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.styles import Style
+from rich.console import Console
+
+from .keys import matching
+
+INPUT_LINES = 8
+HINTS = 12
+STYLE = Style.from_dict({"prompt": "bold ansicyan", "hint": "ansibrightblack", "status": "ansibrightblack"})
+PLAIN_STYLE = Style.from_dict({"prompt": "bold"})
+
+
+def colour_system() -> str | None:
+    """Which colours the terminal has; None where it has none, or NO_COLOR is set."""
+    console = Console()
+    return None if console.no_color else console.color_system
+
+
+def open_history(path: Path) -> History:
+    """What was typed before, in a file that nobody else can read; only for now where it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        return InMemoryHistory()
+    return FileHistory(str(path))
+
+
+class Screen:
+    """Owns the terminal while `run` runs. `live(height)` and `status()` are asked for at each redraw."""
+
+    def __init__(self, live: Callable[[int], list[str]], status: Callable[[], str], history: History) -> None:
+        self._live, self._status = live, status
+        self._pending: list[str] = []
+        self._news = anyio.Event()
+        self._buffer = Buffer(multiline=True, history=history)
+        self._application: Application[None] | None = None
+
+    @property
+    def columns(self) -> int:
+        if self._application is None:
+            return 80
+        return self._application.output.get_size().columns
+
+    def print(self, lines: list[str]) -> None:
+        """Put lines above, for good. They must be plain but for our own colours."""
+        if lines:
+            self._pending += lines
+            self._news.set()
+
+    def redraw(self) -> None:
+        if self._application is not None:
+            self._application.invalidate()
+
+    def leave(self) -> None:
+        if self._application is not None and self._application.is_running:
+            self._application.exit()
+
+    async def run(self, keys: KeyBindings) -> None:
+        """Until `leave`. Raises EOFError when the terminal goes away."""
+        colours = colour_system() is not None
+        self._application = Application(
+            Layout(self._layout()),
+            key_bindings=merge_key_bindings([load_key_bindings(), keys]),
+            style=STYLE if colours else PLAIN_STYLE,
+            erase_when_done=True,
+            min_redraw_interval=0.03,
+            mouse_support=False,
+        )
+        self._application.ttimeoutlen = 0.1
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._printing)
+            await self._application.run_async(handle_sigint=False)
+            tasks.cancel_scope.cancel()
+        self._write()
+
+    async def _printing(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news = anyio.Event()
+            await run_in_terminal(self._write)
+
+    def _write(self) -> None:
+        lines, self._pending = self._pending, []
+        if lines:
+            sys.stdout.write("\n".join(lines) + "\n")
+            sys.stdout.flush()
+
+    def _layout(self) -> HSplit:
+        def live() -> AnyFormattedText:
+            lines = self._live(self._room())
+            return ANSI("\n".join(lines))
+
+        def hint() -> AnyFormattedText:
+            return [
+                ("class:hint", "\n".join(f"  {name:<10} {help_}" for name, help_ in matching(self._buffer.text)[:8]))
+            ]
+
+        def status() -> AnyFormattedText:
+            return [("class:status", self._status())]
+
+        above = FormattedTextControl(live)
+        field = BufferControl(self._buffer, input_processors=[BeforeInput("> ", style="class:prompt")])
+        shows = Condition(lambda: bool(self._live(1)))
+        hints = Condition(lambda: bool(matching(self._buffer.text)))
+        return HSplit(
+            [
+                ConditionalContainer(Window(above, dont_extend_height=True), shows),
+                Window(
+                    field,
+                    height=Dimension(min=1, max=INPUT_LINES),
+                    dont_extend_height=True,
+                    wrap_lines=True,
+                ),
+                ConditionalContainer(Window(FormattedTextControl(hint), dont_extend_height=True), hints),
+                Window(FormattedTextControl(status), height=1),
+            ]
+        )
+
+    def _room(self) -> int:
+        """How many lines what changes may take, so that it never scrolls away by itself."""
+        if self._application is None:
+            return 10
+        typed = min(self._buffer.document.line_count, INPUT_LINES)
+        return max(self._application.output.get_size().rows - typed - 4, 3)

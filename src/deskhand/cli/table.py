@@ -1,0 +1,35 @@
+"""A plain table: columns as wide as what they hold, the last one cut where the terminal ends."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+
+import click
+
+from .plain import cells, one_line, plain
+
+WIDEST = 44
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print it. In a pipe nothing is cut and there is no title line, so that other programs can read it: columns are
+    separated by tabs."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            click.echo("\t".join(" ".join(plain(cell).split()) for cell in row))
+        return
+    width = shutil.get_terminal_size().columns
+    shown = [[one_line(cell, WIDEST if i < len(row) - 1 else width) for i, cell in enumerate(row)] for row in rows]
+    widths = [max(cells(row[i]) for row in [list(titles), *shown]) for i in range(len(titles))]
+    click.echo(click.style(_line(titles, widths, width), dim=True))
+    for row in shown:
+        click.echo(_line(row, widths, width))
+
+
+def _line(row: Sequence[str], widths: Sequence[int], width: int) -> str:
+    *first, last = row
+    start = "".join(cell + " " * (widths[i] - cells(cell) + 2) for i, cell in enumerate(first))
+    room = width - cells(start)
+    return start + (one_line(last, room) if room > 8 else last)

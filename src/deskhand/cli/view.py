@@ -1,0 +1,315 @@
+"""What a conversation looks like: items of `Door.follow` in, lines for the screen out. No terminal is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import msgspec
+
+from ..types import events as e
+from ..types.door import Progress
+from ..types.events import Recorded
+from ..types.messages import Audio, File, Image, Message, ToolCall, ToolResult, Usage
+from .paint import Paint, stable
+from .plain import one_line
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+TAIL_CHARS = 6000
+"""A block that grows longer while it is written is shown as plain text until it is done."""
+CHOICES = {"once": "allowed once", "always": "allowed, always exactly this", "no": "denied", "never": "denied for good"}
+
+
+class Running(msgspec.Struct):
+    """A call without a result. `at` is when it was made, `output` the last line that it said."""
+
+    call: ToolCall
+    at: float
+    output: str = ""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What waits for a person: an approval, or a question with these choices. `at`: when it appeared here."""
+
+    id: str
+    call_id: str
+    approval: bool
+    choices: tuple[str, ...]
+    at: float
+
+
+class View:
+    """Folds a session into what is shown of it. `now` gives seconds for how long something takes."""
+
+    def __init__(self, paint: Paint, now: Callable[[], float], *, here: str = "terminal", usage: bool = False) -> None:
+        self._paint, self._now, self._here, self._usage = paint, now, here, usage
+        self.calls: dict[str, Running] = {}
+        self.ask: Asked | None = None
+        self.working = False
+        self.since = 0.0
+        self.model = ""
+        self.queued: dict[int, str] = {}
+        self._text = ""
+        self._printed = 0
+        self._thought = ""
+        self._status = ""
+        self._blank = True
+        self._spent = Usage()
+
+    # ------------------------------------------------------------------ for good
+
+    def render(self, item: Recorded | Progress) -> list[str]:
+        """The lines that this item adds to what was said, for good; never two empty ones in a row between them."""
+        lines = self._render(item)
+        if lines and not lines[0] and self._blank:
+            del lines[0]
+        if lines:
+            self._blank = not lines[-1]
+        return lines
+
+    def _render(self, item: Recorded | Progress) -> list[str]:  # noqa: C901 -- one line for each kind of event
+        if isinstance(item, Progress):
+            return self._progress(item)
+        event = item.event
+        inbox_id = getattr(event, "inbox_id", 0)  # those events that take in something have it
+        self.queued.pop(inbox_id, None)
+        match event:
+            case e.MessageReceived():
+                return self._received(event)
+            case e.ModelReplied():
+                return self._replied(event)
+            case e.ModelFailed():
+                return self._failed(event)
+            case e.ToolFinished(result=result):
+                return self._finished(result)
+            case e.CallClosed(call_id=call_id, status=status, reason=reason):
+                return self._closed(call_id, status, reason)
+            case e.ApprovalAsked() | e.QuestionAsked():
+                return self._asked(event)
+            case e.ApprovalAnswered() | e.QuestionAnswered():
+                return self._answered(event)
+            case e.CommandRun(name=name, args=args, reply=reply):
+                typed = self._paint.line((f"> /{name} {args}".rstrip(), "you"))
+                return ["", typed, *self._paint.text(reply, "quiet"), ""]
+            case e.TurnEnded():
+                return self._ended(event)
+            case e.Compacted():
+                return [self._paint.line(("· the older part of this conversation was shortened", "quiet"))]
+            case e.Erased(of=of):
+                return [self._paint.line((f"· erased ({of})", "quiet"))]
+            case _:
+                return []
+
+    def _begin(self) -> None:
+        if not self.working:
+            self.working, self.since, self._spent = True, self._now(), Usage()
+
+    def _received(self, event: e.MessageReceived) -> list[str]:
+        self._begin()
+        sender = "" if event.address.channel == self._here else f"{event.principal.id} on {event.address.channel}: "
+        lines = self._paint.text(sender + _said(event.message), "you", "  ")
+        return ["", "> " + lines[0][2:], *lines[1:], ""]
+
+    def _progress(self, item: Progress) -> list[str]:
+        match item.kind:
+            case "text" if item.offset == len(self._text):
+                self._text += item.text
+                self._thought = ""
+                return self._settle() if "\n" in item.text else []
+            case "snapshot":
+                self._begin()
+                self._text = item.text
+                return self._settle()
+            case "thinking":
+                self._thought = (self._thought + item.text)[-400:]
+            case "tool_output" if item.call_id in self.calls:
+                lines = [line for line in item.text[-2000:].splitlines() if line.strip()]
+                self.calls[item.call_id].output = lines[-1] if lines else self.calls[item.call_id].output
+            case "status":
+                self._status = item.text
+            case "reset":
+                shown = self._printed > 0
+                self._text, self._printed, self._thought = "", 0, ""
+                return [self._paint.line(("· that broke off; it begins again", "warn"))] if shown else []
+            case _:
+                pass
+        return []
+
+    def _settle(self) -> list[str]:
+        """Print the blocks of the answer that cannot change any more."""
+        tail = self._text[self._printed :]
+        done = stable(tail)
+        if not done:
+            return []
+        self._printed += done
+        return [*self._paint.markdown(tail[:done]), ""]
+
+    def _replied(self, event: e.ModelReplied) -> list[str]:
+        text = event.message.text
+        if not text.startswith(self._text[: self._printed]):
+            self._printed = 0
+        rest = text[self._printed :]
+        self._text, self._printed, self._thought, self.model = "", 0, "", event.model
+        self._spent += event.usage
+        now = self._now()
+        self.calls = {call.id: Running(call, now) for call in event.message.calls}
+        lines = [*self._paint.markdown(rest), ""] if rest.strip() else []
+        if event.finish == "interrupted":
+            lines.append(self._paint.line(("· stopped in mid-sentence", "warn")))
+        return lines
+
+    def _failed(self, event: e.ModelFailed) -> list[str]:
+        self._text, self._printed, self._thought = "", 0, ""
+        if not event.next_model:
+            return []
+        then = "trying again" if event.next_model == event.model else f"going on with {event.next_model}"
+        return self._paint.text(f"· {event.detail} ({then})", "warn")
+
+    def _finished(self, result: ToolResult) -> list[str]:
+        running = self.calls.pop(result.call_id, None)
+        if running is None:
+            return []
+        if result.status == "ok":
+            mark, style = "✓", "good"
+        else:
+            mark, style = "✗", "bad"
+        head = self._paint.line((f"{mark} ", style), *self._named(running.call))
+        return [
+            head,
+            self._paint.line(("  ", ""), (summary(result, self._paint.width - 24), "quiet"), self._took(running)),
+        ]
+
+    def _closed(self, call_id: str, status: str, reason: str) -> list[str]:
+        running = self.calls.pop(call_id, None)
+        if self.ask is not None and self.ask.call_id == call_id:
+            self.ask = None
+        if running is None:
+            return []
+        return [self._paint.line(("✗ ", "bad"), *self._named(running.call), (f"  {status}: {reason}", "quiet"))]
+
+    def _asked(self, event: e.ApprovalAsked | e.QuestionAsked) -> list[str]:
+        approval = isinstance(event, e.ApprovalAsked)
+        choices = () if isinstance(event, e.ApprovalAsked) else event.choices
+        self.ask = Asked(event.ask_id, event.call_id, approval, choices, self._now())
+        if isinstance(event, e.ApprovalAsked):
+            return ["", *self._paint.panel(readable(event.question), "may it do this?"), *self._reason(event.reason)]
+        numbered = [f"  {i}  {choice}" for i, choice in enumerate(choices, 1)]
+        lines = [line for choice in numbered for line in self._paint.text(choice)]
+        return ["", *self._paint.text(f"? {event.question}", "warn"), *lines]
+
+    def _reason(self, reason: str) -> list[str]:
+        return self._paint.text(f"because {reason}", "quiet") if reason else []
+
+    def _answered(self, event: e.ApprovalAnswered | e.QuestionAnswered) -> list[str]:
+        self.ask = None
+        if isinstance(event, e.QuestionAnswered):
+            return self._paint.text(f"> {event.message.text}", "you")
+        yes = event.choice in ("once", "always")
+        return [self._paint.line((f"  {CHOICES[event.choice]}", "good" if yes else "bad"))]
+
+    def _ended(self, event: e.TurnEnded) -> list[str]:
+        self.working, self.ask, self.calls, self._status = False, None, {}, ""
+        self._text, self._printed = "", 0
+        lines = self._paint.text(event.said, "warn" if event.reason != "done" else "") if event.said else []
+        if self._usage and self._spent != Usage():
+            spent = self._spent
+            read = f"{spent.input_tokens:,} tokens read ({spent.cached_tokens:,} cached)"
+            lines.append(self._paint.line((f"· {read}, {spent.output_tokens:,} written", "quiet")))
+        return lines
+
+    # ------------------------------------------------------------------ for now
+
+    def live(self, height: int) -> list[str]:
+        """What is going on, at most `height` lines: the end of the answer, calls, what waits."""
+        lines: list[str] = []
+        spin = SPINNER[int(self._now() * 10) % len(SPINNER)]
+        tail = self._text[self._printed :]
+        if tail.strip():
+            lines += self._paint.markdown(tail) if len(tail) < TAIL_CHARS else self._paint.text(tail[-TAIL_CHARS:])
+        elif self.ask is not None:
+            lines.append(self._how_to_answer(self.ask))
+        elif self.calls:
+            lines += [line for running in list(self.calls.values())[:4] for line in self._going_on(running, spin)]
+        elif self.working:
+            thought = one_line(self._thought.splitlines()[-1], 200) if self._thought.strip() else ""
+            doing = self._status or ("thinking" if self._thought else "waiting for the model")
+            lines.append(
+                self._paint.line((f"{spin} {doing} {self._seconds(self.since)}", "quiet"), (f"  {thought}", "quiet"))
+            )
+        lines += [self._paint.line(("  waits its turn: ", "quiet"), (text, "quiet")) for text in self.queued.values()]
+        return lines[-height:]
+
+    def _how_to_answer(self, ask: Asked) -> str:
+        if not ask.approval:
+            return self._paint.line(("Answer with a number or in words.", "warn"))
+        keys = (("y", "once"), ("a", "always exactly this"), ("n", "no"), ("N", "never"))
+        pieces = [piece for key, means in keys for piece in ((f"  {key} ", "tool"), (means, ""))]
+        return self._paint.line(("Allow?", "warn"), *pieces)
+
+    def _going_on(self, running: Running, spin: str) -> list[str]:
+        lines = [self._paint.line((f"{spin} ", "warn"), *self._named(running.call), self._took(running))]
+        if running.output:
+            lines.append(self._paint.line(("  ", ""), (running.output, "quiet")))
+        return lines
+
+    def _named(self, call: ToolCall) -> tuple[tuple[str, str], tuple[str, str]]:
+        return (call.name, "tool"), (f"  {brief(call, max(self._paint.width - len(call.name) - 14, 10))}", "")
+
+    def _took(self, running: Running) -> tuple[str, str]:
+        took = self._seconds(running.at)
+        return (f"  {took}" if took else "", "quiet")
+
+    def _seconds(self, since: float) -> str:
+        seconds = self._now() - since
+        return f"{seconds:.0f} s" if seconds >= 1 else ""
+
+
+def _said(message: Message) -> str:
+    """What a person wrote and attached."""
+    pieces = [message.text]
+    for part in message.parts:
+        match part:
+            case Image(name=name) | File(name=name):
+                pieces.append(f"[{name or 'a picture'}]")
+            case Audio():
+                pieces.append("[a voice message]")
+            case _:
+                pass
+    return " ".join(piece for piece in pieces if piece)
+
+
+def brief(call: ToolCall, width: int) -> str:
+    """The arguments on one line: the value itself where there is but one."""
+    raw = bytes(call.arguments).decode(errors="replace")
+    try:
+        data = json.loads(raw)
+    except ValueError:
+        return one_line(raw, width)
+    if isinstance(data, dict):
+        values = [value if isinstance(value, str) else json.dumps(value) for value in data.values()]
+        raw = values[0] if len(values) == 1 else "  ".join(f"{key}={v}" for key, v in zip(data, values, strict=True))
+    return one_line(raw, width)
+
+
+def summary(result: ToolResult, width: int) -> str:
+    """The first line of a result, and how much more there is."""
+    lines = [line for line in result.text.splitlines() if line.strip()]
+    first = one_line(lines[0], max(width, 20)) if lines else "no output"
+    pictures = sum(isinstance(part, Image | File) for part in result.parts)
+    more = f" (+{len(lines) - 1} lines)" if len(lines) > 1 else ""
+    return first + more + (f" [{pictures} file{'s' * (pictures > 1)}]" if pictures else "")
+
+
+def readable(question: str) -> str:
+    """The exact call, and, where its bytes hide line ends or letters behind escapes, what they spell."""
+    name, _, raw = question.partition(" ")
+    if "\\" not in raw:
+        return question
+    try:
+        data = json.loads(raw)
+    except ValueError:
+        return question
+    if not isinstance(data, dict):
+        return question
+    spelled = "\n".join(f"  {key}\n    " + str(value).replace("\n", "\n    ") for key, value in data.items())
+    return f"{question}\n\nwhich is {name} with\n{spelled}"

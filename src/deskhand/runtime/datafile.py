@@ -1,0 +1,129 @@
+"""Reads what people write by hand, YAML, JSON and KEY=VALUE lines, and refuses what was made to hurt."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..types.errors import ConfigError
+from ..types.messages import clean
+
+FILE_BYTES = 512_000
+NODES = 50_000
+"""How many values a file may have once its aliases are written out."""
+_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*?)\s*")
+
+
+def read_data(path: Path) -> dict[str, Any]:
+    """The keys and values of a YAML or JSON file, whichever its content is; strings are cleaned.
+
+    An empty file has none. Raises ConfigError that names the file and the place, FileNotFoundError where there is none.
+    """
+    text = read_text(path)
+    try:
+        data = json.loads(text) if text.lstrip().startswith(("{", "[")) else _yaml(text)
+    except json.JSONDecodeError as json_error:
+        try:
+            data = _yaml(text)  # YAML may begin with a brace too
+        except (yaml.YAMLError, RecursionError):
+            raise ConfigError(f"{str(path)!r} is not valid JSON: {json_error}") from json_error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{str(path)!r} is not valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError:
+        raise ConfigError(f"{str(path)!r} is nested too deeply to be a configuration") from None
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{str(path)!r} must hold keys and values, such as `timezone: Europe/Berlin`")
+    cleaned: dict[str, Any] = _clean(data)
+    return cleaned
+
+
+def read_text(path: Path) -> str:
+    """Raises ConfigError for what is no text or too long, FileNotFoundError where there is nothing."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}; check its permissions") from error
+    if len(data) > FILE_BYTES:
+        raise ConfigError(f"{str(path)!r} is larger than {FILE_BYTES // 1000} kB: that is no configuration")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{str(path)!r} is not UTF-8 (line {line}): save it as UTF-8") from error
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """KEY=VALUE lines; quotes around a value are stripped, `#` begins a comment. Raises as `read_text` does."""
+    found = {}
+    for line in read_text(path).splitlines():
+        match = _LINE.fullmatch(line)
+        if match is None:
+            continue
+        name, value = match.groups()
+        if value[:1] in ("'", '"') and (end := value.find(value[0], 1)) > 0:
+            value = value[1:end]
+        else:
+            value = re.split(r"(?:^|\s)#", value, maxsplit=1)[0].rstrip()
+        found[name] = clean(value)
+    return found
+
+
+def parse_value(text: str) -> Any:
+    """A value as it would be written in the file: `25`, `true`, `[a, b]`, or a word. Raises ConfigError."""
+    try:
+        return _clean(_yaml(text))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ConfigError(f"{text!r} is not a YAML value; put it in quotes") from error
+
+
+def _yaml(text: str) -> Any:
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _weigh(node, {})
+        return loader.construct_document(node)
+    except (ValueError, OverflowError) as error:  # a date that does not exist, an escape beyond Unicode
+        raise yaml.YAMLError(str(error)) from error
+    finally:
+        loader.dispose()
+
+
+def _weigh(node: yaml.Node, known: dict[int, int]) -> int:
+    """The number of values beneath a node, each alias counted as a copy. Raises YAMLError when there are too many."""
+    if id(node) in known:
+        if not known[id(node)]:
+            raise yaml.YAMLError("an alias refers to itself")
+        return known[id(node)]
+    known[id(node)] = 0
+    inner: list[yaml.Node] = []
+    if isinstance(node, yaml.MappingNode):
+        inner = [part for pair in node.value for part in pair]
+    elif isinstance(node, yaml.SequenceNode):
+        inner = node.value
+    size = 1 + sum(_weigh(part, known) for part in inner)
+    if size > NODES:
+        raise yaml.YAMLError(f"its aliases come to more than {NODES} values")
+    known[id(node)] = size
+    return size
+
+
+def _clean(data: Any) -> Any:
+    if isinstance(data, str):
+        return clean(data)
+    if isinstance(data, Mapping):
+        return {clean(str(key)): _clean(value) for key, value in data.items()}
+    if isinstance(data, list | tuple | set):
+        return [_clean(value) for value in data]
+    return data if isinstance(data, bool | int | float | None) else str(data)

@@ -1,0 +1,216 @@
+"""Probes that do what they ask about, each with the exact remedy. `PROBES` is the list; a room adds its own to it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import ssl
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+import anyio
+import msgspec
+from anyio.abc import ByteStream
+
+from ..models.catalogue import parse
+from ..store.sqlite import SqliteStore
+from ..types.errors import DeskhandError, SandboxUnavailable
+from .anchor import read_anchors
+from .clock import SystemClock
+from .config import Settings
+from .models import Models, catalogue_of
+from .statements import statements
+
+Level = Literal["good", "note", "bad"]
+PROBE_S = 20.0
+REACH_S = 5.0
+FREE_BYTES = 500_000_000
+BUILT_AT = 1_790_000_000.0
+"""A clock that shows an earlier time is wrong: this code did not exist then."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What a probe found. `bad` keeps something from working. `remedy` is what to type; `fix` does it."""
+
+    level: Level
+    text: str
+    remedy: str = ""
+    fix: Callable[[], None] | None = None
+
+
+Run = Callable[[Settings], Awaitable[Sequence[Finding]]]
+
+
+class Probe(msgspec.Struct, frozen=True):
+    name: str
+    run: Run
+
+
+async def examine(settings: Settings, probes: Sequence[Probe] | None = None) -> list[tuple[str, Finding]]:
+    """Run the probes, one after the other. A probe that does not come back is a finding too."""
+    found: list[tuple[str, Finding]] = []
+    for probe in PROBES if probes is None else probes:
+        try:
+            with anyio.fail_after(PROBE_S):
+                found += [(probe.name, finding) for finding in await probe.run(settings)]
+        except TimeoutError:
+            found.append((probe.name, Finding("bad", f"no result within {PROBE_S:.0f} s")))
+        except (DeskhandError, OSError) as error:
+            found.append((probe.name, Finding("bad", str(error))))
+    return found
+
+
+async def _home(settings: Settings) -> list[Finding]:
+    root = settings.home.root
+    if not root.is_dir():
+        remedy = "deskhand init"
+        return [Finding("bad", f"{root} does not exist", remedy, lambda: root.mkdir(parents=True, mode=0o700))]
+    try:
+        with tempfile.NamedTemporaryFile(dir=root, prefix=".doctor-") as file:
+            file.write(b"x")
+            os.fsync(file.fileno())
+    except OSError as error:
+        return [Finding("bad", f"{root} cannot be written: {error.strerror}", f"sudo chown -R $(id -u) {root}")]
+    return [Finding("good", f"{root} can be written"), *_open_to_others(settings)]
+
+
+def _open_to_others(settings: Settings) -> list[Finding]:
+    found = []
+    for path in (settings.home.root, settings.home.env):
+        if path.exists() and path.stat().st_mode & 0o077:
+            mode = 0o700 if path.is_dir() else 0o600
+
+            def close(path: Path = path, mode: int = mode) -> None:
+                path.chmod(mode)
+
+            found.append(Finding("note", f"others on this machine can read {path}", f"chmod {mode:o} {path}", close))
+    return found
+
+
+async def _disk(settings: Settings) -> list[Finding]:
+    there = next(path for path in (settings.home.root, *settings.home.root.parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    if free < FREE_BYTES:
+        return [
+            Finding("bad", f"only {free / 1e6:.0f} MB are free", f"free some space: du -xh {there} | sort -h | tail")
+        ]
+    return [Finding("good", f"{free / 1e9:.1f} GB are free")]
+
+
+async def _config(settings: Settings) -> list[Finding]:
+    where = f"{settings.file}{'' if settings.file.exists() else ' (not there: defaults hold)'}"
+    notes = [Finding("note", warning, f"$EDITOR {settings.file}") for warning in settings.warnings]
+    return notes or [Finding("good", where)]
+
+
+async def _database(settings: Settings) -> list[Finding]:
+    path = settings.home.database
+    if not path.exists():
+        return [Finding("good", "nothing was said yet")]
+    store = SqliteStore(path, statements())
+    try:
+        damage = store.check()
+        events, breaks = await store.audit(read_anchors(settings.home.anchors))
+    finally:
+        await store.close()
+    if damage:
+        return [Finding("bad", f"damaged: {damage[0]}", f"restore a backup of {path}")]
+    if breaks:
+        return [Finding("bad", f"the log was changed: {breaks[0].session}: {breaks[0].why}", "deskhand audit verify")]
+    return [Finding("good", f"sound; the chain of {events} events holds")]
+
+
+async def _models(settings: Settings) -> list[Finding]:
+    names = dict.fromkeys(model for agent in settings.agents for model in settings.agent(agent).models)
+    if not names:
+        remedy = "deskhand model use provider/name   (deskhand model list shows what there is)"
+        return [Finding("bad", "no model is chosen", remedy)]
+    return [await _model(settings, name) for name in names]
+
+
+async def _model(settings: Settings, name: str) -> Finding:
+    """Ask the provider for its list of models: that needs the address, the network and the key to be right."""
+    models = Models(settings)
+    try:
+        models.open(name)
+        provider, _ = parse(name)
+    except DeskhandError as error:
+        return Finding("bad", f"{name}: {error}", "deskhand model list")
+    catalogue, own = catalogue_of(settings), settings.config.providers.get(provider)
+    if provider not in catalogue.providers:
+        return Finding("good", f"{name}: built in")
+    found = catalogue.provider(provider)
+    url = (own.base_url if own else "") or found.base_url
+    key = models.key(provider)
+    try:
+        status = await reach(f"{url.rstrip('/')}/models", key, found.quirks.auth)
+    except (OSError, ValueError, TimeoutError) as error:
+        why = "no answer in time" if isinstance(error, TimeoutError) else str(error)
+        start = f"start it, or set providers.{provider}.base_url" if found.local else "check the network"
+        return Finding("bad", f"{name}: {url} cannot be reached: {why}", start)
+    if status in (401, 403):
+        variable = own.key_env if own and own.key_env else next(iter(found.keys), "")
+        return Finding("bad", f"{name}: the key is refused", f"put the right {variable} into {settings.home.env}")
+    return Finding("good", f"{name}: reachable" + (", the key is accepted" if key and status == 200 else ""))
+
+
+async def reach(url: str, key: str, auth: str) -> int:
+    """The status of a GET, within REACH_S. Raises OSError, TimeoutError, ValueError."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    with anyio.fail_after(REACH_S):
+        stream: ByteStream
+        try:
+            if parts.scheme == "https":
+                stream = await anyio.connect_tcp(host, port, tls=True, ssl_context=ssl.create_default_context())
+            else:
+                stream = await anyio.connect_tcp(host, port)
+        except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
+            raise OSError("the connection was closed") from error
+        async with stream:
+            header = f"Authorization: Bearer {key}" if auth == "bearer" else f"{auth}: {key}"
+            lines = [f"GET {parts.path or '/'} HTTP/1.1", f"Host: {host}", "Connection: close"]
+            lines += [header, "anthropic-version: 2023-06-01"] if key else []
+            await stream.send("\r\n".join([*lines, "", ""]).encode())
+            try:
+                answer = await stream.receive(1024)
+            except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
+                raise OSError("it closed the connection") from error
+    fields = answer.split(b" ", 2)
+    if not fields[0].startswith(b"HTTP/") or len(fields) < 2 or not fields[1].isdigit():
+        raise ValueError("what answers there is no web server")
+    return int(fields[1])
+
+
+async def _sandbox(settings: Settings) -> list[Finding]:
+    """Open the sandbox, which tries to break out of it; `sandbox/probes.py` is the room's own."""
+    if importlib.util.find_spec("deskhand.sandbox.probes") is None:
+        return [Finding("note", "there is none yet, so no command is run")]
+    probes = importlib.import_module("deskhand.sandbox.probes")
+    try:
+        proven = await probes.open_sandbox()
+    except SandboxUnavailable as error:
+        return [Finding("bad", str(error), "sudo apt-get install bubblewrap")]
+    return [Finding("good", f"{proven.verdicts[-1].sandbox} holds: every attempt to break out failed")]
+
+
+async def _clock(settings: Settings) -> list[Finding]:
+    if SystemClock().now() < BUILT_AT:
+        return [Finding("bad", "the clock is wrong", "sudo timedatectl set-ntp true")]
+    zone = settings.config.timezone
+    return [Finding("good", f"plausible; people are told times in {zone}")]
+
+
+PROBES: tuple[Probe, ...] = (
+    Probe("home", _home),
+    Probe("disk", _disk),
+    Probe("configuration", _config),
+    Probe("database", _database),
+    Probe("models", _models),
+    Probe("sandbox", _sandbox),
+    Probe("clock", _clock),
+)

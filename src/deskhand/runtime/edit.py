@@ -1,0 +1,130 @@
+"""Changes one key of a configuration that a person wrote, and leaves their comments and their order alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from . import keys
+
+
+def set_key(text: str, path: Sequence[str], value: Any) -> str:
+    """`text` with the key at `path` set to `value`. The text must be valid."""
+    expected = _data(text)
+    keys.put(expected, path, value)
+    return _checked(text, _set(text, path, value), expected)
+
+
+def unset_key(text: str, path: Sequence[str]) -> str:
+    """`text` without the key at `path`. Raises KeyError where there is none."""
+    expected = _data(text)
+    holder = keys.get(expected, path[:-1])
+    del holder[path[-1]]
+    return _checked(text, _unset(text, path), expected)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace the file in one step, readable by its owner alone, so that no moment shows half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def dump(data: Any) -> str:
+    """As block YAML."""
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110) if data else ""
+
+
+def _data(text: str) -> dict[str, Any]:
+    found = yaml.safe_load(text)
+    return found if isinstance(found, dict) else {}
+
+
+def _checked(text: str, edited: str | None, expected: dict[str, Any]) -> str:
+    """The edited text if it says what it should; else everything is written anew, as JSON where it was JSON."""
+    if edited is not None:
+        try:
+            if _without_empty(_data(edited)) == _without_empty(expected):
+                return edited
+        except yaml.YAMLError:
+            pass
+    if text.lstrip().startswith("{"):
+        return json.dumps(expected, indent=2, ensure_ascii=False) + "\n"
+    heading = [line for line in text.splitlines() if line.startswith("#")]
+    return "\n".join([*heading, dump(expected)])
+
+
+def _without_empty(data: Any) -> Any:
+    if not isinstance(data, Mapping):
+        return data
+    inner = {key: _without_empty(value) for key, value in data.items()}
+    return {key: value for key, value in inner.items() if value not in (None, {})}
+
+
+def _flow(value: Any) -> str:
+    text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.removesuffix("\n").removesuffix("\n...").strip()
+
+
+def _walk(node: yaml.Node | None, path: Sequence[str]) -> tuple[yaml.MappingNode | None, list[yaml.Node], int]:
+    """The deepest map on the way, the (key, value) nodes found last, and how many parts of the path exist."""
+    holder, pair, depth = None, list[yaml.Node](), 0
+    for part in path:
+        if not isinstance(node, yaml.MappingNode):
+            break
+        holder = node
+        found = next(([key, value] for key, value in node.value if key.value == part), None)
+        if found is None:
+            break
+        pair, node, depth = found, found[1], depth + 1
+    return holder, pair, depth
+
+
+def _end(node: yaml.Node) -> int:
+    """Where the node's own text ends; for a block that is the end of its last line, not of the comments behind it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(last[1] if isinstance(last, tuple) else last)
+    return int(node.end_mark.index)
+
+
+def _set(text: str, path: Sequence[str], value: Any) -> str | None:
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    if root is None:
+        return text.rstrip("\n") + ("\n" if text.strip() else "") + _block(path, value, 0)
+    holder, pair, depth = _walk(root, path)
+    if holder is None or holder.flow_style:
+        return None
+    if depth == len(path) or (pair and not isinstance(pair[1], yaml.MappingNode)):
+        for part in reversed(path[depth:]):
+            value = {part: value}
+        colon = text.index(":", pair[0].end_mark.index) + 1
+        return f"{text[:colon]} {_flow(value)}{text[max(colon, _end(pair[1])) :]}"
+    end = text.find("\n", _end(holder.value[-1][1]))
+    end = len(text) if end < 0 else end
+    indent = holder.value[0][0].start_mark.column
+    return f"{text[:end]}\n{_block(path[depth:], value, indent)}{text[end + 1 :]}"
+
+
+def _block(path: Sequence[str], value: Any, indent: int) -> str:
+    lines = [f"{' ' * (indent + 2 * i)}{_flow(part)}:" for i, part in enumerate(path)]
+    return "\n".join(lines) + f" {_flow(value)}\n"
+
+
+def _unset(text: str, path: Sequence[str]) -> str | None:
+    holder, pair, depth = _walk(yaml.compose(text, Loader=yaml.SafeLoader), path)
+    if holder is None or holder.flow_style or depth != len(path):
+        return None
+    start = text.rfind("\n", 0, pair[0].start_mark.index) + 1
+    end = text.find("\n", _end(pair[1]))
+    return text[:start] + (text[end + 1 :] if end >= 0 else "")

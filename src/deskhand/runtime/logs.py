@@ -1,0 +1,65 @@
+"""The log file: rotating, readable by its owner alone, and without any secret."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from logging.handlers import RotatingFileHandler
+
+from .config import Settings
+
+FILE_BYTES, FILES = 5_000_000, 3
+SHORTEST = 8
+"""A shorter value is no secret worth hiding, and would be found in ordinary words."""
+_NAMED = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+
+
+def secrets_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """value -> name of everything in the environment that looks like a secret by its name."""
+    return {v: name for name, v in environment.items() if _NAMED.search(name) and len(v) >= SHORTEST}
+
+
+class Redacting(logging.Formatter):
+    """Puts the name of a secret where its value was, in messages and in tracebacks."""
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        self._secrets = dict(secrets)
+        longest_first = sorted(secrets, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if secrets else None
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda match: f"[{self._secrets[match[0]]}]", text)
+
+
+@contextmanager
+def logging_to_file(settings: Settings) -> Iterator[None]:
+    """Log to the home while inside: our own messages from `log_level` on, those of others from WARNING on.
+
+    A home that cannot be written has no log; that is no reason not to work.
+    """
+    root, own = logging.getLogger(), logging.getLogger("deskhand")
+    handler: logging.Handler
+    try:
+        path = settings.home.log
+        settings.home.make(path.parent)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        handler = RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace")
+    except OSError:
+        handler = logging.NullHandler()
+    handler.setFormatter(Redacting(secrets_of(settings.environment)))
+    before = own.level
+    root.addHandler(handler)
+    own.setLevel(settings.config.log_level.upper())
+    try:
+        yield
+    finally:
+        own.setLevel(before)
+        root.removeHandler(handler)
+        handler.close()

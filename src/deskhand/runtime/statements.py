@@ -1,0 +1,12 @@
+"""The statements that rooms register with the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..store.sql import load_sql
+
+
+def statements() -> Mapping[str, str]:
+    """All of them by name."""
+    return load_sql("deskhand.tools", "kv.sql") | load_sql("deskhand.runtime", "letters.sql")

@@ -1,0 +1,1 @@
+"""Skills: instructions that an agent reads when it needs them."""

@@ -1,0 +1,48 @@
+"""Key-values of an agent, by namespace, for as long as they are wanted."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..store.sql import load_sql
+from ..types.commit import Change
+from .base import Context, Done, done
+from .define import tool
+
+STATEMENTS = load_sql(__package__, "kv.sql")
+
+
+@tool(effect="local_write", replay="commit")
+async def kv_set(key: str, value: str, context: Context, namespace: str = "", ttl_hours: float = 0) -> Done:
+    """Remember a value under a key.
+
+    namespace: keys of different namespaces do not meet
+    ttl_hours: forget it after so many hours; 0 for never
+    """
+    expires_at = context.clock.now() + ttl_hours * 3600 if ttl_hours > 0 else None
+    change = Change("kv_set", (context.agent, namespace, key, value, expires_at))
+    return msgspec.structs.replace(done(f"ok, {key} is set"), changes=(change,))
+
+
+@tool
+async def kv_get(key: str, context: Context, namespace: str = "") -> str:
+    """The value under a key."""
+    rows = await context.reach.rows("kv_get", (context.agent, namespace, key, context.clock.now()))
+    return str(rows[0][0]) if rows else "[not found]"
+
+
+@tool(effect="local_write", replay="commit")
+async def kv_delete(key: str, context: Context, namespace: str = "") -> Done:
+    """Forget a key."""
+    change = Change("kv_delete", (context.agent, namespace, key))
+    return msgspec.structs.replace(done(f"ok, {key} is gone"), changes=(change,))
+
+
+@tool
+async def kv_list(context: Context, namespace: str = "", prefix: str = "") -> str:
+    """The keys and values that begin with a prefix, as JSON."""
+    rows = await context.reach.rows("kv_list", (context.agent, namespace, prefix, context.clock.now()))
+    return msgspec.json.encode({key: value for key, value, _ in rows}).decode()
+
+
+TOOLS = (kv_set, kv_get, kv_delete, kv_list)

@@ -1,0 +1,29 @@
+"""Long output: its head and tail go to the model, all of it to the blob store, to be read in pieces."""
+
+from __future__ import annotations
+
+from ..types.labels import LOCAL, Label
+from ..types.messages import Text
+from .base import Context, Done
+
+LIMIT_BYTES = 32_768
+EDGE_BYTES = 12_000
+PIECE_BYTES = 24_000
+
+
+async def shown(text: str, context: Context, label: Label = LOCAL, note: str = "") -> Done:
+    """A result with this text, or with its ends and a handle when it is longer than LIMIT_BYTES.
+
+    `note` is said at the end in every case.
+    """
+    if len(text) * 4 <= LIMIT_BYTES or len(data := text.encode()) <= LIMIT_BYTES:
+        return Done((Text((text + note) or "[no output]", label),))
+    handle = await context.reach.keep(data)
+    return Done((Text(ends(data[:EDGE_BYTES], data[-EDGE_BYTES:], len(data), handle) + note, label),))
+
+
+def ends(head: bytes, tail: bytes, size: int, handle: str) -> str:
+    """Head and tail with the words between them that say how to read the rest."""
+    left = size - len(head) - len(tail)
+    between = f"\n…[{left:,} of {size:,} bytes are not shown; read_output(handle={handle!r}, offset={len(head)})]…\n"
+    return head.decode(errors="replace") + between + tail.decode(errors="replace")

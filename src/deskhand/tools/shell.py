@@ -1,0 +1,103 @@
+"""Commands, in the sandbox: no network, no secrets, killed whole when their time is up."""
+
+from __future__ import annotations
+
+import tempfile
+from codecs import getincrementaldecoder
+from typing import IO
+
+import anyio.to_thread
+
+from ..sandbox.base import Command, Exit, Mount
+from ..types.errors import SandboxError, ToolError
+from ..types.labels import LOCAL
+from ..types.messages import ResultStatus, Text
+from .base import Context, Done, Tool
+from .define import tool
+from .output import EDGE_BYTES, LIMIT_BYTES, ends
+from .undo import Snapshot
+
+TIMEOUT_S, LONGEST_S = 120.0, 600.0
+KEPT_BYTES = 32 << 20
+"""What is kept of a command's output to be read later; what comes after is counted and dropped."""
+EMIT_BYTES = 4000
+
+
+class _Output:
+    """What a command prints, in bounded memory: the first bytes, the last bytes, and a file of the rest."""
+
+    def __init__(self, file: IO[bytes], context: Context) -> None:
+        self._file, self._context = file, context
+        self.size = self._kept = 0
+        self.tail = bytearray()
+        self._on_stderr = False
+        self._decode = getincrementaldecoder("utf-8")("replace").decode
+
+    def __call__(self, data: bytes, stderr: bool) -> None:
+        if stderr != self._on_stderr:
+            self._on_stderr = stderr
+            self._add(b"\n[stderr]\n" if stderr else b"\n[stdout]\n")
+        self._add(data)
+        self._context.emit(self._decode(data[-EMIT_BYTES:]))
+
+    def _add(self, data: bytes) -> None:
+        self.size += len(data)
+        room = KEPT_BYTES - self._kept
+        if room > 0:
+            self._file.write(data[:room])
+            self._kept += min(room, len(data))
+        self.tail += data[-EDGE_BYTES:]
+        del self.tail[:-EDGE_BYTES]
+
+    async def shown(self) -> str:
+        """All of it, or its ends and a handle."""
+        self._file.seek(0)
+        if self.size <= LIMIT_BYTES:
+            return self._file.read().decode(errors="replace")
+        data = await anyio.to_thread.run_sync(self._file.read)
+        handle = await self._context.reach.keep(data)
+        return ends(data[:EDGE_BYTES], bytes(self.tail), self.size, handle)
+
+
+@tool(effect="local_write", replay="never", timeout_s=LONGEST_S + 10)
+async def shell(command: str, context: Context, timeout_s: float = TIMEOUT_S) -> Done:
+    """Run a bash command in the workspace. It has no network and sees only the workspace and the folders allowed.
+
+    command: what to run
+    timeout_s: seconds until it is killed, with everything that it started
+    """
+    if not command.strip():
+        raise ToolError("say what to run")
+    reach = context.reach
+    snapshot = await Snapshot.of(reach)
+    mounts = (Mount(str(reach.folder), write=True), *reach.mounts)
+    limit_s = min(max(timeout_s, 1.0), LONGEST_S)
+    with tempfile.TemporaryFile() as file:
+        output = _Output(file, context)
+        wanted = Command(("/bin/bash", "-c", command), str(reach.folder), mounts, timeout_s=limit_s)
+        try:
+            ended = await (await reach.sandbox()).run(wanted, output)
+        except SandboxError as error:
+            raise ToolError(str(error)) from error
+        text = (await output.shown()).lstrip("\n")
+    changes = await snapshot.changes(context)
+    status: ResultStatus = "ok" if ended.code == 0 else "error"
+    return Done((Text(text + how_it_ended(ended, limit_s, bool(text)), LOCAL),), status, changes)
+
+
+def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:
+    """The last line of a result."""
+    if ended.timeout:
+        return f"\n[timed out after {limit_s:.0f} s; everything it started was killed]"
+    if ended.limit:
+        return f"\n[killed: it went over its limit of {ended.limit}]"
+    if ended.code is None:
+        return f"\n[killed by signal {ended.signal}]"
+    if ended.code != 0:
+        return f"\n[exit code: {ended.code}]"
+    return "" if said else "[no output]"
+
+
+def shell_tool(*, wide: bool) -> Tool:
+    """The shell; with a `wide` reach it can touch all of the owner's files, so it is asked about."""
+    return shell.with_effect("host") if wide else shell

@@ -1,0 +1,96 @@
+"""Tools that talk: think aloud, ask the person, send a message, read on in a long output."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..types.commit import Outgoing
+from ..types.effects import Effect
+from ..types.errors import ToolError
+from ..types.identity import Address
+from ..types.labels import LOCAL
+from ..types.messages import Text
+from .base import Ask, Context, Done, Outcome, Spec, done
+from .define import decode_arguments, schema, tool
+from .output import PIECE_BYTES
+
+
+@tool
+async def think(thought: str) -> str:
+    """Think in words, before something difficult. It changes nothing.
+
+    thought: what you think
+    """
+    return "noted"
+
+
+@tool
+async def ask_user(question: str, context: Context, choices: list[str] = []) -> Ask:  # noqa: B006 -- becomes a schema
+    """Ask the person for something that you cannot find out yourself, and wait for the answer.
+
+    question: one clear question
+    choices: the possible answers, if they are few
+    """
+    return Ask(question, tuple(choices))
+
+
+@tool
+async def read_output(handle: str, context: Context, offset: int = 0) -> Done:
+    """Read on in an output that was too long to be shown.
+
+    handle: from the note in the output
+    offset: where to begin, in bytes
+    """
+    data = await context.reach.kept(handle)
+    if not 0 <= offset < max(len(data), 1):
+        raise ToolError(f"offset {offset} lies outside: there are {len(data)} bytes")
+    piece, end = data[offset : offset + PIECE_BYTES], offset + PIECE_BYTES
+    note = f"\n[bytes {offset}-{min(end, len(data))} of {len(data)}]"
+    return Done((Text(piece.decode(errors="replace") + note, LOCAL),))
+
+
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `send_message`. Without `channel` and `chat` it goes to this conversation."""
+
+    text: str
+    channel: str = ""
+    chat: str = ""
+    thread_id: str = ""
+
+
+class SendMessage:
+    """Says something before the turn ends, here or elsewhere. It is in the outbox when the call is done.
+
+    `reads_log` are the channels whose people read the log itself: nothing is sent there.
+    """
+
+    def __init__(self, reads_log: frozenset[str]) -> None:
+        self._reads_log = reads_log
+        description = "Send a message now, before the answer: to this conversation, or to another chat of a channel."
+        self.spec = Spec("send_message", description, schema(Message), "send_owner", "commit")
+
+    def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
+        try:
+            message = decode_arguments(arguments, Message)
+        except ToolError:
+            return "send_owner"  # it will not be sent
+        return "send_owner" if _address(message, address) == address else "send_other"
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        message = decode_arguments(arguments, Message)
+        if not message.text.strip():
+            raise ToolError("the text is empty")
+        address = _address(message, context.address)
+        if address.channel in self._reads_log:
+            return done("shown in the conversation")
+        outgoing = Outgoing(f"{context.key}:send", address, (Text(message.text),))
+        return Done(done(f"on its way, as {outgoing.key}").parts, outbox=(outgoing,))
+
+
+def _address(message: Message, here: Address) -> Address:
+    if not message.channel and not message.chat:
+        return msgspec.structs.replace(here, thread=message.thread_id or here.thread)
+    return Address(message.channel or here.channel, here.account, message.chat, message.thread_id)
+
+
+TOOLS = (think, ask_user, read_output)

@@ -1,0 +1,116 @@
+"""The real chat and `ask` with a scripted model and tools that need approval: `desk.py HOME chat|ask …`."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from deskhand.cli.ask import Question, converse
+from deskhand.cli.chat import Chat
+from deskhand.models.base import Model, Request
+from deskhand.runtime.app import App, Parts, open_app
+from deskhand.runtime.config import read_settings
+from deskhand.runtime.statements import statements
+from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.tools.base import Ask, Context, Outcome
+from deskhand.tools.define import tool
+from deskhand.types.identity import Address, session_key
+from deskhand.types.messages import Message, ToolCall, ToolResult
+
+MARKDOWN = """# A heading
+
+Some **bold** words and `code`.
+
+- one
+- two
+
+```python
+def add(a, b):
+    return a + b
+```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+The end of it.
+"""
+EVIL = "before \x1b[31mred\x1b[0m \x1b]0;owned\x07 \u202egnp.exe \x9b2J after"
+
+
+@tool(effect="host", replay="never")
+async def shell(command: str) -> str:
+    """Runs a command."""
+    return f"ran {command}\n" + EVIL + "\nlast"
+
+
+@tool
+async def slow(seconds: float, context: Context) -> str:
+    """Takes its time.
+
+    seconds: how long
+    """
+    for number in range(int(seconds * 10)):
+        context.emit(f"line {number}\n")
+        await anyio.sleep(0.1)
+    return "done at last"
+
+
+@tool
+async def choose(question: str) -> Outcome:
+    """Asks the person."""
+    return Ask(question, ("red", "green \x1b[32m", "blue"))
+
+
+def _call(name: str, **arguments: object) -> ToolCall:
+    return ToolCall(f"call_{name}", name, msgspec.Raw(msgspec.json.encode(arguments)))
+
+
+def script(request: Request) -> Message:
+    """Follows the last words of the person."""
+    last = request.messages[-1].message
+    text = next((s.message.text for s in reversed(request.messages) if s.message.role == "user"), "")
+    text = re.sub(r"^\[.*?\] ", "", text)
+    if isinstance(last.parts[0], ToolResult):
+        return say(f"The tool said: {last.parts[0].text[:40]} ({last.parts[0].status})")
+    if text.startswith("run "):
+        return say("I will run it.", _call("shell", command=text[4:]))
+    if text.startswith("slow"):
+        return say("", _call("slow", seconds=30))
+    if text.startswith("choose"):
+        return say("", _call("choose", question="Which colour?"))
+    texts = {"markdown": MARKDOWN, "evil": EVIL, "long": "\n\n".join(f"Paragraph {n}." for n in range(60))}
+    return say(texts.get(text, f"You said: {text}"))
+
+
+async def main(home: Path, what: str, args: tuple[str, ...]) -> int:
+    settings = read_settings(None, {**os.environ, "DESKHAND_HOME": str(home)}).with_model("scripted/desk")
+    model = ScriptedModel(script, latency_s=0.05, piece=8, pause_s=0.02)
+
+    def open_model(name: str) -> Model:
+        return model
+
+    tools = {each.spec.name: each for each in (shell, slow, choose)}
+    code = 0
+    async with open_app(settings, Parts(open_model, tools, statements())) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        code = await use(app, what, args)
+        tasks.cancel_scope.cancel()
+    return code
+
+
+async def use(app: App, what: str, args: tuple[str, ...]) -> int:
+    if what == "ask":
+        return await converse(app, Question(args[0], "default", "test", wait="--wait" in args))
+    await Chat(app, app.settings, session_key("default", Address("terminal", chat="test")), "default").run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.setswitchinterval(0.0005)
+    sys.exit(anyio.run(main, Path(sys.argv[1]), sys.argv[2], tuple(sys.argv[3:])))

@@ -1,0 +1,253 @@
+"""What is configured, whoever wrote the file and however badly."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from deskhand.policy.rules import Rule
+from deskhand.runtime import keys
+from deskhand.runtime.aliases import TABLE
+from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
+from deskhand.types.errors import ConfigError
+
+SOURCES = Path(__file__).parent / "sources"
+
+
+def read(home: Path, text: str | bytes = "", **environment: str) -> Settings:
+    """The settings of a home with this configuration."""
+    home.mkdir(exist_ok=True)
+    if text:
+        (home / "deskhand.yaml").write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_settings(None, {"DESKHAND_HOME": str(home), **environment})
+
+
+def source(name: str, home: Path, **environment: str) -> Settings:
+    return read_settings(SOURCES / name, {"DESKHAND_HOME": str(home), **environment})
+
+
+def test_nothing_at_all(tmp_path: Path) -> None:
+    settings = read(tmp_path)
+    assert settings.config == Config()
+    assert settings.warnings == ()
+    assert settings.agents == ("default",)
+
+
+def test_operator_use(tmp_path: Path) -> None:
+    settings = source("operator-use.json", tmp_path)
+    assert settings.config == Config(
+        defaults=AgentConfig(steps=40),
+        agents={
+            "operator": AgentConfig(("openrouter/anthropic/claude-sonnet-4-6",), steps=60, workspace="/srv/operator"),
+            "coder": AgentConfig(("openai/gpt-5",)),
+        },
+        providers={"azure": ProviderConfig("https://example.openai.azure.com/openai/v1")},
+    )
+    assert settings.environment["OPENAI_API_KEY"] == "sk-openai-secret"
+    assert settings.environment["OPENROUTER_API_KEY"] == "sk-or-secret"
+    (warning,) = settings.warnings
+    assert warning.startswith("not used here yet: agents.defaults.streaming, ")
+    assert "telegram-secret" not in warning
+
+
+def test_operator_ai_0_4(tmp_path: Path) -> None:
+    settings = source("operator-ai-0.4.yaml", tmp_path)
+    assert settings.config == Config(
+        defaults=AgentConfig(("anthropic/claude-opus-4-6", "google/gemini-3-pro"), steps=25),
+        agents={
+            "operator": AgentConfig(("anthropic/claude-sonnet-4-6",), sandbox=False),
+            "researcher": AgentConfig(steps=10, tools=("read_file", "shell")),
+        },
+        timezone="America/Vancouver",
+        env_file="keys.env",
+    )
+    assert any("keys.env' does not exist" in warning for warning in settings.warnings)
+
+
+def test_operator_ai_0_7(tmp_path: Path) -> None:
+    settings = source("operator-ai-0.7.yaml", tmp_path)
+    assert settings.config == Config(
+        defaults=AgentConfig(("openai/gpt-5",), steps=50, thinking="medium"),
+        agents={"operator": AgentConfig(("ollama/qwen3",), thinking="high")},
+        timezone="Europe/Berlin",
+        env_file=".env",
+        show_usage=True,
+    )
+
+
+def test_agent_computer(tmp_path: Path) -> None:
+    settings = source("agent_computer.json", tmp_path)
+    assert settings.config == Config(
+        defaults=AgentConfig(
+            ("lmstudio/your-model-id",),
+            steps=15,
+            output_tokens=8192,
+            workspace="./workspace",
+            tools=("shell", "read_file", "list_files"),
+        ),
+        providers={"lmstudio": ProviderConfig("http://10.5.0.2:1234/v1")},
+        policy=(Rule("ask", tool="shell"),),
+    )
+
+
+def test_openagent_by_its_environment(tmp_path: Path) -> None:
+    env = {"MODEL": "claude-opus-4-6", "MAX_TURNS": "30", "ANTHROPIC_BASE_URL": "https://proxy.example"}
+    assert read(tmp_path, "timezone: Europe/Berlin", **env).config == Config(timezone="Europe/Berlin")
+    settings = read(tmp_path, "compat: openagent", **env)
+    assert settings.config == Config(
+        defaults=AgentConfig(("anthropic/claude-opus-4-6",), 30, 200_000, 16_384),
+        providers={"anthropic": ProviderConfig("https://proxy.example/v1")},
+        compat="openagent",
+    )
+
+
+def test_openagent_by_its_env_file(tmp_path: Path) -> None:
+    settings = source("openagent.env", tmp_path)
+    assert settings.config == Config(
+        defaults=AgentConfig(("anthropic/claude-opus-4-6",), 30, workspace="work space"),
+        providers={"anthropic": ProviderConfig("https://proxy.example/v1")},
+    )
+    assert settings.environment["ANTHROPIC_API_KEY"] == "sk-ant-secret"
+    assert settings.warnings == ("not used here yet: BASH_TIMEOUT",)
+
+
+def test_operator_use_by_its_environment(tmp_path: Path) -> None:
+    env = {"OPERATOR_AGENTS__DEFAULTS__MAX_TOOL_ITERATIONS": "7", "OPERATOR_AGENT": "default", "OPERATOR_HOME": "/x"}
+    settings = read(tmp_path, "compat: operator-use", **env)
+    assert settings.config.defaults.steps == 7
+    assert settings.choose() == "default"
+
+
+def test_ours_wins_over_theirs_in_one_file(tmp_path: Path) -> None:
+    settings = read(tmp_path, "defaults: {steps: 5, max_iterations: 9, maxOutputTokens: 100}")
+    assert settings.config.defaults == AgentConfig(steps=5, output_tokens=100)
+    assert settings.warnings == ()
+
+
+def test_every_alias_leads_to_a_key() -> None:
+    targets = {ours.replace("*", "NAME") for _, ours in TABLE if ours not in ("", "secret")}
+    assert {target for target in targets if not keys.exists(target, Config)} == set()
+
+
+def test_which_agent(tmp_path: Path) -> None:
+    text = "agents: {a: {}, b: {}, c: {}}"
+    assert read(tmp_path, text).choose() == "a"
+    assert read(tmp_path, text, DESKHAND_AGENT="b", OPERATOR_AGENT="c").choose() == "b"
+    assert read(tmp_path, text, OPERATOR_AGENT="c").choose() == "c"
+    assert read(tmp_path, text, DESKHAND_AGENT="b").choose("a") == "a"
+    with pytest.raises(ConfigError, match="there is no agent 'x'; there are: a, b, c"):
+        read(tmp_path, text, DESKHAND_AGENT="x").choose()
+
+
+def test_agents_may_be_a_list(tmp_path: Path) -> None:
+    settings = read(tmp_path, "agents: [{name: a, steps: 3}, {id: b}]")
+    assert settings.config.agents == {"a": AgentConfig(steps=3), "b": AgentConfig()}
+
+
+def test_unknown_keys_are_named_and_never_fatal(tmp_path: Path) -> None:
+    text = "timezon: UTC\ndefaults: {model_s: [x/y]}\nproviders: {openai: {base_ur: x}}\nagents: {a: {stepz: 1}}\n1: 2"
+    settings = read(tmp_path, text, DESKHAND_TIMEZON="UTC")
+    assert settings.warnings == (
+        "unknown key 'timezon'; did you mean 'timezone'?",
+        "unknown key 'defaults.model_s'; did you mean 'defaults.models'?",
+        "unknown key 'providers.openai.base_ur'; did you mean 'providers.openai.base_url'?",
+        "unknown key 'agents.a.stepz'; did you mean 'agents.a.steps'?",
+        "unknown key '1'",
+        "the variable DESKHAND_TIMEZON names no key (timezon)",
+    )
+
+
+def test_variables_override_the_file(tmp_path: Path) -> None:
+    settings = read(
+        tmp_path,
+        "defaults: {steps: 5, models: [a/b]}\ntimezone: Europe/Berlin",
+        DESKHAND_STEPS="9",
+        DESKHAND_MODELS="c/d, e/f",
+        DESKHAND_DEFAULTS__TOKENS="77",
+        DESKHAND_TIMEZONE="Asia/Tokyo",
+        DESKHAND_SHOW_USAGE="true",
+    )
+    assert settings.config == Config(AgentConfig(("c/d", "e/f"), 9, 77), timezone="Asia/Tokyo", show_usage=True)
+
+
+def test_env_files(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("A='from home'\nB=home # why\nC=home\n")
+    (tmp_path / ".env").chmod(0o600)
+    (tmp_path / "more.env").write_text('export B=more\nD="x # y"\nE=a#b\nnonsense\n# F=1\n')
+    settings = read(tmp_path, "env_file: more.env", C="process")
+    found = {name: settings.environment[name] for name in "ABCDE"}
+    assert found == {"A": "from home", "B": "home", "C": "process", "D": "x # y", "E": "a#b"}
+    assert "F" not in settings.environment
+    (tmp_path / ".env").chmod(0o644)
+    assert "chmod 600" in read(tmp_path).warnings[0]
+
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefghi", "bcdefghij", strict=True)
+)
+BAD: list[tuple[str | bytes, str]] = [
+    (BOMB, "its aliases come to more than"),
+    ("a: &a [*a]", "an alias refers to itself"),
+    ("a: !!python/object/apply:os.system ['id']", "could not determine a constructor"),
+    ("defaults: [", "is not valid YAML"),
+    ('{"defaults": ', "is not valid JSON"),
+    ("[" * 3000 + "]" * 3000, "is nested too deeply"),
+    ("a: " + "{a: " * 3000, "nested too deeply"),
+    (b"defaults: \xff\xfe", "is not UTF-8 (line 1)"),
+    ("- a\n- b", "must hold keys and values"),
+    ("just words", "must hold keys and values"),
+    ("defaults: {steps: many}", "'defaults.steps': Expected `int | null`, got `str`"),
+    ("agents: {a: {thinking: hard}}", "'agents[...].thinking': Invalid enum value 'hard'"),
+    ("policy: [{verdict: maybe}]", "'policy[0].verdict': Invalid enum value 'maybe'"),
+    ("timezone: Mars/Olympus", "unknown timezone 'Mars/Olympus'"),
+    ("timezone: ../../etc/passwd", "unknown timezone"),
+    ("a: 2026-99-99", "is not valid YAML"),
+    ("#" * 600_000, "is larger than"),
+]
+
+
+@pytest.mark.parametrize(("text", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
+def test_bad_files_end_in_a_sentence_and_quickly(tmp_path: Path, text: str | bytes, sentence: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(ConfigError) as raised:
+        read(tmp_path, text)
+    assert sentence in str(raised.value)
+    assert str(tmp_path / "deskhand.yaml") in str(raised.value)
+    assert time.monotonic() - began < 2
+
+
+def test_half_surrogates_are_cleaned(tmp_path: Path) -> None:
+    json = read(tmp_path, '{"defaults": {"workspace": "a\\ud800b"}}')
+    yaml = read(tmp_path, 'defaults: {workspace: "a\\ud800b"}')
+    for settings in (json, yaml):
+        assert msgspec.json.decode(msgspec.json.encode(settings.config))["defaults"] == {"workspace": "a?b"}
+
+
+def test_aliases_may_be_used_honestly(tmp_path: Path) -> None:
+    text = "x-base: &base {steps: 3}\nagents: {a: {<<: *base}, b: *base}"
+    assert read(tmp_path, text).config.agents == {"a": AgentConfig(steps=3), "b": AgentConfig(steps=3)}
+
+
+def test_a_byte_order_mark_and_an_empty_file(tmp_path: Path) -> None:
+    assert read(tmp_path, "\ufefftimezone: Asia/Tokyo").config.timezone == "Asia/Tokyo"
+    assert read(tmp_path, "# nothing\n").config == Config()
+
+
+def test_a_file_that_was_named_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no file"):
+        read_settings(tmp_path / "none.yaml", {"DESKHAND_HOME": str(tmp_path)})
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_settings(tmp_path, {"DESKHAND_HOME": str(tmp_path)})
+
+
+def test_every_key_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    documented = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
+    existing = set(keys.every(Config))
+    inherited = {key for key in existing if key.startswith("agents.NAME.")}
+    assert existing - inherited <= documented
+    assert documented - existing <= {theirs for theirs, _ in TABLE}, "these keys do not exist"
+    assert {theirs for theirs, _ in TABLE} <= documented
