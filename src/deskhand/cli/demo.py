@@ -6,24 +6,27 @@ import sys
 import tempfile
 from contextlib import aclosing
 from pathlib import Path
+from typing import NoReturn
 
 import anyio
 import anyio.abc
 import anyio.to_thread
 import click
+import msgspec
 from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text as Rich
 
-from ..runtime.app import OWNER, App, open_app
+from ..runtime.app import OWNER, App, Parts, open_app
+from ..runtime.config import Config, Home, Settings
 from ..store.sqlite import SqliteStore
-from ..testing.demo import ASKED, parts_of, settings_at
 from ..types import events as e
 from ..types.door import Progress
 from ..types.identity import Address, Answer, Inbound, Said
 from ..types.messages import Message, Text
 from .run import FAILED
 
+ASKED = "Plan a small birthday party for Ada, keep the notes, and post the invitation."
 PAUSE_S = 1.2
 PLACE = Address("terminal", chat="demo")
 
@@ -34,6 +37,16 @@ def demo(yes: bool) -> None:
     """Watch it work, be killed in the middle of a tool, and come back: 60 seconds, no key needed."""
     with tempfile.TemporaryDirectory(prefix="deskhand-demo-") as folder:
         sys.exit(anyio.run(Demo(Path(folder), yes or not sys.stdin.isatty()).run))
+
+
+def settings_at(home: Path) -> Settings:
+    """A home of its own, on the scripted model."""
+    config = msgspec.convert({"defaults": {"models": ["scripted/demo"]}}, Config, strict=False)
+    return Settings(Home(home), config)
+
+
+def _no_model(name: str) -> NoReturn:
+    raise AssertionError("the child drives, not this process")
 
 
 class Demo:
@@ -48,7 +61,7 @@ class Demo:
     async def run(self) -> int:
         settings = settings_at(self._home)
         self._say("A scripted model stands in for a real one; everything else is the real thing.", "dim")
-        async with open_app(settings, parts_of(settings)) as app:
+        async with open_app(settings, Parts(_no_model)) as app:
             await self._start()
             said = Said(Message("user", (Text(ASKED),)))
             inbound = Inbound("demo-1", PLACE, OWNER.id, app.parts.clock.now(), said)

@@ -29,9 +29,9 @@ COMMANDS = {
 """name -> (module:function, one line of help)"""
 
 SECTIONS = (
-    ("Talk", ("ask", "approvals", "sessions")),
-    ("Set up", ("init", "config", "model", "agents", "tools", "skills", "kv")),
-    ("Look after it", ("doctor", "logs", "dlq", "audit", "version")),
+    ("Talk", ("ask", "approvals", "sessions", "demo")),
+    ("Set up", ("init", "config", "model", "agents", "tools", "skills", "kv", "allow")),
+    ("Look after it", ("policy", "doctor", "logs", "dlq", "audit", "version")),
 )
 
 EXAMPLES = """\b

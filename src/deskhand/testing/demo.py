@@ -8,9 +8,10 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from ..cli.demo import settings_at
 from ..models.base import Request
 from ..runtime.app import Parts, open_app
-from ..runtime.config import Config, Home, Settings
+from ..runtime.config import Settings
 from ..runtime.toolbox import toolbox
 from ..tools.base import Context, Tool
 from ..tools.define import tool
@@ -18,7 +19,6 @@ from ..types.messages import Message, ToolCall, ToolResult
 from ..types.tuning import tune
 from .scripted import ScriptedModel, say
 
-ASKED = "Plan a small birthday party for Ada, keep the notes, and post the invitation."
 LETTER_S = 4.0
 IDEAS = "Three ideas\n1. a picnic by the river\n2. a concert at home\n3. a walk with a treasure hunt\n"
 SHOPPING = "- lemons\n- a cake\n- paper lanterns\n"
@@ -61,11 +61,6 @@ def script(request: Request) -> Message:
     if last.status == "ok":
         return say("All done: the notes are written, and the invitation is posted.")
     return say("The notes are written. The invitation was not posted, as you wished.")
-
-
-def settings_at(home: Path) -> Settings:
-    config = msgspec.convert({"defaults": {"models": ["scripted/demo"]}}, Config, strict=False)
-    return Settings(Home(home), config)
 
 
 def parts_of(settings: Settings) -> Parts:
