@@ -12,7 +12,8 @@ from ..types.events import Recorded
 from ..types.identity import Inbound, Principal, Waiting
 
 First = Callable[[int], Commit]
-"""Makes the first commit of a turn from the inbox id that the message was given. Pure: it runs in the writer."""
+"""Makes the first commit of a turn from the inbox id that the message was given. It takes in that row and no other.
+Pure: it runs in the writer."""
 
 INBOX_LIMIT = 10_000
 """How many messages may wait in one session."""

@@ -60,6 +60,9 @@ ON CONFLICT(session) DO UPDATE SET wake_at = excluded.wake_at, attempts = 0
 DELETE FROM open_session WHERE session = ?1
 AND NOT EXISTS(SELECT 1 FROM inbox WHERE session = ?1 AND n IS NULL)
 
+-- open_keep: something waits, so what was to be closed is owed now --
+UPDATE open_session SET wake_at = NULL, attempts = 0 WHERE session = ?
+
 -- open_list --
 SELECT session, wake_at, attempts FROM open_session ORDER BY session
 

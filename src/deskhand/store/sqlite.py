@@ -122,10 +122,12 @@ class SqliteStore:
             db.execute(self._sql["outbox_reported"], (key,))
         for change in commit.changes:
             db.execute(self._statements[change.statement], change.args)
-        if commit.close:
-            db.execute(self._sql["open_close"], (session,))
-        if not commit.close or not db.changes():
+        if not commit.close:
             db.execute(self._sql["open_progress"], (session, commit.wake_at))
+        else:
+            db.execute(self._sql["open_close"], (session,))
+            if not db.changes():
+                db.execute(self._sql["open_keep"], (session,))
         return seq
 
     def _append(self, db: apsw.Connection, commit: Commit, head: bytes) -> tuple[int, int]:
