@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 WARM_SESSIONS = 500
 """Sessions whose folded state is kept in memory while they are at rest."""
 FAILURES = 5
-ALONE_S = 60.0
+ALONE_S, LOOK_S = 60.0, 0.02
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
 
 
@@ -55,7 +55,7 @@ class Dispatch:
             await self._slot(dead).driver.give_up("it ended the whole process four times")
         try:
             async with anyio.create_task_group() as tasks:
-                await self._drive_suspects(await self._store.open_sessions())
+                await self._drive_suspects(tasks)
                 self._tasks = tasks  # from here on `wake` works; what came before is in the list that is read now
                 for row in await self._store.open_sessions():
                     self._open(row)
@@ -66,15 +66,23 @@ class Dispatch:
             with anyio.CancelScope(shield=True):
                 await self._store.hand_over()
 
-    async def _drive_suspects(self, opened: list[OpenSession]) -> None:
-        """What crashed three times is driven by itself, so that a fourth crash names the culprit."""
-        for row in opened:
+    async def _drive_suspects(self, tasks: TaskGroup) -> None:
+        """What crashed three times is driven by itself until it has got further, so that a fourth crash names the
+        culprit and the others do not wait for longer than that takes."""
+        for row in await self._store.open_sessions():
             if row.attempts >= 3:
                 await self._store.drive_alone(row.session)
                 log.warning("driving %s alone: it was open in three crashes", row.session)
+                slot = self._reserved(row.session)
+                tasks.start_soon(self._drive, slot)
                 with anyio.move_on_after(ALONE_S):
-                    await self._drive(self._reserved(row.session))
+                    while slot.running and await self._is_suspect(row.session):  # noqa: ASYNC110 -- the store tells
+                        await anyio.sleep(LOOK_S)
         await self._store.drive_alone("")
+
+    async def _is_suspect(self, session: str) -> bool:
+        """Whether it has committed nothing since its last crash."""
+        return any(row.session == session and row.attempts for row in await self._store.open_sessions())
 
     def _open(self, row: OpenSession) -> None:
         if row.wake_at is None:
