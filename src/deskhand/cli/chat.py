@@ -143,9 +143,12 @@ class Chat:
                     self.screen.redraw()
 
     async def _animate(self) -> None:
+        drove = False
         while True:
             await anyio.sleep(FRAME_S)
-            if self.view.working or self._pressed_at + AGAIN_S + FRAME_S > self._now():
+            moves = self.view.working or self._pressed_at + AGAIN_S + 2 * FRAME_S > self._now()
+            if moves or drove != self._app.dispatch.driving:
+                drove = self._app.dispatch.driving
                 self.screen.redraw()
 
     def _live(self, height: int) -> list[str]:
