@@ -183,6 +183,24 @@ def test_the_first_run(opened: Open, tmp_path: Path) -> None:
     assert (tmp_path / "state" / "history").stat().st_mode & 0o077 == 0
 
 
+def test_a_terminal_that_cannot_redraw(opened: Open) -> None:
+    chat = opened(*DESKHAND, "--model", "scripted/echo", "--session", "talk", TERM="dumb")
+    chat.type("hello\r")
+    chat.wait_for("You said: hello")
+    chat.type("\r")
+    chat.wait_for("Come back with: deskhand --session talk")
+    assert chat.wait() == 0
+    assert b"\x1b" not in chat.raw
+
+
+def test_ask_asks_the_person_at_a_terminal(opened: Open, tmp_path: Path) -> None:
+    ask = opened(sys.executable, str(DESK), str(tmp_path), "ask", "run make")
+    ask.wait_for("Allow? y once")
+    ask.type("y\r")
+    ask.wait_for("The tool said: ran make")
+    assert ask.wait() == 0
+
+
 def test_it_needs_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(DESKHAND, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path))
     assert done.returncode == 2
