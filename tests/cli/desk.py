@@ -106,7 +106,9 @@ async def main(home: Path, what: str, args: tuple[str, ...]) -> int:
 
 async def use(app: App, what: str, args: tuple[str, ...]) -> int:
     if what == "ask":
-        return await converse(app, Question(args[0], "default", "test", wait="--wait" in args))
+        return await converse(
+            app, Question(args[0], "default", "test", wait="--wait" in args, interactive=sys.stdin.isatty())
+        )
     await Chat(app, app.settings, session_key("default", Address("terminal", chat="test")), "default").run()
     return 0
 

@@ -60,6 +60,8 @@ def ask(  # noqa: PLR0913 -- one parameter for each option
       git diff | deskhand ask "review this"
       deskhand ask --json "list the files" | jq .event
     """
+    before = click.get_current_context().find_root().params
+    session, model = session or before.get("session", ""), model or before.get("model", "")
     text = "\n".join(part for part in (" ".join(words), _piped(bool(words))) if part).strip()
     if not text:
         fail('say what to ask, such as: deskhand ask "what is in this folder?"', USAGE)
@@ -83,6 +85,16 @@ def _piped(words: bool) -> str:
     if len(data) > STDIN_BYTES:
         fail(f"more than {STDIN_BYTES // 1_000_000} MB came in; put it into a file and ask about that", USAGE)
     return data.decode(errors="replace").strip()
+
+
+async def talk(app: App, question: Question) -> None:
+    """Line by line, for a terminal that cannot redraw. An empty line or the end of input leaves."""
+    while True:
+        line = await anyio.to_thread.run_sync(lambda: sys.stdin.readline(), abandon_on_cancel=True)
+        if not line.strip():
+            break
+        await converse(app, msgspec.structs.replace(question, text=line.strip()))
+    click.echo(f"Come back with: {plain(back_to(question.session))}")
 
 
 async def converse(app: App, question: Question) -> int:

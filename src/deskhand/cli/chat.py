@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from datetime import datetime
@@ -17,9 +18,10 @@ from ..runtime.app import App
 from ..runtime.config import Settings
 from ..types.door import Progress
 from ..types.errors import DeskhandError
-from ..types.events import MessageReceived
+from ..types.events import MessageReceived, Recorded
 from ..types.identity import Address, Inbound, Receipt, Said, session_key
 from ..types.messages import Message, Text
+from .ask import Question, talk
 from .asks import answer, back_to, name_of
 from .keys import Keys
 from .live import with_app
@@ -52,7 +54,10 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
 
     async def use(app: App) -> None:
         key = await _session(app, settings, session, name, latest=latest)
-        await Chat(app, settings, key, name).run()
+        if settings.environment.get("TERM", "dumb") == "dumb":
+            await talk(app, Question("", name, key, interactive=True))
+        else:
+            await Chat(app, settings, key, name).run()
 
     with_app(settings, use)
     sys.exit(0)
@@ -95,7 +100,7 @@ class Chat:
         self._tasks: TaskGroup | None = None
         self._stopping = False
         self._pressed_at = -AGAIN_S
-        self._early: set[int] = set()
+        self._early: deque[int] = deque(maxlen=100)
 
     async def run(self) -> None:
         """Until the person leaves."""
@@ -135,7 +140,8 @@ class Chat:
     async def _follow(self, after: int) -> None:
         async with aclosing(self._app.door.follow(self._session, ME, after)) as items:
             async for item in items:
-                self._early.add(getattr(getattr(item, "event", None), "inbox_id", 0))
+                if isinstance(item, Recorded):
+                    self._early.append(getattr(item.event, "inbox_id", 0))  # it may come before its receipt
                 self.screen.print(self.view.render(item))
                 if not self.view.working:
                     self._stopping = False
@@ -143,9 +149,12 @@ class Chat:
                     self.screen.redraw()
 
     async def _animate(self) -> None:
+        drove = False
         while True:
             await anyio.sleep(FRAME_S)
-            if self.view.working or self._pressed_at + AGAIN_S + FRAME_S > self._now():
+            moves = self.view.working or self._pressed_at + AGAIN_S + 2 * FRAME_S > self._now()
+            if moves or drove != self._app.dispatch.driving:
+                drove = self._app.dispatch.driving
                 self.screen.redraw()
 
     def _live(self, height: int) -> list[str]:

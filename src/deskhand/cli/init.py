@@ -49,9 +49,8 @@ def init(agent: str, config: str | None) -> None:
     if not made:
         click.echo(f"Everything is there already: {settings.home.root}")
     if not settings.agent(agent_of(settings, agent)).models:
-        click.echo("Next: choose a model with `deskhand model use provider/name`, then talk to it: deskhand")
-    else:
-        click.echo("Next: talk to it: deskhand")
+        click.echo("Next: choose a model: deskhand model use provider/name")
+    click.echo("Talk to it: deskhand")
 
 
 def make_home(settings: Settings, agent: str) -> list[Path]:

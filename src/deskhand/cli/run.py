@@ -81,6 +81,8 @@ def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = Tru
         error = _first(group)
         if isinstance(error, KeyboardInterrupt):
             sys.exit(INTERRUPTED)
+        if isinstance(error, SystemExit):  # `fail` inside the task group
+            sys.exit(error.code)
         if not isinstance(error, DeskhandError | OSError):
             raise
         fail(_sentence(error))

@@ -53,6 +53,7 @@ class Screen:
     def __init__(self, live: Callable[[int], list[str]], status: Callable[[], str], history: History) -> None:
         self._live, self._status = live, status
         self._pending: list[str] = []
+        self._shown: list[str] = []
         self._news = anyio.Event()
         self._buffer = Buffer(multiline=True, history=history)
         self._application: Application[None] | None = None
@@ -85,7 +86,8 @@ class Screen:
             key_bindings=merge_key_bindings([load_key_bindings(), keys]),
             style=STYLE if colours else PLAIN_STYLE,
             erase_when_done=True,
-            min_redraw_interval=0.03,
+            min_redraw_interval=0.05,
+            before_render=self._look,
             mouse_support=False,
         )
         self._application.ttimeoutlen = 0.1
@@ -109,8 +111,7 @@ class Screen:
 
     def _layout(self) -> HSplit:
         def live() -> AnyFormattedText:
-            lines = self._live(self._room())
-            return ANSI("\n".join(lines))
+            return ANSI("\n".join(self._shown))
 
         def hint() -> AnyFormattedText:
             return [
@@ -122,7 +123,7 @@ class Screen:
 
         above = FormattedTextControl(live)
         field = BufferControl(self._buffer, input_processors=[BeforeInput("> ", style="class:prompt")])
-        shows = Condition(lambda: bool(self._live(1)))
+        shows = Condition(lambda: bool(self._shown))
         hints = Condition(lambda: bool(matching(self._buffer.text)))
         return HSplit(
             [
@@ -137,6 +138,10 @@ class Screen:
                 Window(FormattedTextControl(status), height=1),
             ]
         )
+
+    def _look(self, application: object) -> None:
+        """Ask once for each redraw what is going on: it is not cheap."""
+        self._shown = self._live(self._room())
 
     def _room(self) -> int:
         """How many lines what changes may take, so that it never scrolls away by itself."""

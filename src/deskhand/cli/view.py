@@ -15,8 +15,8 @@ from .paint import Paint, stable
 from .plain import one_line
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-TAIL_CHARS = 6000
-"""A block that grows longer while it is written is shown as plain text until it is done."""
+TAIL_CHARS = 3000
+"""Of a block that grows longer only the end is shown while it is written."""
 CHOICES = {"once": "allowed once", "always": "allowed, always exactly this", "no": "denied", "never": "denied for good"}
 
 
@@ -225,7 +225,7 @@ class View:
         spin = SPINNER[int(self._now() * 10) % len(SPINNER)]
         tail = self._text[self._printed :]
         if tail.strip():
-            lines += self._paint.markdown(tail) if len(tail) < TAIL_CHARS else self._paint.text(tail[-TAIL_CHARS:])
+            lines += self._paint.markdown(_end_of(tail, height))
         elif self.ask is not None:
             lines.append(self._how_to_answer(self.ask))
         elif self.calls:
@@ -262,6 +262,15 @@ class View:
     def _seconds(self, since: float) -> str:
         seconds = self._now() - since
         return f"{seconds:.0f} s" if seconds >= 1 else ""
+
+
+def _end_of(tail: str, height: int) -> str:
+    """As much of the block that is being written as can be seen; what is long would be drawn slowly each time."""
+    rows = tail[-TAIL_CHARS:].split("\n")
+    if len(tail) <= TAIL_CHARS and len(rows) <= height:
+        return tail
+    fence = tail.split("\n", 1)[0] if tail.startswith(("```", "~~~")) else ""
+    return "\n".join([fence, *rows[-height:]])
 
 
 def _said(message: Message) -> str:

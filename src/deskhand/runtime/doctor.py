@@ -127,8 +127,9 @@ async def _database(settings: Settings) -> list[Finding]:
 async def _models(settings: Settings) -> list[Finding]:
     names = dict.fromkeys(model for agent in settings.agents for model in settings.agent(agent).models)
     if not names:
-        remedy = "deskhand model use provider/name   (deskhand model list shows what there is)"
-        return [Finding("bad", "no model is chosen", remedy)]
+        return [
+            Finding("bad", "no model is chosen; `deskhand model list` shows them", "deskhand model use provider/name")
+        ]
     return [await _model(settings, name) for name in names]
 
 

@@ -1,0 +1,216 @@
+"""The chat in a real terminal: a process on a pty, a screen that is looked at, keys that are pressed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from deskhand.cli.keys import completed, matching
+
+from .terminal import DESK, Terminal
+
+DESKHAND = [sys.executable, "-m", "deskhand"]
+Open = Callable[..., Terminal]
+MEANT_S = 0.45
+"""After an approval has appeared, keys count as answers to it."""
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "DESKHAND_HOME": str(home), **more}
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Open]:
+    """Opens terminals on one home; without a command, the chat over tools that need approval."""
+    terminals: list[Terminal] = []
+
+    def open_one(*argv: str, columns: int = 80, rows: int = 30, **env: str) -> Terminal:
+        command = argv or (sys.executable, str(DESK), str(tmp_path), "chat")
+        terminals.append(Terminal(command, environment(tmp_path, **env), columns, rows))
+        return terminals[-1]
+
+    yield open_one
+    for terminal in terminals:
+        terminal.close()
+
+
+def test_a_conversation(opened: Open) -> None:
+    chat = opened()
+    chat.wait_for("Write a message.")
+    chat.say("markdown")
+    chat.wait_for("The end of it.")
+    assert "**" not in chat.all
+    assert "• one" in chat.all
+    assert "def add(a, b):" in chat.all
+    chat.type("hello\x1b\rthere")  # Alt+Enter
+    chat.wait_for("there")
+    chat.type("\r")
+    chat.wait_for("You said: hello")
+    chat.type("\x1b[A")  # up: what was sent last, both lines of it
+    chat.wait_for("> hello\n")
+    chat.type("\x03")
+    chat.say("/help")
+    chat.wait_for("/status  what is going on")
+    chat.resize(50, 20)
+    time.sleep(0.2)
+    chat.say("long")
+    chat.wait_for("Paragraph 59.")
+    lines = re.findall(r"Paragraph (\d+)\.", chat.all)
+    assert lines == sorted(set(lines), key=int), "each paragraph once and in order"
+    chat.type("\x04")
+    assert chat.wait() == 0
+    assert "Come back with: deskhand --session test" in chat.all
+
+
+def test_approvals_by_key(opened: Open) -> None:
+    chat = opened()
+    chat.wait_for("Write a message.")
+    chat.say("run make coffee")
+    chat.wait_for("Allow?")
+    assert 'shell {"command":"make coffee"}' in chat.shown
+    assert "because shell has the effect 'host'" in chat.shown
+    time.sleep(MEANT_S)
+    chat.type("y")
+    chat.wait_for("The tool said: ran make coffee")
+    assert "allowed once" in chat.all
+    assert "✓ shell  make coffee" in chat.all
+    chat.say("run make tea")
+    chat.wait_for("Allow?")
+    time.sleep(MEANT_S)
+    chat.type("n")
+    chat.wait_for("(denied)")
+    assert "owned" not in chat.screen.title
+    assert b"\x1b]0;owned" not in chat.raw
+    assert b"\x1b[31mred" not in chat.raw
+    assert "␛[31mred" in chat.all
+
+
+def test_typing_is_not_answering(opened: Open) -> None:
+    """What is pressed while a line is being written, or in the moment an approval appears, is text."""
+    chat = opened()
+    chat.wait_for("Write a message.")
+    chat.type("run it\rnyan")
+    chat.wait_for("Allow?")
+    time.sleep(MEANT_S)
+    assert "nyan" in chat.shown
+    chat.type("y")
+    chat.wait_for("nyany")
+    assert "Allow?" in chat.shown
+
+
+def test_steering_and_stopping(opened: Open) -> None:
+    chat = opened()
+    chat.wait_for("Write a message.")
+    chat.say("slow")
+    chat.wait_for("line 3")
+    chat.say("also look there")
+    chat.wait_for("waits its turn: also look there")
+    chat.type("\x03")
+    assert chat.wait_for("Stopped.", 1.0) < 1.0
+    assert "✗ slow" in chat.all
+    chat.wait_gone("at work")
+    chat.say("still here?")
+    chat.wait_for("You said: still here?")
+    chat.type("\x03")
+    chat.wait_for("Ctrl+C again leaves.")
+    chat.type("\x03")
+    assert chat.wait() == 0
+
+
+def test_questions(opened: Open) -> None:
+    chat = opened()
+    chat.wait_for("Write a message.")
+    chat.say("choose")
+    chat.wait_for("3  blue")
+    chat.type("3\r")
+    chat.wait_for("The tool said: blue")
+
+
+def test_what_the_model_says_is_not_obeyed(opened: Open) -> None:
+    chat = opened(NO_COLOR="1")
+    chat.wait_for("Write a message.")
+    chat.say("evil")
+    chat.wait_for("after")
+    chat.type("\xff\xfe bad bytes \x1b[200~pasted\nlines\x1b[201~".encode("latin-1").decode("utf-8", "surrogateescape"))
+    chat.wait_for("lines")
+    chat.type("\r")
+    chat.wait_for("You said:")
+    assert "before ␛[31mred␛[0m ␛]0;owned␇ <U+202E>gnp.exe <U+009B>2J after" in chat.all.replace("\n", " ")
+    assert b"\x1b]0;owned" not in chat.raw
+    assert not re.search(rb"\x1b\[[0-9;]*3[0-7]m", chat.raw), "no colours where none are wanted"
+    assert chat.process.poll() is None
+
+
+def test_two_terminals_see_one_conversation(opened: Open, tmp_path: Path) -> None:
+    first = opened()
+    first.wait_for("Write a message.")
+    first.say("run a thing")
+    first.wait_for("Allow?")
+    second = opened()
+    second.wait_for("Allow?")
+    second.wait_for("another Deskhand does the work")
+    time.sleep(MEANT_S)
+    second.type("y")
+    first.wait_for("allowed once")
+    second.wait_for("The tool said: ran a thing")
+    first.type("\x04")
+    assert first.wait() == 0
+    second.wait_gone("another Deskhand does the work")
+    second.say("you alone now")
+    second.wait_for("You said: you alone now")
+
+
+def test_the_first_run(opened: Open, tmp_path: Path) -> None:
+    chat = opened(*DESKHAND)
+    chat.wait_for("A number, or q to leave")
+    assert "deskhand model use provider/name" in chat.shown
+    chat.type("1\r")
+    chat.wait_for("Write a message.")
+    chat.say("hello")
+    chat.wait_for("You said: hello")
+    chat.type("\x04")
+    assert chat.wait() == 0
+    name = re.findall(r"--session (\S+)", chat.all)[-1]
+    again = opened(*DESKHAND, "--session", name, "--model", "scripted/echo")
+    again.wait_for("You said: hello")
+    assert (tmp_path / "state" / "history").stat().st_mode & 0o077 == 0
+
+
+def test_a_terminal_that_cannot_redraw(opened: Open) -> None:
+    chat = opened(*DESKHAND, "--model", "scripted/echo", "--session", "talk", TERM="dumb")
+    chat.type("hello\r")
+    chat.wait_for("You said: hello")
+    chat.type("\r")
+    chat.wait_for("Come back with: deskhand --session talk")
+    assert chat.wait() == 0
+    assert b"\x1b" not in chat.raw
+
+
+def test_ask_asks_the_person_at_a_terminal(opened: Open, tmp_path: Path) -> None:
+    ask = opened(sys.executable, str(DESK), str(tmp_path), "ask", "run make")
+    ask.wait_for("Allow? y once")
+    ask.type("y\r")
+    ask.wait_for("The tool said: ran make")
+    assert ask.wait() == 0
+
+
+def test_it_needs_a_terminal(tmp_path: Path) -> None:
+    done = subprocess.run(DESKHAND, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path))
+    assert done.returncode == 2
+    assert 'deskhand ask "…"' in done.stderr
+
+
+def test_commands_are_completed() -> None:
+    assert completed("/he") == "/help "
+    assert completed("/st") == "/st"
+    assert completed("/sto") == "/stop "
+    assert completed("hello") == "hello"
+    assert [name for name, _ in matching("/st")] == ["/stop", "/start", "/status"]
+    assert matching("/stop now") == []

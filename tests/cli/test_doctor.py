@@ -1,0 +1,117 @@
+"""The doctor finds what is broken, says what to type, and repairs what it may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import msgspec
+import pytest
+
+from deskhand.runtime.anchor import note_anchors, read_anchors
+from deskhand.runtime.config import Settings, read_settings
+from deskhand.runtime.doctor import PROBES, Finding, Probe, examine
+from deskhand.testing.llm import FakeLLM
+from deskhand.types.errors import StoreCorrupt
+
+from .test_ask import echo, run
+from .test_commands import Desk
+
+pytestmark = pytest.mark.anyio
+
+
+def settings_of(home: Path, text: str = "", **env: str) -> Settings:
+    home.mkdir(exist_ok=True, mode=0o700)
+    if text:
+        (home / "deskhand.yaml").write_text(text)
+    return read_settings(None, {"DESKHAND_HOME": str(home), **env})
+
+
+def probe(name: str) -> tuple[Probe, ...]:
+    return tuple(each for each in PROBES if each.name == name)
+
+
+async def findings(settings: Settings, name: str) -> list[tuple[str, str, str]]:
+    return [(f.level, f.text, f.remedy) for _, f in await examine(settings, probe(name))]
+
+
+def test_a_fresh_home_is_repaired(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "home")
+    said = desk("doctor", code=1)
+    assert "does not exist" in said
+    assert "-> deskhand init" in said
+    assert "-> deskhand model use provider/name" in said
+    assert not desk.home.exists(), "looking changes nothing"
+    desk("model", "use", "scripted/echo")
+    desk.home.chmod(0o755)
+    assert "-> chmod 700" in desk("doctor")
+    fixed = desk("doctor", "--fix")
+    assert "did   chmod 700" in fixed
+    assert "chmod" not in desk("doctor")
+    rows = msgspec.json.decode(desk("doctor", "--json"))
+    assert {row["probe"] for row in rows} == {each.name for each in PROBES}
+    assert {row["level"] for row in rows} <= {"good", "note"}
+
+
+def test_a_broken_configuration_is_the_finding(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (tmp_path / "deskhand.yaml").write_text("a: [")
+    said = desk("doctor", code=1)
+    assert "is not valid YAML" in said
+    assert f"-> $EDITOR {tmp_path}/deskhand.yaml" in said
+
+
+async def test_models(tmp_path: Path) -> None:
+    async with FakeLLM() as llm:
+        fake = f"defaults: {{models: [fake/m]}}\nproviders: {{fake: {{base_url: '{llm.url}'}}}}"
+        assert await findings(settings_of(tmp_path, fake), "models") == [("good", "fake/m: reachable", "")]
+    ((level, text, remedy),) = await findings(settings_of(tmp_path), "models")
+    assert level == "bad"
+    assert "cannot be reached" in text
+    assert remedy == "start it, or set providers.fake.base_url"
+    ((level, text, remedy),) = await findings(settings_of(tmp_path, "defaults: {models: [openai/x]}"), "models")
+    assert (level, "set OPENAI_API_KEY" in text, remedy) == ("bad", True, "deskhand model list")
+
+
+def test_a_log_that_was_changed(tmp_path: Path) -> None:
+    echo(tmp_path, "hello", "-s", "talk")
+    database = tmp_path / "state" / "deskhand.db"
+    anchors = read_anchors(tmp_path / "state" / "anchor.jsonl")
+    assert list(anchors) == ["default/terminal:talk"]
+    assert run(tmp_path, "audit", "verify").returncode == 0
+    db = apsw.Connection(str(database))
+    db.execute("DELETE FROM event WHERE n = (SELECT max(n) FROM event)")
+    db.close()
+    verified = run(tmp_path, "audit", "verify")
+    assert verified.returncode == 1
+    assert b"the log of this session has been cut off" in verified.stdout
+    assert b"the log was changed" in run(tmp_path, "doctor").stdout
+
+
+def test_a_damaged_database_ends_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "deskhand.db").write_bytes(b"this is no database at all" * 100)
+    done = echo(tmp_path, "hello")
+    assert done.returncode == 1
+    assert b"restore a backup" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"restore a backup" in run(tmp_path, "doctor").stdout
+
+
+async def test_a_probe_that_breaks_is_a_finding(tmp_path: Path) -> None:
+    async def breaks(settings: Settings) -> list[Finding]:
+        raise StoreCorrupt("it is broken")
+
+    found = await examine(settings_of(tmp_path), (Probe("x", breaks),))
+    assert [(name, finding.level, finding.text) for name, finding in found] == [("x", "bad", "it is broken")]
+
+
+def test_anchors_are_appended_and_survive_a_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "anchor.jsonl"
+    assert read_anchors(path) == {}
+    assert note_anchors(path, {"a": (1, b"x"), "b": (2, b"y")}, 1.0) == 2
+    assert note_anchors(path, {"a": (1, b"x"), "b": (2, b"y")}, 2.0) == 0
+    assert note_anchors(path, {"a": (3, b"z"), "b": (2, b"y")}, 3.0) == 1
+    with path.open("a") as file:
+        file.write('{"at": 4, "heads": {"a": [9, "ff')
+    assert read_anchors(path) == {"a": (3, b"z"), "b": (2, b"y")}
