@@ -11,3 +11,6 @@ DELETE FROM kv WHERE agent = ? AND namespace = ? AND key = ?
 -- kv_list: keys that begin with ?3 --
 SELECT key, value FROM kv WHERE agent = ?1 AND namespace = ?2 AND substr(key, 1, length(?3)) = ?3
 AND (expires_at IS NULL OR expires_at > ?4) ORDER BY key
+
+-- kv_sweep: forget what has expired by ? --
+DELETE FROM kv WHERE expires_at <= ?
