@@ -6,7 +6,7 @@ import fcntl
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -19,12 +19,14 @@ from ..agent.profile import Agent, Ports
 from ..channels.base import Channel
 from ..models.base import Model
 from ..policy.rules import Case, Decision, decide
+from ..sandbox.probes import Proven, open_sandbox
 from ..skills.skill import index
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools import kv
 from ..tools.base import Reach, Tools
+from ..tools.paths import Allowed
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ChannelError, StoreUnavailable
@@ -38,9 +40,9 @@ from .feed import Feed
 from .models import facts_of
 from .outbox import Outbox
 from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
-from .reach import Reaches
+from .reach import Reaches, Room, without_secrets, workspace_of
 from .retries import Retries
-from .toolbox import READ_FROM_LOG, skills_of, toolbox
+from .toolbox import READ_FROM_LOG, rules_of, skill_folders, skills_of, toolbox
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +53,8 @@ OWNER = Principal("owner", ("owner",))
 
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
-    with the statements of the rooms. Without `tools` each agent has those that its settings allow."""
+    with the statements of the rooms. Without `tools` each agent has those that its settings allow. `sandbox` opens the
+    room in which commands run; raises SandboxUnavailable."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
@@ -63,6 +66,7 @@ class Parts(msgspec.Struct, frozen=True):
     store: Callable[[Path, Mapping[str, str]], Store] = SqliteStore
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
+    sandbox: Callable[[], Awaitable[Proven]] = open_sandbox
 
 
 class App:
@@ -74,7 +78,7 @@ class App:
         home.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.store = parts.store(home.database, {**kv.STATEMENTS, **parts.statements})
         self.blobs = Blobs(home.blobs)
-        self.reaches = Reaches(self.store, self.blobs)
+        self.reaches = Reaches(self.store, self.blobs, Room(parts.sandbox))
         self.feed = Feed()
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock)
@@ -88,24 +92,28 @@ class App:
 
     def _agent(self, name: str) -> Agent:
         config = self.settings.agent(name)
-        workspace = Path(config.workspace) if config.workspace else self.settings.home.workspace(name)
-        workspace.mkdir(parents=True, exist_ok=True)
+        workspace = workspace_of(self.settings, name)
         files = [(file, workspace / file) for file in WORKSPACE_FILES]
-        rules = self.settings.config.policy
+        rules = rules_of(self.settings)
 
         def judge(case: Case) -> Decision:
             return decide(rules, case)
 
-        wide = Path(self.settings.environment.get("HOME", "/")) if config.sandbox is False else None
+        skills = skills_of(self.settings, name)
+        home = Path(self.settings.environment.get("HOME", "/"))
+
+        def beside() -> tuple[Allowed, ...]:
+            wide = without_secrets(home, self.settings.home.root) if config.sandbox is False else ()
+            return (*skill_folders(self.settings), *wide)
 
         async def reach() -> Reach:
-            return await self.reaches.of(name, workspace, wide)
+            return await self.reaches.of(name, workspace, beside)
 
         return Agent(
             name,
             config.models,
-            Prompt(SYSTEM, files, workspace / MEMORY_FILE, lambda: index(skills_of(self.settings, name))),
-            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name),
+            Prompt(SYSTEM, files, workspace / MEMORY_FILE, lambda: index(skills.find())),
+            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills),
             judge,
             reach,
             str(workspace),
