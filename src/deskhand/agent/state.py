@@ -193,7 +193,7 @@ def _ask(
             call.answer = event.message
             _turn(state).answers.append(event.inbox_id)
         elif event.choice in ("once", "always"):
-            call.yes_at = at
+            call.yes_at = min(at, event.given_at or at)
         else:
             call.refusal = f"{event.principal.id} said {event.choice}"
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
 from ..runtime.app import OWNER, App
+from ..sandbox.base import Mount
+from ..sandbox.launcher import checked
 from ..types.commit import Change
+from ..types.errors import DeskhandError
 from .run import FAILED, USAGE, fail, settings_of, with_store
 
 
@@ -28,6 +32,11 @@ def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
     real = Path(folder).expanduser().resolve()
     if not real.is_dir():
         fail(f"{folder!r} is not a folder; allow the folder that holds the file", USAGE)
+    try:
+        settings.agent(name)
+        checked([Mount(str(real))])
+    except DeskhandError as error:
+        fail(str(error), USAGE)
     if settings.home.root.resolve().is_relative_to(real) or real.is_relative_to(settings.home.state.resolve()):
         fail(f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE)
 
@@ -35,7 +44,7 @@ def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
         row = (name, str(real), int(write), app.parts.clock.now(), OWNER.id)
         await app.store.change((Change("path_grant_set", row),))
         click.echo(f"{name} may now read{' and write' if write else ''} {real}")
-        click.echo(f"Take it back with: deskhand allow revoke {real}")
+        click.echo(f"Take it back with: deskhand allow revoke {shlex.quote(str(real))}")
         return 0
 
     with_store(settings, use)

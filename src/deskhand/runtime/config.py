@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..agent.step import Limits
 from ..models.base import Thinking
-from ..policy.rules import Rule
+from ..policy.rules import Rule, check_rules
 from ..types.errors import ConfigError
 
 PREFIX = "DESKHAND_"
@@ -138,7 +138,10 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] | Non
             defaults[place] = value.split(",") if place == "models" else value
     try:
         config = msgspec.convert(data, Config, strict=False)
+        check_rules(config.policy)
         ZoneInfo(config.timezone)
+    except ConfigError as error:
+        raise ConfigError(f"{str(path)!r}: {error}") from error
     except msgspec.ValidationError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error
     except (KeyError, ValueError) as error:
@@ -157,7 +160,7 @@ def _load(path: Path, *, required: bool) -> dict[str, Any]:
         raise ConfigError(f"{str(path)!r} cannot be read: {error}") from error
     try:
         data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that there is not
         raise ConfigError(f"{str(path)!r} is not valid YAML: {' '.join(str(error).split())}") from error
     if data is None:
         return {}
