@@ -96,7 +96,7 @@ TABLE: list[tuple[str, Waiting, list[str] | None]] = [
     ("approval", row(said("/no")), YES),
     ("approval", row(said("yes but later")), SUPERSEDED),
     ("approval", row(said("yes"), BOB), None),
-    ("approval", row(said("yes"), OLGA), None),
+    ("approval", row(said("yes"), OLGA), YES),
     ("approval", row(Answer("ask", "once")), YES),
     ("approval", row(Answer("ask", "once"), OLGA), YES),
     ("approval", row(Answer("ask", "once"), BOB), COMMAND),

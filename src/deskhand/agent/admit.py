@@ -58,23 +58,27 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | 
     match body:
         case Answer(ask_id=ask_id, choice=choice):
             call = next((c for c in state.calls.values() if c.ask is not None and c.ask.ask_id == ask_id), None)
-            if call is None or not (_is_asked(state, row.principal) or "owner" in row.principal.roles):
-                said = "That question is no longer open." if call is None else "That was asked of somebody else."
+            if call is None or call.ask is None or row.inbound.at > call.ask.until:
+                said = "That question is no longer open."
                 return [CommandRun(row.inbox_id, row.principal, "answer", ask_id, said)]
-            if call.ask is not None and call.ask.binds and not may_approve(row.principal):
+            if not (_is_asked(state, row.principal) or "owner" in row.principal.roles):
+                said = "That was asked of somebody else."
+                return [CommandRun(row.inbox_id, row.principal, "answer", ask_id, said)]
+            if call.ask.binds and not may_approve(row.principal):
                 said = "Only an owner may answer that."
                 return [CommandRun(row.inbox_id, row.principal, "answer", ask_id, said)]
             return [_answered(call, row, choice)]
         case Result(call_id=call_id, parts=parts) if call_id in state.calls:
             return [ToolFinished(ToolResult(call_id, parts))]
-        case Said(message=message) if _is_asked(state, row.principal):
+        case Said(message=message):
             call = _resting(state)
-            if call is None or call.ask is None:
+            if call is None or call.ask is None or row.inbound.at > call.ask.until:
                 return None
-            if not call.ask.binds:
-                return [_answered(call, row, message.text)]
-            yes_or_no = read_choice(message.text) and may_approve(row.principal)
-            return [_answered(call, row, message.text)] if yes_or_no else None
+            if call.ask.binds:  # anyone who may approve, whoever opened the turn
+                meant = bool(read_choice(message.text)) and may_approve(row.principal)
+            else:
+                meant = _is_asked(state, row.principal)
+            return [_answered(call, row, message.text)] if meant else None
         case _:
             return None
 
@@ -83,7 +87,8 @@ def _answered(call: OpenCall, row: Waiting, choice: str) -> AnyEvent:
     if call.ask is None:
         raise AssertionError("only an open ask is answered")
     if call.ask.binds:
-        return ApprovalAnswered(row.inbox_id, call.ask.ask_id, read_choice(choice) or "no", row.principal)
+        choice_ = read_choice(choice) or "no"
+        return ApprovalAnswered(row.inbox_id, call.ask.ask_id, choice_, row.principal, row.inbound.at)
     body = row.inbound.body
     message = body.message if isinstance(body, Said) else Message("user", (Text(choice, LOCAL),))
     return QuestionAnswered(row.inbox_id, call.ask.ask_id, row.principal, message)

@@ -11,11 +11,11 @@ from ..models.base import Reply, Request, TextDelta, ThinkingDelta, ToolSchema
 from ..types.door import Progress
 from ..types.errors import MalformedReply, ModelError
 from ..types.events import ModelFailed, ModelReplied
+from ..types.interrupt import Interrupt
 from ..types.messages import Message, Text, clean
 from .compact import mask_due
 from .context import usable, view
 from .journal import Journal
-from .profile import Interrupt
 from .step import AskModel
 
 

@@ -8,17 +8,18 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from ..policy.approval import EXECUTE_WITHIN_S, Setting, binding, standing
+from ..policy.approval import EXECUTE_WITHIN_S, Setting, binding, shown, standing
 from ..policy.rules import Case, Decision
+from ..tools.aliases import TOOLS
 from ..tools.base import Ask, Context, Done, Judged, Tool
 from ..types.commit import Change
 from ..types.door import Progress
 from ..types.errors import ToolError
 from ..types.events import ApprovalAnswered, ApprovalAsked, QuestionAsked, ToolFinished, ToolStarted
+from ..types.interrupt import Interrupt
 from ..types.labels import LOCAL
 from ..types.messages import ResultStatus, Text, ToolCall, ToolResult, clean
 from .journal import Journal
-from .profile import Interrupt
 from .state import OpenCall, Turn
 from .step import RunTools
 
@@ -68,7 +69,7 @@ class Calls:
     async def _judge(self, call: OpenCall, turn: Turn) -> Verdict:
         """What is to become of a call, without running it."""
         agent, name = self._journal.agent, call.call.name
-        tool = agent.tools.get(name)
+        tool = agent.tools.get(name) or agent.tools.get(TOOLS.get(name, ""))
         if tool is None:
             near = get_close_matches(name, agent.tools, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
@@ -86,14 +87,12 @@ class Calls:
     async def _ask_policy(self, call: OpenCall, tool: Tool, turn: Turn) -> Verdict:
         journal, agent, spec = self._journal, self._journal.agent, tool.spec
         now, setting = journal.ports.clock.now(), self.setting()
-        binds = binding(call.call, setting, turn.principal)
         decision = agent.decide(self._case(call, tool, turn))
         if decision.verdict == "ask" and call.yes_at is None:
-            known = await journal.ports.store.rows("call_grant_get", (standing(call.call, setting, turn.principal),))
-            if known:
-                decision = Decision("allow" if known[0][0] == "always" else "deny", f"{known[0][1]} said {known[0][0]}")
+            decision = await self._standing(call.call, setting, turn) or decision
         if decision.verdict == "deny":
             return _failed(call, "denied", f"not permitted: {decision.reason}")
+        binds = binding(call.call, setting, turn.principal)
         if call.yes_at is not None:
             if call.yes_binds != binds:
                 return _failed(call, "denied", "something else was approved than what would be done now; ask again")
@@ -101,10 +100,10 @@ class Calls:
                 return _failed(call, "denied", "the approval came too long ago; ask again if it is still wanted")
         if decision.verdict == "allow" or call.yes_at is not None:
             return Ready(call, tool)
-        shown = bytes(call.call.arguments).decode()
-        if len(shown) > SHOWN_ARGUMENT_CHARS:
+        question = f"{spec.name} {shown(call.call)}"
+        if len(question) > SHOWN_ARGUMENT_CHARS:
             return _failed(call, "denied", "too long for a person to approve: do it in smaller steps")
-        ask_id, question = journal.ports.ids.new("ask"), f"{spec.name} {shown}"
+        ask_id = journal.ports.ids.new("ask")
         return ApprovalAsked(ask_id, call.call.id, binds, question, decision.reason, now + ASK_WAIT_S)
 
     def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
@@ -113,16 +112,25 @@ class Calls:
             effect = tool.effect_of(call.call.arguments, turn.address)
         return Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, self._journal.state.label)
 
+    async def _standing(self, call: ToolCall, setting: Setting, turn: Turn) -> Decision | None:
+        """What a person said for good to exactly this. `never` holds also after something untrusted was read."""
+        for each in (setting, replace(setting, untrusted=False)):
+            known = await self._journal.ports.store.rows("call_grant_get", (standing(call, each, turn.principal),))
+            if known and (known[0][0] == "never" or each == setting):
+                no = known[0][0] == "never"
+                return Decision("deny" if no else "allow", f"{known[0][1]} said {known[0][0]} to exactly this")
+        return None
+
     def setting(self) -> Setting:
         """What an approval binds beside the call."""
         agent = self._journal.agent
-        return Setting(self._journal.session, agent.name, agent.folder, agent.profile)
+        untrusted = self._journal.state.label.integrity == "untrusted"
+        return Setting(self._journal.session, agent.name, agent.folder, agent.profile, untrusted)
 
     def grant(self, answered: ApprovalAnswered, call: ToolCall, turn: Turn) -> Change:
         """The row that remembers `always` or `never` for exactly this call."""
-        hash_, shown = standing(call, self.setting(), turn.principal), bytes(call.arguments).decode()
-        now, by = self._journal.ports.clock.now(), answered.principal.id
-        row = (hash_, answered.choice, self._journal.agent.name, call.name, shown, now, by)
+        hash_, now = standing(call, self.setting(), turn.principal), self._journal.ports.clock.now()
+        row = (hash_, answered.choice, self._journal.agent.name, call.name, shown(call), now, answered.principal.id)
         return Change("call_grant_set", row)
 
     async def _run_group(self, group: list[Ready], turn: Turn) -> None:

@@ -18,6 +18,7 @@ from ..types.events import (
     TurnEnded,
 )
 from ..types.identity import Inbound, Principal, Said, Waiting
+from ..types.interrupt import Interrupt
 from ..types.messages import Text
 from . import commands
 from .admit import admit
@@ -25,7 +26,7 @@ from .asking import Asking
 from .calls import Calls
 from .compact import compact
 from .journal import Journal
-from .profile import Agent, Interrupt, Ports
+from .profile import Agent, Ports
 from .state import State, Turn, asked, fold
 from .step import AskModel, Compact, EndTurn, RunTools, Step, Wait, answer, next_step
 

@@ -195,7 +195,7 @@ def _ask(
         if isinstance(event, e.QuestionAnswered):
             call.answer = event.message
         elif event.choice in ("once", "always"):
-            call.yes_at, call.yes_binds = at, binds
+            call.yes_at, call.yes_binds = min(at, event.given_at or at), binds
         else:
             call.refusal = f"{event.principal.id} said {event.choice}"
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
 from ..runtime.clock import SystemClock
+from ..sandbox.base import Mount
+from ..sandbox.launcher import checked
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
+from ..types.errors import DeskhandError
 from .run import FAILED, ME, USAGE, agent_of, agent_option, config_option, fail, settings_of, with_store
 
 
@@ -29,6 +33,11 @@ def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
     real = Path(folder).expanduser().resolve()
     if not real.is_dir():
         fail(f"{folder!r} is not a folder; allow the folder that holds the file", USAGE)
+    try:
+        settings.agent(name)
+        checked([Mount(str(real))])
+    except DeskhandError as error:
+        fail(str(error), USAGE)
     if settings.home.root.resolve().is_relative_to(real) or real.is_relative_to(settings.home.state.resolve()):
         fail(f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE)
 
@@ -36,7 +45,7 @@ def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
         row = (name, str(real), int(write), SystemClock().now(), ME.id)
         await store.change((Change("path_grant_set", row),))
         click.echo(f"{name} may now read{' and write' if write else ''} {real}")
-        click.echo(f"Take it back with: deskhand allow revoke {real}")
+        click.echo(f"Take it back with: deskhand allow revoke {shlex.quote(str(real))}")
 
     with_store(settings, use)
 

@@ -42,11 +42,12 @@ def tools(agent: str, config: str | None) -> None:
     Example:
       deskhand tools --agent main
     """
-    from ..runtime.toolbox import toolbox
+    from ..runtime.toolbox import skills_of, toolbox
 
     settings = settings_of(config)
     try:
-        found = [tool.spec for tool in toolbox(settings, agent_of(settings, agent)).values()]
+        name = agent_of(settings, agent)
+        found = [tool.spec for tool in toolbox(settings, name, skills_of(settings, name)).values()]
     except ConfigError as error:
         fail(str(error))
     if not found:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from ..policy.rules import Case, decide
-from ..runtime.toolbox import ALIASES, toolbox
+from ..runtime.toolbox import rules_of, skills_of, toolbox
+from ..tools.aliases import TOOLS
 from ..types.identity import Principal
 from ..types.labels import OWNER as OWNERS_WORD
 from ..types.labels import UNTRUSTED
@@ -27,15 +28,15 @@ def why(tool: str, agent: str, who: str, untrusted: bool, config: str | None) ->
     """Explain what happens when the agent calls TOOL: deskhand policy why shell --untrusted"""
     settings = settings_of(config)
     name = agent_of(settings, agent)
-    tools = toolbox(settings, name)
-    spec = tools.get(ALIASES.get(tool, tool))
+    tools = toolbox(settings, name, skills_of(settings, name))
+    spec = tools.get(tool) or tools.get(TOOLS.get(tool, tool))
     if spec is None:
         fail(f"{name} has no tool {tool!r}; it has: {', '.join(tools)}", USAGE)
     person, _, role = who.partition(":")
     principal = Principal(person, (role,)) if role else ME if person == ME.id else Principal(person)
     label = UNTRUSTED if untrusted else OWNERS_WORD
     case = Case(name, spec.spec.name, spec.spec.effect, principal, label)
-    decision = decide(settings.config.policy, case)
+    decision = decide(rules_of(settings), case)
     click.echo(f"{decision.verdict}: {decision.reason}")
     click.echo(f"  agent {name}, tool {spec.spec.name}, effect {spec.spec.effect}, for {principal.id}")
     if decision.verdict != "allow":

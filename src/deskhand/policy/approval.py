@@ -23,6 +23,10 @@ _WORDS: tuple[tuple[Choice, str], ...] = (
 _MEANS = {word: choice for choice, words in _WORDS for word in words.split()}
 
 
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+"""Characters that count as letters or signs and look like nothing."""
+
+
 class Setting(msgspec.Struct, frozen=True):
     """Everything beside the call that changes what it would do."""
 
@@ -30,6 +34,8 @@ class Setting(msgspec.Struct, frozen=True):
     agent: str
     cwd: str
     profile: str
+    untrusted: bool = False
+    """Something from outside has been read. What was allowed before that is not allowed after it."""
 
 
 def binding(call: ToolCall, setting: Setting, principal: Principal) -> str:
@@ -43,8 +49,30 @@ def standing(call: ToolCall, setting: Setting, principal: Principal) -> str:
 
 
 def _hash(call_id: str, session: str, name: str, arguments: bytes, setting: Setting, principal: Principal) -> str:
-    parts = (call_id, session, name, setting.agent, setting.cwd, setting.profile, principal.id, principal.on_behalf_of)
+    parts: tuple[str, ...] = (
+        call_id,
+        session,
+        name,
+        setting.agent,
+        setting.cwd,
+        setting.profile,
+        principal.id,
+        principal.on_behalf_of,
+    )
+    parts += ("untrusted",) * setting.untrusted
     return sha256(msgspec.json.encode(parts) + b"\0" + arguments).hexdigest()
+
+
+def shown(call: ToolCall) -> str:
+    """The arguments as a person is shown them: every byte that was bound, and none that hides or turns others round."""
+    text = bytes(call.arguments).decode(errors="backslashreplace")
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() and c not in _BLANK else _escaped(c) for c in text)
+
+
+def _escaped(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 def read_choice(text: str) -> Choice | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 from ..types.effects import OUTWARD, Effect
+from ..types.errors import ConfigError
 from ..types.identity import Principal
 from ..types.labels import Label
 
@@ -44,6 +45,14 @@ class Decision(msgspec.Struct, frozen=True):
 
 FREE: frozenset[Effect] = frozenset({"none", "local_write", "send_owner", "fetch"})
 """Effects that need nobody's yes by default: they stay on this machine, or with the person who asked."""
+
+
+def check_rules(rules: Sequence[Rule]) -> None:
+    """Raises ConfigError for a rule that can never hold: who wrote it believes in it."""
+    for number, rule in enumerate(rules, 1):
+        if not any(fnmatchcase(effect, rule.effect) for effect in get_args(Effect)):
+            names = ", ".join(get_args(Effect))
+            raise ConfigError(f"rule {number} of the policy: no effect is called {rule.effect!r}; there are: {names}")
 
 
 def decide(rules: Sequence[Rule], case: Case) -> Decision:

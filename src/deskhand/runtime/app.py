@@ -6,7 +6,7 @@ import fcntl
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -21,11 +21,13 @@ from ..channels.base import Channel
 from ..models.base import Model
 from ..policy.rules import Case, Decision, decide
 from ..sandbox import kernel
+from ..sandbox.probes import Proven, open_sandbox
 from ..skills.skill import index
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools.base import Reach, Tools
+from ..tools.paths import Allowed
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ChannelError, StoreUnavailable
@@ -40,10 +42,10 @@ from .feed import Feed
 from .models import facts_of
 from .outbox import Outbox
 from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
-from .reach import Reaches
+from .reach import Reaches, Room, without_secrets, workspace_of
 from .retries import Retries
 from .statements import statements
-from .toolbox import READ_FROM_LOG, skills_of, toolbox
+from .toolbox import READ_FROM_LOG, rules_of, skill_folders, skills_of, toolbox
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +58,8 @@ PR_SET_DUMPABLE = 4
 
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
-    with the statements of the rooms. Without `tools` each agent has those that its settings allow."""
+    with the statements of the rooms. Without `tools` each agent has those that its settings allow. `sandbox` opens the
+    room in which commands run; raises SandboxUnavailable."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
@@ -68,6 +71,7 @@ class Parts(msgspec.Struct, frozen=True):
     store: Callable[[Path, Mapping[str, str]], Store] = SqliteStore
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
+    sandbox: Callable[[], Awaitable[Proven]] = open_sandbox
 
 
 class App:
@@ -79,7 +83,7 @@ class App:
         home.make(home.state)
         self.store = parts.store(home.database, {**statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
-        self.reaches = Reaches(self.store, self.blobs)
+        self.reaches = Reaches(self.store, self.blobs, Room(parts.sandbox))
         self.feed = Feed()
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock)
@@ -93,25 +97,28 @@ class App:
 
     def _agent(self, name: str) -> Agent:
         config = self.settings.agent(name)
-        workspace = Path(config.workspace) if config.workspace else self.settings.home.workspace(name)
-        workspace.mkdir(parents=True, exist_ok=True)
+        workspace = workspace_of(self.settings, name)
         files = [(file, workspace / file) for file in WORKSPACE_FILES]
-        rules = self.settings.config.policy
+        rules = rules_of(self.settings)
 
         def judge(case: Case) -> Decision:
             return decide(rules, case)
 
         skills = skills_of(self.settings, name)
-        wide = Path(self.settings.environment.get("HOME", "/")) if config.sandbox is False else None
+        home = Path(self.settings.environment.get("HOME", "/"))
+
+        def beside() -> tuple[Allowed, ...]:
+            wide = without_secrets(home, self.settings.home.root) if config.sandbox is False else ()
+            return (*skill_folders(self.settings), *wide)
 
         async def reach() -> Reach:
-            return await self.reaches.of(name, workspace, wide)
+            return await self.reaches.of(name, workspace, beside)
 
         return Agent(
             name,
             config.models,
-            Prompt(SYSTEM, files, workspace / MEMORY_FILE, lambda: index(skills())),
-            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name),
+            Prompt(SYSTEM, files, workspace / MEMORY_FILE, lambda: index(skills.find())),
+            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills),
             judge,
             reach,
             str(workspace),

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ..agent.step import Limits
 from ..models.base import Thinking
-from ..policy.rules import Rule
+from ..policy.rules import Rule, check_rules
 from ..types.errors import ConfigError
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
@@ -197,6 +197,9 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
     """The keys as a Config. Raises ConfigError that names the file and the place."""
     try:
         config = msgspec.convert(data, Config, strict=False)
+        check_rules(config.policy)
+    except ConfigError as error:
+        raise ConfigError(f"{str(path)!r}: {error}") from error
     except msgspec.ValidationError as error:
         raise ConfigError(f"{str(path)!r}: {keys.plainly(error)}") from error
     try:

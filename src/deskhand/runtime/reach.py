@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
@@ -14,13 +15,15 @@ from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import Reach
 from ..tools.paths import Allowed, Workspace
-from ..types.errors import SandboxUnavailable
+from ..types.errors import ConfigError, SandboxUnavailable
+from .config import Settings
 
 
 class Room:
     """The sandbox of this process, proven once, when it is first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, open_: Callable[[], Awaitable[Proven]] = open_sandbox) -> None:
+        self._open = open_
         self._lock = anyio.Lock()
         self._proven: Proven | None = None
         self._problem = ""
@@ -32,7 +35,7 @@ class Room:
                 raise SandboxUnavailable(self._problem)
             if self._proven is None:
                 try:
-                    self._proven = await open_sandbox()
+                    self._proven = await self._open()
                 except SandboxUnavailable as error:
                     self._problem = str(error)
                     raise
@@ -42,18 +45,17 @@ class Room:
 class Reaches:
     """The reach of each agent. A grant given or taken while we run holds from the next call on."""
 
-    def __init__(self, store: Store, blobs: Blobs) -> None:
-        self._store, self._blobs, self._room = store, blobs, Room()
+    def __init__(self, store: Store, blobs: Blobs, room: Room) -> None:
+        self._store, self._blobs, self._room = store, blobs, room
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
-    async def of(self, agent: str, folder: Path, wide: Path | None = None) -> Reach:
-        """The agent's reach now. `wide`: also the folders of this home that hold no secrets."""
+    async def of(self, agent: str, folder: Path, beside: Callable[[], tuple[Allowed, ...]] = tuple) -> Reach:
+        """The agent's reach now. `beside` gives folders that need no grant. Raises ToolError."""
         rows = await self._store.rows("path_grants", (agent,))
         allowed = tuple(Allowed(path, bool(write)) for path, write, _, _ in rows)
-        if wide is not None:
-            allowed += await anyio.to_thread.run_sync(without_secrets, wide)
+        allowed += await anyio.to_thread.run_sync(beside)
         known = self._open.get(agent)
-        if known is not None and known[0] == allowed:
+        if known is not None and known[0] == allowed and known[1].files.fresh:
             return known[1]
         workspace, mounts = await anyio.to_thread.run_sync(_opened, folder, allowed)
         if known is not None:
@@ -70,12 +72,36 @@ class Reaches:
 
 
 def _opened(folder: Path, allowed: tuple[Allowed, ...]) -> tuple[Workspace, tuple[Mount, ...]]:
-    """The folders, held open, and as the sandbox mounts them; one that is gone is left out."""
-    mounts = tuple(Mount(grant.path, grant.write) for grant in allowed if Path(grant.path).is_dir())
-    return Workspace(str(folder), allowed), mounts
+    """The folders, held open, and as the sandbox mounts them; one that is gone, or became a link, is left out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    here = [grant for grant in allowed if Path(grant.path).is_dir() and str(Path(grant.path).resolve()) == grant.path]
+    return Workspace(str(folder), here), tuple(Mount(grant.path, grant.write) for grant in here)
 
 
-def without_secrets(home: Path) -> tuple[Allowed, ...]:
-    """The folders of a home, to read and write, except hidden ones: keys, tokens and settings lie in those."""
+def without_secrets(home: Path, own: Path) -> tuple[Allowed, ...]:
+    """The folders of a home, to read and write, except hidden ones, in which keys, tokens and settings lie, and those
+    around or in `own`, where ours do."""
+    home, own = home.resolve(), own.resolve()
     folders = sorted(path for path in home.iterdir() if path.is_dir() and not path.name.startswith("."))
-    return tuple(Allowed(str(path), write=True) for path in folders if not path.is_symlink())
+    plain = (path for path in folders if not path.is_symlink())
+    return tuple(
+        Allowed(str(path), write=True)
+        for path in plain
+        if not own.is_relative_to(path) and not path.is_relative_to(own)
+    )
+
+
+def workspace_of(settings: Settings, agent: str) -> Path:
+    """The agent's workspace, made where it is missing, as a path without links.
+
+    Raises ConfigError where it would show the agent our own files and keys.
+    """
+    home, written = settings.home, settings.agent(agent).workspace
+    if written.startswith("~/"):
+        written = str(Path(settings.environment.get("HOME", "/")) / written[2:])
+    folder = Path(written) if written else home.workspace(agent)
+    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder.resolve()
+    if home.root.resolve().is_relative_to(folder) or folder.is_relative_to(home.state.resolve()):
+        raise ConfigError(f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one beside them")
+    return folder

@@ -4,56 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 
-from ..skills.skill import Skills
+import msgspec
+
+from ..policy.rules import Rule
+from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import files, kv, shell, talk
+from ..tools import files, folders, kv, shell, talk
+from ..tools.aliases import TOOLS
 from ..tools.base import Tool
+from ..tools.paths import Allowed
 from .config import Settings
+from .reach import workspace_of
 
 READ_FROM_LOG = frozenset({"terminal", "web", "api", "door"})
 """Surfaces whose people read the log itself: nothing has to be sent to them."""
 
-ALIASES = {
-    "bash": "shell",
-    "run_shell": "shell",
-    "terminal": "shell",
-    "list_directory": "list_files",
-    "list_dir": "list_files",
-    "patch_file": "edit_file",
-    "search_code": "search_files",
-    "intermediate_message": "send_message",
-    "skill": "read_skill",
-}
-"""What the tools of other systems are called here, in permissions and imports; a prompt never shows two names."""
 
-
-def skill_sources(settings: Settings, agent: str) -> list[tuple[str, Path]]:
+def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
     """Where the skills of an agent are looked for, the strongest last."""
-    home = settings.home.root
-    return [("shared", home / "skills"), ("agent", home / "agents" / agent / "skills")]
+    shared = Source("shared", settings.home.root / "skills", links=True)
+    return (Source("bundled", BUNDLED), shared, Source("agent", workspace_of(settings, agent), "skills"))
 
 
 def skills_of(settings: Settings, agent: str) -> Skills:
-    """What gives the agent's skills at each call."""
     return Skills(skill_sources(settings, agent))
 
 
-def toolbox(settings: Settings, agent: str = "default") -> dict[str, Tool]:
+def skill_folders(settings: Settings) -> tuple[Allowed, ...]:
+    """The folders of skills outside the workspace, to be read and run from."""
+    folders = (BUNDLED, settings.home.root / "skills")
+    return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
+
+
+def rules_of(settings: Settings) -> tuple[Rule, ...]:
+    """The rules of the policy under our names of tools: a rule for `bash` is one for `shell`."""
+    return tuple(msgspec.structs.replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
+
+
+def toolbox(settings: Settings, agent: str, skills: Skills) -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them."""
     config = settings.agent(agent)
     everything: Sequence[Tool] = (
         *files.TOOLS,
+        *folders.TOOLS,
         shell.shell_tool(wide=config.sandbox is False),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
-        *skill_tools(skills_of(settings, agent)),
+        *skill_tools(skills),
     )
     return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
 
 
 def permitted(name: str, allowed: Sequence[str]) -> bool:
     """Whether a list of names and patterns, which may use the names of other systems, covers this tool."""
-    return any(fnmatchcase(name, ALIASES.get(pattern, pattern)) for pattern in allowed)
+    return any(fnmatchcase(name, TOOLS.get(pattern, pattern)) for pattern in allowed)

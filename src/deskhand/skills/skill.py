@@ -1,112 +1,188 @@
-"""Finds skills: folders with a SKILL.md, by the public specification at agentskills.io.
+"""Finds skills: folders with a SKILL.md, by the public specification at https://agentskills.io/specification.
 
-Only name and description are in the prompt; the body is read when the skill is used. Nothing is cached but by the
-file's time, so that a skill is there as soon as its file is.
+Only name and description are in the prompt; the body is read when the skill is used. A file is parsed again when its
+time or size has changed, so a skill is there as soon as its file is.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 
 import msgspec
 import yaml
 
+from ..tools.paths import Workspace
+from ..types.errors import ToolError
+from ..types.messages import clean
+
 FILE_NAME = "SKILL.md"
-FILE_BYTES = 256 * 1024
-DESCRIPTION_CHARS = 1024
-_FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+FILE_BYTES, FRONT_CHARS = 256 * 1024, 8 * 1024
+NAME_CHARS, DESCRIPTION_CHARS, INDEX_CHARS = 64, 1024, 24_000
+MOST_SKILLS, MOST_BRACKETS = 500, 200
+BUNDLED = Path(__file__).parent / "bundled"
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_USABLE = re.compile(r"\w[\w.-]*")
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where skills lie: in `inner` beneath `root`, which nothing read there can leave. `links`: the owner alone writes
+    there, so a link to a folder elsewhere is meant."""
+
+    name: str
+    root: Path
+    inner: str = "."
+    links: bool = False
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """A skill that was found. `source` says where: bundled, shared or agent; a later source hides an earlier one of the
-    same name. `problem` is a sentence when the file is not quite as the specification wants it."""
+    """A skill that was found, in `inner` beneath `root`. `source` says where: bundled, shared or agent; a later source
+    hides an earlier one of the same name. `problem` is a sentence when it is not quite as the specification wants."""
 
     name: str
     description: str
-    folder: Path
     source: str
+    root: Path
+    inner: str
     problem: str = ""
 
-
-def find_skills(sources: Sequence[tuple[str, Path]]) -> dict[str, Skill]:
-    """The skills in these (source, folder), by name in order. A file that cannot be read is left out."""
-    found: dict[str, Skill] = {}
-    for source, folder in sources:
-        if not folder.is_dir():
-            continue
-        for path in sorted(folder.iterdir()):
-            skill = read_skill_file(path / FILE_NAME, source)
-            if skill is not None:
-                found[skill.name] = skill
-    return dict(sorted(found.items()))
+    @property
+    def folder(self) -> Path:
+        return self.root / self.inner
 
 
 class Skills:
-    """The skills in some folders, looked at again only when a folder or a SKILL.md has changed."""
+    """The skills of these sources, the strongest last."""
 
-    def __init__(self, sources: Sequence[tuple[str, Path]]) -> None:
-        self._sources = [(source, folder, str(folder)) for source, folder in sources]
-        self._seen: dict[str, int] = {}
-        self._found: dict[str, Skill] = {}
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = sources
+        self._parsed: dict[tuple[Path, str], tuple[tuple[float, int], Skill | None]] = {}
 
-    def __call__(self) -> dict[str, Skill]:
-        """The skills now, by name in order."""
-        if not self._seen or any(_changed_at(path) != at for path, at in self._seen.items()):
-            folders = [folder for _, folder, _ in self._sources if folder.is_dir()]
-            inner = [path for folder in folders for path in folder.iterdir()]
-            watched = [*(path for *_, path in self._sources), *map(str, inner), *(str(p / FILE_NAME) for p in inner)]
-            self._seen = {path: _changed_at(path) for path in watched}
-            self._found = find_skills([(source, folder) for source, folder, _ in self._sources])
-        return self._found
+    def find(self) -> dict[str, Skill]:
+        """What there is now, by name in order. A file that cannot be read is left out."""
+        found: dict[str, Skill] = {}
+        for source in self._sources:
+            for skill in self._of(source):
+                found[skill.name] = skill
+        return dict(sorted(found.items()))
 
+    def _of(self, source: Source) -> Iterator[Skill]:
+        with suppress(ToolError), Workspace(str(source.root)) as files:
+            for entry in files.list(source.inner, MOST_SKILLS):
+                inner = str(PurePosixPath(source.inner) / entry.name)
+                skill = None
+                if entry.kind == "folder":
+                    skill = self._at(files, source.name, source.root, inner)
+                elif entry.kind == "link" and source.links:
+                    elsewhere = (source.root / inner).resolve()
+                    with suppress(ToolError), Workspace(str(elsewhere)) as others:
+                        skill = self._at(others, source.name, elsewhere, ".")
+                if skill is not None:
+                    yield skill
 
-def _changed_at(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116 -- before every model call, and a third of the cost
-    except OSError:
-        return 0
-
-
-def read_skill_file(path: Path, source: str) -> Skill | None:
-    """The skill of a SKILL.md; lenient: without a name it is called like its folder."""
-    try:
-        text = path.open(errors="replace").read(FILE_BYTES)
-    except OSError:
+    def _at(self, files: Workspace, source: str, root: Path, inner: str) -> Skill | None:
+        with suppress(ToolError):
+            entry = files.stat(f"{inner}/{FILE_NAME}")
+            version = (entry.modified_s, entry.size_bytes)
+            known = self._parsed.get((root, inner))
+            if known is None or known[0] != version:
+                text = files.read(f"{inner}/{FILE_NAME}", FILE_BYTES).decode("utf-8-sig", "replace")
+                known = (version, _skill(text, source, root, inner))
+                self._parsed[root, inner] = known
+            return known[1]
         return None
-    front, problem = _front_matter(text)
-    name = str(front.get("name") or path.parent.name)
-    description = " ".join(str(front.get("description") or "").split())[:DESCRIPTION_CHARS]
-    if name != path.parent.name:
+
+
+def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
+    """The skill that a SKILL.md describes; lenient: without a name that can be used it is called like its folder."""
+    front, problem = front_matter(text)
+    folder = (root / inner).name
+    name = front.get("name", "")
+    if not name or len(name) > NAME_CHARS or not _USABLE.fullmatch(name):
+        problem = problem or f"its name {name[:NAME_CHARS]!r} cannot be used"
+        name = folder
+    if len(name) > NAME_CHARS or not _USABLE.fullmatch(name):
+        return None
+    description = " ".join(front.get("description", "").split())[:DESCRIPTION_CHARS]
+    if not _NAME.fullmatch(name):
+        problem = problem or f"its name {name!r} is not in lower case, digits and single hyphens"
+    if name != folder and inner != ".":
         problem = problem or f"its name {name!r} is not that of its folder"
     if not description:
         problem = problem or "it has no description"
-    return Skill(name, description, path.parent, source, problem)
+    return Skill(name, description, source, root, inner, problem)
 
 
-def body(skill: Skill) -> str:
-    """The instructions. Raises OSError when the file is gone."""
-    text = (skill.folder / FILE_NAME).open(errors="replace").read(FILE_BYTES)
-    return _FRONT.sub("", text, count=1).strip()
+def _split(text: str) -> tuple[list[str] | None, str]:
+    """The lines of the front matter (None: there is none) and the rest."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != "---":
+        return None, text
+    end = next((i for i, line in enumerate(lines) if i and line.rstrip() == "---"), None)
+    return (None, text) if end is None else (lines[1:end], "\n".join(lines[end + 1 :]))
 
 
-def _front_matter(text: str) -> tuple[dict[str, object], str]:
-    match = _FRONT.match(text)
-    if match is None:
+def front_matter(text: str) -> tuple[dict[str, str], str]:
+    """The keys of the front matter that have plain text, and what is wrong with it ('' for nothing)."""
+    lines, _ = _split(text)
+    if lines is None:
         return {}, "it has no front matter"
-    try:
-        front = yaml.safe_load(match[1])
-    except yaml.YAMLError:
-        lines = [line.partition(":") for line in match[1].splitlines() if ":" in line]
-        return {key.strip(): value.strip() for key, _, value in lines}, "its front matter is not valid YAML"
-    return (front, "") if isinstance(front, dict) else ({}, "its front matter holds no keys")
+    front, problem = "\n".join(lines), ""
+    if len(front) > FRONT_CHARS:
+        front, problem = front[:FRONT_CHARS], f"its front matter is longer than {FRONT_CHARS} characters"
+    elif front.count("[") + front.count("{") > MOST_BRACKETS:  # the parser takes quadratic time for nested ones
+        problem = "its front matter has too many brackets"
+    else:
+        try:
+            # Scalars only, as text: no dates, no numbers, no objects; nested values, and what they multiply, are left.
+            data = yaml.load(front, yaml.BaseLoader)
+            if isinstance(data, dict):
+                return {k: clean(v) for k, v in data.items() if isinstance(k, str) and isinstance(v, str)}, ""
+            problem = "its front matter holds no keys"
+        except (yaml.YAMLError, RecursionError):
+            problem = "its front matter is not valid YAML"
+    pairs = [line.partition(":") for line in front.split("\n") if ":" in line and line[:1].isalpha()]
+    return {key.strip(): clean(value.strip().strip("\"'")) for key, _, value in pairs}, problem
+
+
+def read_skill(skill: Skill, path: str = "") -> str:
+    """The instructions, with what else there is to read, or a file of the skill. Raises ToolError."""
+    with Workspace(str(skill.root)) as files:
+        if path:
+            asked = PurePosixPath(path)
+            if asked.is_absolute() or ".." in asked.parts:
+                raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
+            return files.read(f"{skill.inner}/{path}").decode(errors="replace")
+        text = files.read(f"{skill.inner}/{FILE_NAME}", FILE_BYTES).decode("utf-8-sig", "replace")
+        body = _split(text)[1].strip()
+        others = [name for name in _names(files, skill.inner) if name != FILE_NAME]
+    more = f"\n\n[files, in {skill.folder}: {', '.join(others)}]" if others else ""
+    return f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>'
+
+
+def _names(files: Workspace, inner: str, deeper: bool = True) -> list[str]:
+    """The files beneath, two levels deep."""
+    found: list[str] = []
+    for entry in files.list(inner, 100):
+        if entry.kind == "folder" and deeper and entry.name.isprintable():
+            found += [f"{entry.name}/{name}" for name in _names(files, f"{inner}/{entry.name}", deeper=False)]
+        elif entry.kind == "file" and entry.name.isprintable():
+            found.append(entry.name)
+    return found
 
 
 def index(skills: dict[str, Skill]) -> str:
     """The lines for the prompt; '' without any skill."""
     if not skills:
         return ""
-    lines = [f"- {skill.name}: {skill.description}" for skill in skills.values()]
-    return "# Skills\nBefore you do something that one of these is for, read it with read_skill.\n" + "\n".join(lines)
+    lines = ["# Skills", "Before you do something that one of these is for, read it with read_skill."]
+    size = 0
+    for number, skill in enumerate(skills.values()):
+        size += len(skill.name) + len(skill.description)
+        if size > INDEX_CHARS:
+            lines.append(f"[and {len(skills) - number} more: list_skills]")
+            break
+        lines.append(f"- {skill.name}: {skill.description}")
+    return "\n".join(lines)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import anyio.to_thread
 
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool
 from ..tools.output import shown
-from ..tools.paths import Workspace
 from ..types.errors import ToolError
-from .skill import Skill, body
+from . import skill as skill_files
+from .skill import Skills
 
 
-def skill_tools(find: Callable[[], dict[str, Skill]]) -> tuple[Tool, ...]:
-    """`list_skills` and `read_skill` over what `find` gives at each call."""
+def skill_tools(skills: Skills) -> tuple[Tool, ...]:
+    """`list_skills` and `read_skill` over what there is at each call."""
 
     @tool
     async def list_skills() -> str:
         """The skills that there are, and what each is for."""
-        skills = await anyio.to_thread.run_sync(find)
-        return "\n".join(f"{skill.name}: {skill.description}" for skill in skills.values()) or "there are no skills"
+        found = await anyio.to_thread.run_sync(skills.find)
+        lines = [
+            f"{each.name}: {each.description}" + (f" [{each.problem}]" if each.problem else "")
+            for each in found.values()
+        ]
+        return "\n".join(lines) or "there are no skills"
 
     @tool
     async def read_skill(skill: str, context: Context, path: str = "") -> Done:
@@ -30,18 +32,9 @@ def skill_tools(find: Callable[[], dict[str, Skill]]) -> tuple[Tool, ...]:
         skill: its name
         path: a file of the skill that its instructions name; empty for the instructions
         """
-        skills = await anyio.to_thread.run_sync(find)
-        if skill not in skills:
-            raise ToolError(f"there is no skill {skill!r}; there are: {', '.join(skills) or 'none'}")
-        text = await anyio.to_thread.run_sync(_read, skills[skill], path)
-        return await shown(text, context)
+        found = await anyio.to_thread.run_sync(skills.find)
+        if skill not in found:
+            raise ToolError(f"there is no skill {skill!r}; there are: {', '.join(found) or 'none'}")
+        return await shown(await anyio.to_thread.run_sync(skill_files.read_skill, found[skill], path), context)
 
     return (list_skills, read_skill)
-
-
-def _read(skill: Skill, path: str) -> str:
-    with Workspace(str(skill.folder)) as files:
-        if path:
-            return files.read(path).decode(errors="replace")
-        names = [entry.name for entry in files.list() if entry.kind != "other"]
-        return f"<skill-loaded name={skill.name!r}>\n{body(skill)}\n\n[files: {', '.join(names)}]"

@@ -12,7 +12,7 @@ from ..agent.profile import Agent, Ports
 from ..agent.step import Limits
 from ..models.base import Model
 from ..policy.rules import Case, Decision
-from ..runtime.reach import Reaches
+from ..runtime.reach import Reaches, Room
 from ..store.base import Accepted, Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
@@ -60,7 +60,7 @@ class Bench:
             self.reach,
             str(path.parent),
         )
-        self._reaches = Reaches(self.store, Blobs(path.parent / "blobs"))
+        self._reaches = Reaches(self.store, Blobs(path.parent / "blobs"), Room())
         self._model, self._count = model, 0
         self.driver = self.start()
 

@@ -12,7 +12,7 @@ from ..cli.demo import settings_at
 from ..models.base import Request
 from ..runtime.app import Parts, open_app
 from ..runtime.config import Settings
-from ..runtime.toolbox import toolbox
+from ..runtime.toolbox import skills_of, toolbox
 from ..tools.base import Context, Tool
 from ..tools.define import tool
 from ..types.messages import Message, ToolCall, ToolResult
@@ -66,7 +66,10 @@ def script(request: Request) -> Message:
 def parts_of(settings: Settings) -> Parts:
     """The plain tools and the letter; the script as the model."""
     model = ScriptedModel(script, latency_s=0.6, piece=6, pause_s=0.02)
-    tools: dict[str, Tool] = {**toolbox(settings), "post_letter": post_letter}
+    tools: dict[str, Tool] = {
+        **toolbox(settings, "default", skills_of(settings, "default")),
+        "post_letter": post_letter,
+    }
     return Parts(lambda name: model, tools)
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import json
+import math
 import re
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, TypeVar, get_type_hints, overload
+from collections.abc import Awaitable, Callable, Collection
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
 import msgspec
 
 from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label
-from .base import Ask, Context, Done, Outcome, Spec, done
+from .aliases import canonical, unquoted
+from .base import Ask, Context, Done, Outcome, Spec
+from .output import shown
 
 Function = Callable[..., Awaitable[Outcome | str]]
 _PARAMETER = re.compile(r"^\s*(\w+): (.+)$")
@@ -34,25 +38,96 @@ class FunctionTool:
         return FunctionTool(msgspec.structs.replace(self._spec, effect=effect), self._arguments, self._function)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        values = decode_arguments(arguments, self._arguments)
+        values = decode_arguments(arguments, self._arguments, self._spec.name)
         given = {name: getattr(values, name) for name in values.__struct_fields__}
         if self._wants_context:
             given["context"] = context
         outcome = await self._function(**given)
-        return outcome if isinstance(outcome, Done | Ask) else done(outcome, self._spec.reads)
+        return outcome if isinstance(outcome, Done | Ask) else await shown(outcome, context, self._spec.reads)
 
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-def decode_arguments(arguments: msgspec.Raw, into: type[S]) -> S:
-    """The model's arguments as a struct; numbers written as text are accepted. Raises ToolError saying what is wrong
-    and what would be right."""
+def decode_arguments(arguments: msgspec.Raw, into: type[S], tool: str = "") -> S:
+    """The model's arguments as a struct; numbers written as text and names from elsewhere (`aliases`) are accepted.
+
+    Raises ToolError saying what is wrong and what would be right.
+    """
     try:
-        return msgspec.convert(msgspec.json.decode(arguments), into, strict=False)
-    except msgspec.ValidationError as error:
+        given = _decoded(bytes(arguments))
+        if isinstance(given, dict):
+            given = _without_nulls(canonical(tool, given), into)
+        return msgspec.convert(given, into, strict=False)
+    except (ValueError, RecursionError) as error:
+        what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         fields = ", ".join(f"{f.name}{'' if f.required else '?'}" for f in msgspec.structs.fields(into))
-        raise ToolError(f"invalid arguments: {error}. Expected an object with: {fields or 'nothing'}") from error
+        raise ToolError(f"invalid arguments: {what}. Expected an object with: {fields or 'nothing'}") from error
+
+
+def _decoded(arguments: bytes) -> Any:
+    """The arguments as Python has them. Raises ValueError, RecursionError.
+
+    Of a name that stands twice a person who approves may read the first, and the last would count: it is refused.
+    """
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            names = [name for name, _ in pairs]
+            raise ValueError(f"the name {next(n for n in names if names.count(n) > 1)!r} stands twice")
+        return found
+
+    def number(text: str) -> float:
+        value = float(text)
+        if not math.isfinite(value):
+            raise ValueError(f"{text[:20]} is no number that can be used")
+        return value
+
+    text = arguments.decode(errors="replace")
+    given = json.loads(text, object_pairs_hook=members, parse_float=number, parse_constant=number)
+    if isinstance(given, str):
+        given = unquoted(given)  # some models quote the whole object
+    if "\\ud" in text.lower():
+        given = _without_halves(given)
+    return {} if given is None else given
+
+
+def _without_halves(value: Any) -> Any:
+    """The value with halves of surrogate pairs replaced: no file and no database can hold them."""
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case dict():
+            return {_without_halves(key): _without_halves(each) for key, each in value.items()}
+        case list():
+            return [_without_halves(each) for each in value]
+        case _:
+            return value
+
+
+def _without_nulls(given: dict[str, Any], into: type[msgspec.Struct]) -> dict[str, Any]:
+    """Without those that say nothing: null for what may be left out. A list written as text becomes a list, and what
+    is not a finite number is refused."""
+    fields = {field.name: field for field in msgspec.structs.fields(into)}
+    kept: dict[str, Any] = {}
+    for name, value in given.items():
+        field = fields.get(name)
+        if field is not None and value is None and not field.required:
+            continue
+        if field is not None and isinstance(value, str):
+            kind = _plain(field.type)
+            if get_origin(kind) in (list, tuple, dict):
+                value = unquoted(value)
+            elif kind is float and value.strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
+                raise ValueError(f"{value!r} is no number that can be used - at `$.{name}`")
+        kept[name] = value
+    return kept
+
+
+def _plain(kind: Any) -> Any:
+    """A type without its description."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 @overload
@@ -76,7 +151,7 @@ def tool(
     `context` gets the Context and is not shown to the model. The function returns text or an Outcome."""
 
     def make(function: Function) -> FunctionTool:
-        description, meanings = _read_docstring(inspect.getdoc(function) or "")
+        description, meanings = _read_docstring(inspect.getdoc(function) or "", inspect.signature(function).parameters)
         hints = get_type_hints(function)
         fields: list[Any] = []
         for parameter in inspect.signature(function).parameters.values():
@@ -104,12 +179,19 @@ def schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     return top | ({"$defs": definitions} if definitions else {})
 
 
-def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
+def _read_docstring(text: str, parameters: Collection[str]) -> tuple[str, dict[str, str]]:
+    """The description, and what it says of each parameter; an indented line goes on with the one before."""
     description: list[str] = []
     meanings: dict[str, str] = {}
+    last = ""
     for line in text.splitlines():
-        if match := _PARAMETER.match(line):
-            meanings[match[1]] = match[2].strip()
+        match = _PARAMETER.match(line)
+        if match and match[1] in parameters:
+            last = match[1]
+            meanings[last] = match[2].strip()
+        elif last and line.startswith(" "):
+            meanings[last] += f" {line.strip()}"
         else:
+            last = ""
             description.append(line)
     return "\n".join(description).strip(), meanings

@@ -1,9 +1,11 @@
-"""Files of the workspace: read, write, edit, list and search."""
+"""Files of the workspace: read, write and edit."""
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 from hashlib import sha256
+from typing import Literal
 
 import anyio.to_thread
 import msgspec
@@ -12,119 +14,111 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from .base import Context, Done, done
 from .define import tool
+from .edits import BOM, Replacement, apply_edits
 from .output import shown
 from .patch import apply_patch
-from .paths import Entry
 
 READ_BYTES = 10 << 20
+READ_LINES = 200_000
 BINARY_LOOK_BYTES = 1024
-SEARCH_FILE_BYTES = 512 * 1024
-SEARCH_HITS = 200
-SEARCH_FILES = 20_000
-HIDDEN = {"node_modules", "__pycache__"}
-FOLDER_ENTRIES = 500
-
-
-class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One exact replacement: `old` must stand in the file exactly once."""
-
-    old: str
-    new: str
+REMEMBERED = 2000
+"""Files of which the version that a model has read is remembered, over all sessions of an agent."""
 
 
 @tool(effect="none")
 async def read_file(path: str, context: Context, start_line: int = 0, end_line: int = 0) -> Done:
-    """Read a text file; each line comes with its number.
+    """Read a text file; each line comes as `number | text`.
 
     path: relative to the workspace, or absolute in a folder that is allowed
     start_line: first line to show, from 1
     end_line: last line to show; 0 for the end
     """
     data = await _text_bytes(path, context)
-    context.reach.seen[context.session, path] = sha256(data).hexdigest()
-    lines = data.decode(errors="replace").splitlines()
-    first = max(start_line, 1)
-    last = min(end_line or len(lines), len(lines))
-    if start_line > len(lines):
-        raise ToolError(f"{path!r} has only {len(lines)} lines")
-    numbered = "\n".join(f"{n} | {lines[n - 1]}" for n in range(first, last + 1))
-    note = f"\n[lines {first}-{last} of {len(lines)}]" if (first, last) != (1, len(lines)) else ""
-    return await shown(numbered or "[the file is empty]", context, note=note)
+    _remember(path, data, context)
+    numbered, note = await anyio.to_thread.run_sync(_numbered, path, data, start_line, end_line)
+    return await shown(numbered, context, note=note)
 
 
 @tool(effect="local_write", replay="never")
-async def write_file(path: str, content: str, context: Context, mode: str = "overwrite", empty: bool = False) -> Done:
-    """Write a file, making its folders. What was there is kept for undo.
+async def write_file(
+    path: str,
+    content: str,
+    context: Context,
+    mode: Literal["overwrite", "append", "create"] = "overwrite",
+    empty: bool = False,
+) -> Done:
+    """Write a file, making its folders. What was there is kept for undo. To change parts of a file, use edit_file.
 
     path: where to write
     content: the whole text, or what is added
-    mode: overwrite or append
+    mode: overwrite, append (on a new line), or create, which refuses where a file is already
     empty: allow empty content
     """
-    if mode not in ("overwrite", "append"):
-        raise ToolError(f"mode {mode!r} is not known: overwrite or append")
     if not content and not empty:
         raise ToolError("the content is empty; say empty=true if that is meant")
     before = await _bytes(path, context)
+    if before is not None and mode == "create":
+        raise ToolError(f"{path!r} exists already; use another name, or mode overwrite")
+    if before is not None and len(before) > READ_BYTES:
+        raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB, too large to be kept for undo; use shell")
     data = content.encode()
     if mode == "append" and before:
         data = before + (b"" if before.endswith(b"\n") else b"\n") + data
     await _replace(path, data, context)
-    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
     result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes")
     return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
 
 
 @tool(effect="local_write", replay="never")
-async def edit_file(path: str, context: Context, edits: list[Replacement] | str = "", patch: str = "") -> Done:
+async def edit_file(path: str, context: Context, edits: list[Replacement] = [], patch: str = "") -> Done:  # noqa: B006
     """Change parts of a file: exact replacements, or a unified diff. All of it happens, or nothing.
 
     path: the file
-    edits: a list of {"old": text that stands there exactly once, "new": text instead}
-    patch: a unified diff instead of edits
+    edits: replacements, made one after the other; `old` is copied from the file and must stand there exactly once
+    patch: a unified diff of this one file, instead of edits
     """
     before = await _text_bytes(path, context)
-    known = context.reach.seen.get((context.session, path))
+    known = context.reach.seen.get(_seen_as(path, context))
     if known is not None and known != sha256(before).hexdigest():
         raise ToolError(f"{path!r} has changed since you read it; read it again first")
-    if isinstance(edits, str):
-        edits = _edits_of(edits)
-    if bool(edits) == bool(patch):
+    if bool(edits) == bool(patch.strip()):
         raise ToolError("give either edits or a patch")
-    try:
-        text = before.decode()
-    except UnicodeDecodeError as error:
-        raise ToolError(f"{path!r} is not UTF-8, so it is not edited as text: {error.reason}") from error
-    text = apply_patch(text, patch) if patch else _replaced(path, text, edits)
-    await _replace(path, text.encode(), context)
+    after = await anyio.to_thread.run_sync(_changed, path, before, edits, patch)
+    if after == before:
+        raise ToolError(f"that would change nothing in {path!r}")
+    await _replace(path, after, context)
     result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
     return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
 
 
-@tool(effect="none")
-async def list_files(context: Context, path: str = ".", depth: int = 2) -> Done:
-    """List a folder: folders first, then files with their sizes. Hidden names are left out; links are not followed.
+def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
+    """The lines with their numbers, and a note when they are not all. Only LF and CRLF end a line, as in editors."""
+    lines = data.decode("utf-8-sig", "replace").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    first, last = max(start_line, 1), min(end_line if end_line > 0 else len(lines), len(lines))
+    if not lines and first == 1:
+        return "[the file is empty]", ""
+    if first > len(lines):
+        raise ToolError(f"{path!r} has only {len(lines)} lines")
+    if last < first:
+        raise ToolError(f"end_line {end_line} comes before start_line {start_line}")
+    last = min(last, first + READ_LINES - 1)
+    numbered = "\n".join(f"{n} | {lines[n - 1].removesuffix(chr(13))}" for n in range(first, last + 1))
+    return numbered, "" if (first, last) == (1, len(lines)) else f"\n[lines {first}-{last} of {len(lines)}]"
 
-    path: the folder
-    depth: how many levels
-    """
-    lines: list[str] = []
-    await anyio.to_thread.run_sync(_walk, context, path, max(1, min(depth, 8)), "", lines)
-    return await shown("\n".join(lines) or "[the folder is empty]", context)
 
-
-@tool(effect="none")
-async def search_files(text: str, context: Context, path: str = ".") -> Done:
-    """Find lines that contain a text, without regard to case, and files whose name does.
-
-    text: what to look for, as it stands
-    path: a folder or a file to look in
-    """
-    if not text.strip():
-        raise ToolError("say what to look for")
-    hits = await anyio.to_thread.run_sync(_search, context, path, text.casefold())
-    return await shown("\n".join(hits) or f"nothing contains {text!r}", context)
+def _changed(path: str, before: bytes, edits: list[Replacement], patch: str) -> bytes:
+    """The file's bytes with the change made; a byte order mark and line endings stay."""
+    try:
+        text = before.decode()
+    except UnicodeDecodeError as error:
+        raise ToolError(f"{path!r} is not UTF-8, so it is not edited as text: {error.reason}") from error
+    mark = BOM if text.startswith(BOM) else ""
+    text = text.removeprefix(BOM)
+    return (mark + (apply_patch(text, patch) if patch.strip() else apply_edits(text, edits))).encode()
 
 
 async def _text_bytes(path: str, context: Context) -> bytes:
@@ -133,7 +127,8 @@ async def _text_bytes(path: str, context: Context) -> bytes:
     if data is None:
         raise ToolError(f"there is no file {path!r}{await anyio.to_thread.run_sync(_similar, path, context)}")
     if b"\0" in data[:BINARY_LOOK_BYTES]:
-        raise ToolError(f"{path!r} is not a text file ({len(data)} bytes)")
+        size = f"over {READ_BYTES >> 20} MB" if len(data) > READ_BYTES else f"{len(data)} bytes"
+        raise ToolError(f"{path!r} is not a text file ({size})")
     if len(data) > READ_BYTES:
         raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB; read it with shell, in pieces")
     return data
@@ -155,13 +150,28 @@ def _similar(path: str, context: Context) -> str:
         names = [entry.name for entry in context.reach.files.list(folder or ".")]
     except ToolError:
         return ""
-    near = get_close_matches(name, names, 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    plain = {each.casefold(): each for each in names if each.isprintable()}
+    near = get_close_matches(name.casefold(), plain, 1)
+    return f"; did you mean {plain[near[0]]!r}?" if near else ""
 
 
 async def _replace(path: str, data: bytes, context: Context) -> None:
     await anyio.to_thread.run_sync(context.reach.files.write, path, data)
-    context.reach.seen[context.session, path] = sha256(data).hexdigest()
+    _remember(path, data, context)
+
+
+def _remember(path: str, data: bytes, context: Context) -> None:
+    """Note which version of a file the model knows."""
+    seen, key = context.reach.seen, _seen_as(path, context)
+    seen.pop(key, None)
+    seen[key] = sha256(data).hexdigest()
+    while len(seen) > REMEMBERED:
+        del seen[next(iter(seen))]
+
+
+def _seen_as(path: str, context: Context) -> tuple[str, str]:
+    """One name for a file, however the path to it is written."""
+    return context.session, os.path.realpath(context.reach.folder / path)
 
 
 async def undo_of(path: str, before: bytes | None, context: Context) -> tuple[Change, ...]:
@@ -170,69 +180,4 @@ async def undo_of(path: str, before: bytes | None, context: Context) -> tuple[Ch
     return (Change("undo_add", (context.agent, context.session, context.key, path, digest, context.clock.now())),)
 
 
-def _edits_of(text: str) -> list[Replacement]:
-    """Edits that a model wrote as a JSON string."""
-    if not text.strip():
-        return []
-    try:
-        return msgspec.json.decode(text, type=list[Replacement])
-    except msgspec.ValidationError as error:
-        raise ToolError(f"edits must be a list of {{old, new}}: {error}") from error
-    except msgspec.DecodeError as error:
-        raise ToolError(f"edits is not valid JSON: {error}") from error
-
-
-def _replaced(path: str, text: str, edits: list[Replacement]) -> str:
-    for number, edit in enumerate(edits, 1):
-        count = text.count(edit.old) if edit.old else 0
-        if count != 1:
-            what = "is empty" if not edit.old else "stands nowhere" if count == 0 else f"stands {count} times"
-            raise ToolError(f"edit {number} of {path!r}: the old text {what}; copy exactly one passage from the file")
-        text = text.replace(edit.old, edit.new)
-    return text
-
-
-def _walk(context: Context, path: str, depth: int, indent: str, lines: list[str]) -> None:
-    entries = [entry for entry in context.reach.files.list(path, FOLDER_ENTRIES) if not _hidden(entry)]
-    for entry in sorted(entries, key=lambda entry: (entry.kind != "folder", entry.name.casefold())):
-        if entry.kind == "folder":
-            lines.append(f"{indent}{entry.name}/")
-            if depth > 1:
-                _walk(context, f"{path}/{entry.name}", depth - 1, indent + "  ", lines)
-        else:
-            lines.append(
-                f"{indent}{entry.name}  {entry.size_bytes} bytes" + (" (link)" if entry.kind == "link" else "")
-            )
-
-
-def _hidden(entry: Entry) -> bool:
-    return entry.name.startswith(".") or entry.name in HIDDEN
-
-
-def _search(context: Context, path: str, wanted: str) -> list[str]:
-    hits: list[str] = []
-    files = context.reach.files
-    todo = [path]
-    looked = 0
-    while todo and len(hits) < SEARCH_HITS and looked < SEARCH_FILES:
-        place = todo.pop(0)
-        if files.stat(place).kind == "folder":
-            seen = [e for e in files.list(place, FOLDER_ENTRIES) if not _hidden(e) and e.kind in ("folder", "file")]
-            todo += [entry.name if place == "." else f"{place}/{entry.name}" for entry in seen]
-            continue
-        looked += 1
-        if wanted in place.rpartition("/")[2].casefold():
-            hits.append(place)
-        if files.stat(place).size_bytes <= SEARCH_FILE_BYTES:
-            hits += _lines_with(files.read(place, SEARCH_FILE_BYTES), place, wanted)
-    return hits[:SEARCH_HITS] + ([f"[the first {SEARCH_HITS} hits]"] if len(hits) > SEARCH_HITS else [])
-
-
-def _lines_with(data: bytes, place: str, wanted: str) -> list[str]:
-    if b"\0" in data[:BINARY_LOOK_BYTES]:
-        return []
-    lines = data.decode(errors="replace").splitlines()
-    return [f"{place}:{n}: {line[:300]}" for n, line in enumerate(lines, 1) if wanted in line.casefold()]
-
-
-TOOLS = (read_file, write_file, edit_file, list_files, search_files)
+TOOLS = (read_file, write_file, edit_file)

@@ -6,9 +6,11 @@ import msgspec
 
 from ..store.sql import load_sql
 from ..types.commit import Change
+from ..types.errors import ToolError
 from .base import Context, Done, done
 from .define import tool
 
+KEY_CHARS, VALUE_CHARS = 500, 200_000
 STATEMENTS = load_sql(__package__, "kv.sql")
 
 
@@ -19,9 +21,12 @@ async def kv_set(key: str, value: str, context: Context, namespace: str = "", tt
     namespace: keys of different namespaces do not meet
     ttl_hours: forget it after so many hours; 0 for never
     """
-    expires_at = context.clock.now() + ttl_hours * 3600 if ttl_hours > 0 else None
+    now = context.clock.now()
+    if len(value) > VALUE_CHARS or len(key) > KEY_CHARS:
+        raise ToolError(f"at most {KEY_CHARS} characters of key and {VALUE_CHARS:,} of value are kept: write a file")
+    expires_at = now + ttl_hours * 3600 if ttl_hours > 0 else None
     change = Change("kv_set", (context.agent, namespace, key, value, expires_at))
-    return msgspec.structs.replace(done(f"ok, {key} is set"), changes=(change,))
+    return msgspec.structs.replace(done(f"ok, {key} is set"), changes=(Change("kv_expire", (now,)), change))
 
 
 @tool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..types.labels import LOCAL, Label
-from ..types.messages import Text
+from ..types.messages import Text, clean
 from .base import Context, Done
 
 LIMIT_BYTES = 32_768
@@ -16,14 +16,25 @@ async def shown(text: str, context: Context, label: Label = LOCAL, note: str = "
 
     `note` is said at the end in every case.
     """
+    text, note = clean(text), clean(note)
     if len(text) * 4 <= LIMIT_BYTES or len(data := text.encode()) <= LIMIT_BYTES:
         return Done((Text((text + note) or "[no output]", label),))
     handle = await context.reach.keep(data)
-    return Done((Text(ends(data[:EDGE_BYTES], data[-EDGE_BYTES:], len(data), handle) + note, label),))
+    head, tail = data[: whole(data, EDGE_BYTES)], data[whole(data, len(data) - EDGE_BYTES) :]
+    return Done((Text(ends(head, tail, len(data), handle) + note, label),))
+
+
+def whole(data: bytes, at: int) -> int:
+    """`at`, or a little before it, so that no character of UTF-8 is cut there."""
+    at = min(max(at, 0), len(data))
+    for back in range(min(4, at + 1)):
+        if at - back == len(data) or data[at - back] & 0xC0 != 0x80:
+            return at - back
+    return at  # it is no UTF-8
 
 
 def ends(head: bytes, tail: bytes, size: int, handle: str) -> str:
     """Head and tail with the words between them that say how to read the rest."""
     left = size - len(head) - len(tail)
     between = f"\n…[{left:,} of {size:,} bytes are not shown; read_output(handle={handle!r}, offset={len(head)})]…\n"
-    return head.decode(errors="replace") + between + tail.decode(errors="replace")
+    return clean(head.decode(errors="replace") + between + tail.decode(errors="replace"))

@@ -3,48 +3,136 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import msgspec
 
 from ..types.errors import ToolError
+from .edits import ending_of
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
+MOST_HUNKS = 500
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})? @@|@@(?: .*)?$")
+
+
+class _Hunk(msgspec.Struct):
+    """`at` is the line number that it names, None for none. `steps` are its lines, each with its sign. `bare_old` and
+    `bare_new`: the old or the new last line has no newline."""
+
+    at: int | None
+    steps: list[str] = []
+    bare_old: bool = False
+    bare_new: bool = False
+
+    @property
+    def old(self) -> list[str]:
+        return [step[1:] for step in self.steps if step[0] != "+"]
 
 
 def apply_patch(text: str, patch: str) -> str:
-    """The text with every hunk applied. A hunk is looked for at its line number first, then at the nearest place where
-    its lines stand. Raises ToolError naming the hunk that fits nowhere."""
-    lines, ends_with_newline = text.split("\n"), text.endswith("\n")
-    if ends_with_newline:
-        lines.pop()
-    shift = 0
-    hunks = list(_hunks(patch))
+    """The text with every hunk applied, in order. A hunk is looked for at its line number first, then at the nearest
+    place after the one before it. New lines end as most lines of the text do; all others stay byte for byte.
+
+    Raises ToolError naming the hunk that fits nowhere.
+    """
+    ending = ending_of(text)
+    lines = text.split("\n")
+    bare = bool(lines.pop()) and text != ""
+    if bare:
+        lines = text.split("\n")
+    hunks = _hunks(patch)
+    search = _Search(lines)
+    done: list[str] = []
+    next_line = drift = 0
+    for number, hunk in enumerate(hunks, 1):
+        old = hunk.old
+        place = search.nearest(old, next_line, None if hunk.at is None else hunk.at - bool(old) + drift)
+        if place is None:
+            where = " after the one before it" if next_line else ""
+            raise ToolError(f"hunk {number} of the patch fits nowhere{where}: its old lines must stand in the file")
+        drift += place - (hunk.at - bool(old) + drift) if hunk.at is not None else 0
+        done += lines[next_line:place]
+        next_line = place
+        for step in hunk.steps:
+            if step[0] == "+":
+                done.append(step[1:] + ending[:-1])
+            else:
+                done += lines[next_line : next_line + 1] if step[0] == " " else []
+                next_line += 1
+        if next_line == len(lines) and (hunk.bare_old or hunk.bare_new):
+            bare = hunk.bare_new
+    done += lines[next_line:]
+    if bare and done:
+        done[-1] = done[-1].removesuffix("\r")
+    return "\n".join(done) + ("\n" if done and not bare else "")
+
+
+def _hunks(patch: str) -> list[_Hunk]:
+    hunks: list[_Hunk] = []
+    written = re.split(r"\r?\n", patch.rstrip("\r\n"))
+    for number, line in enumerate(written):
+        if match := _HUNK.match(line):
+            hunks.append(_Hunk(int(match[1]) if match[1] else None))
+        elif hunks and (line.startswith("diff --git ") or _is_header(written[number : number + 2])):
+            raise ToolError("the patch is for more than one file; give one call for each")
+        elif hunks and line.startswith("\\"):
+            last = hunks[-1].steps[-1][0] if hunks[-1].steps else " "
+            hunks[-1].bare_old |= last != "+"
+            hunks[-1].bare_new |= last != "-"
+        elif hunks:
+            sign = line[:1] or " "  # models drop the blank of an empty line
+            if sign not in " +-":
+                raise ToolError(f"line {number + 1} of the patch begins with none of blank, + and -: {line[:80]!r}")
+            hunks[-1].steps.append(sign + line[1:])
+    hunks = [hunk for hunk in hunks if hunk.steps]
     if not hunks:
         raise ToolError("the patch has no hunk; a hunk begins with @@ -line,count +line,count @@")
-    for number, (at, old, new) in enumerate(hunks, 1):
-        place = _find(lines, old, at - 1 + shift)
-        if place is None:
-            raise ToolError(f"hunk {number} of the patch fits nowhere: its old lines must stand in the file")
-        lines[place : place + len(old)] = new
-        shift += len(new) - len(old)
-    return "\n".join(lines) + ("\n" if ends_with_newline and lines else "")
-
-
-def _hunks(patch: str) -> list[tuple[int, list[str], list[str]]]:
-    hunks: list[tuple[int, list[str], list[str]]] = []
-    for line in patch.rstrip("\n").split("\n"):
-        if match := _HUNK.match(line):
-            hunks.append((int(match[1]), [], []))
-        elif hunks and not line.startswith("\\"):
-            _, old, new = hunks[-1]
-            if line[:1] in ("", " ", "-"):  # models drop the blank of an empty line
-                old.append(line[1:])
-            if line[:1] in ("", " ", "+"):
-                new.append(line[1:])
+    if len(hunks) > MOST_HUNKS:
+        raise ToolError(f"the patch has {len(hunks)} hunks; at most {MOST_HUNKS} are taken at once")
     return hunks
 
 
-def _find(lines: list[str], old: list[str], wanted: int) -> int | None:
-    """Where `old` stands, the place nearest to `wanted`."""
-    if not old:
-        return min(max(wanted + 1, 0), len(lines)) if lines else 0
-    places = [i for i in range(len(lines) - len(old) + 1) if lines[i : i + len(old)] == old]
-    return min(places, key=lambda place: abs(place - wanted), default=None)
+def _is_header(lines: Sequence[str]) -> bool:
+    return len(lines) == 2 and lines[0].startswith("--- ") and lines[1].startswith("+++ ")
+
+
+class _Search:
+    """Finds runs of lines in linear time, whatever the lines are. Lines are compared without CR at their end."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = [line.removesuffix("\r") for line in lines]
+        self._starts: list[int] = []
+        self._text = self._backward = ""
+
+    def nearest(self, old: list[str], first: int, wanted: int | None) -> int | None:
+        """The line, not before line `first`, where `old` stands nearest to `wanted` (None: the first place)."""
+        if not old:
+            return min(max(wanted, first), len(self._lines)) if wanted is not None else None
+        wanted = first if wanted is None else max(wanted, first)
+        if self._lines[wanted : wanted + len(old)] == old:
+            return wanted
+        self._index()
+        needle = "\n" + "\n".join(old) + "\n"
+        at = self._starts[min(wanted, len(self._lines))]
+        after = self._text.find(needle, at)
+        # Backwards by a search in the reversed text: rfind takes quadratic time where lines repeat.
+        end = len(self._text) - (at + len(needle) - 1)
+        before = self._backward.find(needle[::-1], max(end, 0))
+        places = [self._line(after)] if after >= 0 else []
+        if before >= 0:
+            places += [line for line in [self._line(len(self._text) - before - len(needle))] if line >= first]
+        return min(places, key=lambda line: abs(line - wanted), default=None)
+
+    def _line(self, offset: int) -> int:
+        return bisect_left(self._starts, offset)
+
+    def _index(self) -> None:
+        if self._text:
+            return
+        self._text = "\n" + "".join(f"{line}\n" for line in self._lines)
+        self._backward = self._text[::-1]
+        offset = 0
+        for line in self._lines:
+            self._starts.append(offset)
+            offset += len(line) + 1
+        self._starts.append(offset)

@@ -116,8 +116,9 @@ class Workspace:
     """
 
     def __init__(self, folder: str, allowed: Sequence[Allowed] = (), opener: Opener | None = None) -> None:
-        """Raises ToolError where `folder` cannot be opened; an allowed folder that is gone is passed over."""
-        self._roots: list[_Root] = []
+        """Raises ToolError where `folder` cannot be opened; an allowed folder that is gone, or whose path leads over a
+        link, is passed over."""
+        self._roots: list[_Root] = []  # first, for __del__
         for each in (Allowed(folder, write=True), *allowed):
             try:
                 descriptor = os.open(each.path, _DIRECTORY)
@@ -125,7 +126,11 @@ class Workspace:
                 if not self._roots:
                     raise ToolError(f"the workspace {folder!r} cannot be opened: {error.strerror}") from error
                 continue
-            self._roots.append(_Root(str(Path(each.path).absolute()), _where(descriptor), descriptor, each.write))
+            real = _where(descriptor)
+            if self._roots and real != each.path:
+                os.close(descriptor)  # a link stands where the allowed folder was: it may lead anywhere
+                continue
+            self._roots.append(_Root(str(Path(each.path).absolute()), real, descriptor, each.write))
         self._open = opener or _best_opener(self._roots[0].descriptor)
 
     def __enter__(self) -> Self:
@@ -133,6 +138,17 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        self.close()  # a tool may still hold it when a grant has made another take its place
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the paths still name the folders that are held open."""
+        try:
+            return all(os.path.samestat(Path(each.given).stat(), os.fstat(each.descriptor)) for each in self._roots)
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Let go of the folders."""

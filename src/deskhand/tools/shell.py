@@ -11,10 +11,11 @@ import anyio.to_thread
 from ..sandbox.base import Command, Exit, Mount
 from ..types.errors import SandboxError, ToolError
 from ..types.labels import LOCAL
-from ..types.messages import ResultStatus, Text
+from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done, Tool
 from .define import tool
-from .output import EDGE_BYTES, LIMIT_BYTES, ends
+from .guarded import Guarded
+from .output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from .undo import Snapshot
 
 TIMEOUT_S, LONGEST_S = 120.0, 600.0
@@ -36,7 +37,8 @@ class _Output:
     def __call__(self, data: bytes, stderr: bool) -> None:
         if stderr != self._on_stderr:
             self._on_stderr = stderr
-            self._add(b"\n[stderr]\n" if stderr else b"\n[stdout]\n")
+            fresh = not self.size or self.tail.endswith(b"\n")
+            self._add((b"" if fresh else b"\n") + (b"[stderr]\n" if stderr else b"[stdout]\n"))
         self._add(data)
         self._context.emit(self._decode(data[-EMIT_BYTES:]))
 
@@ -53,36 +55,40 @@ class _Output:
         """All of it, or its ends and a handle."""
         self._file.seek(0)
         if self.size <= LIMIT_BYTES:
-            return self._file.read().decode(errors="replace")
+            return clean(self._file.read().decode(errors="replace"))
         data = await anyio.to_thread.run_sync(self._file.read)
         handle = await self._context.reach.keep(data)
-        return ends(data[:EDGE_BYTES], bytes(self.tail), self.size, handle)
+        text = ends(data[: whole(data, EDGE_BYTES)], bytes(self.tail), self.size, handle)
+        return text + (f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if self.size > KEPT_BYTES else "")
 
 
 @tool(effect="local_write", replay="never", timeout_s=LONGEST_S + 10)
-async def shell(command: str, context: Context, timeout_s: float = TIMEOUT_S) -> Done:
+async def shell(command: str, context: Context, timeout_s: float = TIMEOUT_S, cwd: str = "") -> Done:
     """Run a bash command in the workspace. It has no network and sees only the workspace and the folders allowed.
 
-    command: what to run
-    timeout_s: seconds until it is killed, with everything that it started
+    command: what to run; nobody can type into it
+    timeout_s: seconds until it is killed, with everything that it started; at most 600
+    cwd: the folder to run it in, if not the workspace
     """
     if not command.strip():
         raise ToolError("say what to run")
     reach = context.reach
-    snapshot = await Snapshot.of(reach)
+    guarded, snapshot = await Guarded.of(reach), await Snapshot.of(reach)
     mounts = (Mount(str(reach.folder), write=True), *reach.mounts)
     limit_s = min(max(timeout_s, 1.0), LONGEST_S)
     with tempfile.TemporaryFile() as file:
         output = _Output(file, context)
-        wanted = Command(("/bin/bash", "-c", command), str(reach.folder), mounts, timeout_s=limit_s)
+        where = str(reach.folder / cwd)
+        wanted = Command(("/bin/bash", "-c", command), where, mounts, timeout_s=limit_s)
         try:
             ended = await (await reach.sandbox()).run(wanted, output)
         except SandboxError as error:
             raise ToolError(str(error)) from error
-        text = (await output.shown()).lstrip("\n")
+        text = await output.shown()
+    put_back = await guarded.put_back()
     changes = await snapshot.changes(context)
     status: ResultStatus = "ok" if ended.code == 0 else "error"
-    return Done((Text(text + how_it_ended(ended, limit_s, bool(text)), LOCAL),), status, changes)
+    return Done((Text(text + how_it_ended(ended, limit_s, bool(text)) + put_back, LOCAL),), status, changes)
 
 
 def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:

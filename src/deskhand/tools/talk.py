@@ -6,13 +6,13 @@ import msgspec
 
 from ..types.commit import Outgoing
 from ..types.effects import Effect
-from ..types.errors import ToolError
+from ..types.errors import BlobMissing, ToolError
 from ..types.identity import Address
 from ..types.labels import LOCAL
-from ..types.messages import Text
+from ..types.messages import Text, clean
 from .base import Ask, Context, Done, Outcome, Spec, done
 from .define import decode_arguments, schema, tool
-from .output import PIECE_BYTES
+from .output import PIECE_BYTES, whole
 
 
 @tool
@@ -41,12 +41,16 @@ async def read_output(handle: str, context: Context, offset: int = 0) -> Done:
     handle: from the note in the output
     offset: where to begin, in bytes
     """
-    data = await context.reach.kept(handle)
+    try:
+        data = await context.reach.kept(handle.strip("'\" "))
+    except BlobMissing as error:
+        raise ToolError(f"{error}; run the command or read the file again") from error
     if not 0 <= offset < max(len(data), 1):
         raise ToolError(f"offset {offset} lies outside: there are {len(data)} bytes")
-    piece, end = data[offset : offset + PIECE_BYTES], offset + PIECE_BYTES
-    note = f"\n[bytes {offset}-{min(end, len(data))} of {len(data)}]"
-    return Done((Text(piece.decode(errors="replace") + note, LOCAL),))
+    end = whole(data, offset + PIECE_BYTES)
+    more = f"; go on with offset={end}" if end < len(data) else ""
+    note = f"\n[bytes {offset}-{end} of {len(data)}{more}]"
+    return Done((Text(clean(data[offset:end].decode(errors="replace")) + note, LOCAL),))
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,26 +75,34 @@ class SendMessage:
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
-            message = decode_arguments(arguments, Message)
+            message = decode_arguments(arguments, Message, self.spec.name)
+            return "send_owner" if _address(message, address) == address else "send_other"
         except ToolError:
             return "send_owner"  # it will not be sent
-        return "send_owner" if _address(message, address) == address else "send_other"
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        message = decode_arguments(arguments, Message)
+        message = decode_arguments(arguments, Message, self.spec.name)
         if not message.text.strip():
             raise ToolError("the text is empty")
         address = _address(message, context.address)
         if address.channel in self._reads_log:
+            if address != context.address:
+                raise ToolError(
+                    f"people on {address.channel!r} read only their own conversations; say it in the answer"
+                )
             return done("shown in the conversation")
         outgoing = Outgoing(f"{context.key}:send", address, (Text(message.text),))
         return Done(done(f"on its way, as {outgoing.key}").parts, outbox=(outgoing,))
 
 
 def _address(message: Message, here: Address) -> Address:
-    if not message.channel and not message.chat:
+    """Where it goes. Raises ToolError where the chat is missing."""
+    channel = message.channel or here.channel
+    if channel == here.channel and message.chat in ("", here.chat):
         return msgspec.structs.replace(here, thread=message.thread_id or here.thread)
-    return Address(message.channel or here.channel, here.account, message.chat, message.thread_id)
+    if not message.chat:
+        raise ToolError(f"say to which chat of {channel!r}")
+    return Address(channel, here.account if channel == here.channel else "", message.chat, message.thread_id)
 
 
 TOOLS = (think, ask_user, read_output)

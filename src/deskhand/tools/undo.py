@@ -20,7 +20,7 @@ class _File(msgspec.Struct, frozen=True, gc=False):
 
 
 class Snapshot:
-    """The files of a small workspace before a command. Bytes that are in the store already are not read again."""
+    """The files of a small workspace before a command."""
 
     def __init__(self, reach: Reach, before: dict[str, _File] | None, kept: dict[str, str]) -> None:
         self._reach, self._before, self._kept = reach, before, kept
@@ -41,13 +41,13 @@ class Snapshot:
         return cls(reach, files, kept)
 
     async def changes(self, context: Context) -> tuple[Change, ...]:
-        """A row for each file that is no longer as it was, or is new."""
+        """A row for each file that is no longer as it was, or is new; none for what could not be copied before."""
         if self._before is None:
             return ()
         after = await anyio.to_thread.run_sync(_files, self._reach)
         now, rows = context.clock.now(), []
         for path in sorted(self._before.keys() | after.keys()):
-            if self._before.get(path) != after.get(path):
+            if self._before.get(path) != after.get(path) and (path in self._kept or path not in self._before):
                 digest = self._kept.get(path)
                 row = (context.agent, context.session, context.key, path, digest, now)
                 rows.append(Change("undo_add", row))
@@ -65,6 +65,8 @@ def _files(reach: Reach) -> dict[str, _File]:
         except ToolError:
             continue
         for entry in entries:
+            if not entry.name.isprintable():
+                continue  # no tool can name it, so none can put it back
             path = entry.name if folder == "." else f"{folder}/{entry.name}"
             if entry.kind == "folder":
                 todo.append(path)

@@ -98,12 +98,14 @@ class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
 
 
 class ApprovalAnswered(Event, frozen=True, tag="approval_answered"):
-    """`choice` is `once`, `always` (for exactly this), `no` or `never`."""
+    """`choice` is `once`, `always` (for exactly this), `no` or `never`. `given_at` is when it was said: nobody may have
+    been there to take it in."""
 
     inbox_id: int
     ask_id: str
     choice: Literal["once", "always", "no", "never"]
     principal: Principal
+    given_at: float = 0.0
 
 
 class QuestionAsked(Event, frozen=True, tag="question_asked"):

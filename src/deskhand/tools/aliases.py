@@ -1,0 +1,116 @@
+"""What tools and their parameters are called elsewhere, so that a model trained on other names is served.
+
+A prompt never shows these names: they are taken where a call arrives, and in lists of tools that people write.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+TOOLS = {
+    "bash": "shell",
+    "run_shell": "shell",
+    "terminal": "shell",
+    "execute_command": "shell",
+    "read_file_range": "read_file",
+    "view_file": "read_file",
+    "create_file": "write_file",
+    "patch_file": "edit_file",
+    "str_replace": "edit_file",
+    "apply_patch": "edit_file",
+    "list_directory": "list_files",
+    "list_dir": "list_files",
+    "search_code": "search_files",
+    "grep": "search_files",
+    "intermediate_message": "send_message",
+    "skill": "read_skill",
+}
+"""Names of tools elsewhere -> ours."""
+
+_FILE = dict.fromkeys(("file_path", "filepath", "filename", "file"), "path")
+_FOLDER = dict.fromkeys(("directory", "dir", "folder", "dir_path"), "path")
+_OLD = dict.fromkeys(("old_text", "old_content", "old_string", "old_str", "search"), "old")
+_NEW = dict.fromkeys(("new_text", "new_content", "new_string", "new_str", "replace"), "new")
+
+PARAMETERS: dict[str, dict[str, str]] = {
+    "shell": {
+        "cmd": "command",
+        "script": "command",
+        "timeout": "timeout_s",
+        "workdir": "cwd",
+        "working_directory": "cwd",
+    },
+    "read_file": {
+        **_FILE,
+        "start": "start_line",
+        "end": "end_line",
+        "line_start": "start_line",
+        "line_end": "end_line",
+    },
+    "write_file": {**_FILE, "text": "content", "contents": "content"},
+    "edit_file": {**_FILE, "diff": "patch", "unified_diff": "patch", "replacements": "edits", **_OLD, **_NEW},
+    "list_files": {**_FOLDER, "max_depth": "depth"},
+    "search_files": {**_FOLDER, **dict.fromkeys(("query", "pattern", "q"), "text")},
+    "send_message": {**dict.fromkeys(("content", "message"), "text"), "thread": "thread_id", "chat_id": "chat"},
+    "ask_user": {"options": "choices"},
+    "read_skill": {**dict.fromkeys(("name", "skill_name"), "skill"), "file": "path", "file_path": "path"},
+}
+"""tool -> names of its parameters elsewhere -> ours."""
+
+
+def canonical(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments under our names. A name that stands beside its alias is left, and then refused as unknown."""
+    names = PARAMETERS.get(tool, {})
+    ours: dict[str, Any] = {}
+    for name, value in arguments.items():
+        known = names.get(name, name)
+        ours[name if known in arguments or known in ours else known] = value
+    match tool:
+        case "read_file":
+            _count_to_end(ours)
+        case "write_file" if isinstance(ours.get("overwrite"), bool) and "mode" not in ours:
+            ours["mode"] = "overwrite" if ours.pop("overwrite") else "create"
+        case "edit_file":
+            _one_list_of_edits(ours)
+    return ours
+
+
+def _count_to_end(arguments: dict[str, Any]) -> None:
+    """A number of lines as the last line."""
+    name = next((name for name in ("limit", "max_lines") if name in arguments), "")
+    try:
+        if name and "end_line" not in arguments:
+            first = max(int(arguments.get("start_line") or 1), 1)
+            arguments["end_line"] = first + max(int(arguments[name]), 1) - 1
+            del arguments[name]
+    except (TypeError, ValueError):
+        pass  # what is no number is refused by its name
+
+
+def _one_list_of_edits(arguments: dict[str, Any]) -> None:
+    """A single replacement beside the path, or a list written as text, as a list under our names."""
+    if "old" in arguments and "edits" not in arguments:
+        arguments["edits"] = [{"old": arguments.pop("old"), "new": arguments.pop("new", "")}]
+    edits = arguments.get("edits")
+    if isinstance(edits, str):
+        edits = unquoted(edits)
+    if isinstance(edits, dict):
+        edits = [edits]
+    if isinstance(edits, list):
+        names = _OLD | _NEW
+        arguments["edits"] = [
+            {names.get(key, key): value for key, value in edit.items()} if isinstance(edit, dict) else edit
+            for edit in edits
+        ]
+
+
+def unquoted(text: str) -> Any:
+    """What JSON in a text stands for, or the text itself; an empty text stands for nothing."""
+    if not text.strip():
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

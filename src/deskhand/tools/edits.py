@@ -1,0 +1,51 @@
+"""Exact replacements in a text, whatever ends its lines."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import msgspec
+
+from ..types.errors import ToolError
+
+BOM = "\ufeff"
+
+
+class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One exact replacement: `old` must stand in the file exactly once."""
+
+    old: str
+    new: str
+
+
+def ending_of(text: str) -> str:
+    """What most lines of the text end with."""
+    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+
+def apply_edits(text: str, edits: Sequence[Replacement]) -> str:
+    """The text with every replacement made, one after the other. Lines are matched whether they end with CRLF or LF,
+    and what is new gets the endings of the text. Raises ToolError naming the edit whose old text is not there once."""
+    ending = ending_of(text)
+    for number, edit in enumerate(edits, 1):
+        start, end = _place(text, edit.old, number)
+        text = text[:start] + re.sub(r"\r?\n", lambda _: ending, edit.new) + text[end:]
+    return text
+
+
+def _place(text: str, old: str, number: int) -> tuple[int, int]:
+    """Where `old` stands."""
+    if not old:
+        raise ToolError(f"edit {number}: the old text is empty; copy exactly one passage from the file")
+    plain = text.replace("\r\n", "\n")
+    wanted = old.replace("\r\n", "\n")
+    found = plain.find(wanted)
+    again = found >= 0 and plain.find(wanted, found + 1) >= 0  # they may overlap
+    if found < 0 or again:
+        what = "stands more than once; add lines around it" if again else "stands nowhere"
+        raise ToolError(f"edit {number}: the old text {what}; copy exactly one passage from the file")
+    dropped = [match.start() - i for i, match in enumerate(re.finditer("\r\n", text))]  # in `plain`
+    end = found + len(wanted)
+    return found + bisect_left(dropped, found), end + bisect_left(dropped, end)

@@ -1,0 +1,173 @@
+"""Folders of the workspace: what lies in them, and what their files say."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import anyio.to_thread
+import msgspec
+
+from ..types.clock import Clock
+from ..types.errors import ToolError
+from .base import Context, Done
+from .define import tool
+from .output import shown
+from .paths import Entry, Workspace
+
+HIDDEN = {"node_modules", "__pycache__"}
+FOLDER_ENTRIES, LISTED = 500, 2000
+"""What is listed of one folder, and in all."""
+DEEPEST = 8
+SEARCH_FILE_BYTES = 512 * 1024
+SEARCH_HITS, SEARCH_FILES, SEARCH_S = 200, 20_000, 20.0
+HIT_CHARS = 300
+
+
+@tool(effect="none")
+async def list_files(context: Context, path: str = ".", depth: int = 2) -> Done:
+    """List a folder: folders first, then files with their sizes. Hidden names are left out; links are not followed.
+
+    path: the folder
+    depth: how many levels
+    """
+    walk = _Walk(context.reach.files)
+    await anyio.to_thread.run_sync(walk.run, path, max(1, min(depth, DEEPEST)), abandon_on_cancel=True)
+    return await shown("\n".join(walk.lines) or "[the folder is empty]", context)
+
+
+@tool(effect="none")
+async def search_files(text: str, context: Context, path: str = ".") -> Done:
+    """Find lines that contain a text, without regard to case, and files whose name does.
+
+    text: what to look for, as it stands; no pattern
+    path: a folder or a file to look in
+    """
+    if not text.strip():
+        raise ToolError("say what to look for")
+    if "\n" in text:
+        raise ToolError("search for one line at a time")
+    search = _Search(context.reach.files, context.clock, text.casefold())
+    await anyio.to_thread.run_sync(search.run, path, abandon_on_cancel=True)
+    return await shown("\n".join(search.hits) or f"nothing contains {text!r}", context, note=search.note)
+
+
+class _Walk:
+    """The lines of a listing. What cannot be listed beneath is passed over."""
+
+    def __init__(self, files: Workspace) -> None:
+        self._files = files
+        self.lines: list[str] = []
+
+    def run(self, path: str, depth: int, indent: str = "") -> None:
+        found = self._files.list(path, FOLDER_ENTRIES * 4)
+        entries = [entry for entry in found if not _hidden(entry)]
+        for entry in sorted(
+            entries[:FOLDER_ENTRIES], key=lambda entry: (entry.kind != "folder", entry.name.casefold())
+        ):
+            if len(self.lines) >= LISTED:
+                if self.lines[-1] != _MORE:
+                    self.lines.append(_MORE)
+                return
+            self._add(path, entry, depth, indent)
+        if len(entries) > FOLDER_ENTRIES:
+            self.lines.append(f"{indent}[and more: only {FOLDER_ENTRIES} names of a folder are listed]")
+
+    def _add(self, path: str, entry: Entry, depth: int, indent: str) -> None:
+        if entry.kind != "folder":
+            size = (
+                "(link)" if entry.kind == "link" else f"{entry.size_bytes} bytes" if entry.kind == "file" else "(other)"
+            )
+            self.lines.append(f"{indent}{_plain(entry.name)}  {size}")
+            return
+        self.lines.append(f"{indent}{_plain(entry.name)}/")
+        if depth > 1:
+            try:
+                self.run(f"{path}/{entry.name}", depth - 1, indent + "  ")
+            except ToolError as error:
+                self.lines.append(f"{indent}  [not listed: {error}]")
+
+
+_MORE = f"[and more: only {LISTED} names are listed; list a folder of these]"
+
+
+class _Search:
+    """Looks through files, the nearest first, for as long as a person would wait."""
+
+    def __init__(self, files: Workspace, clock: Clock, wanted: str) -> None:
+        self._files, self._clock, self._wanted = files, clock, wanted
+        self._until = clock.monotonic() + SEARCH_S
+        self.hits: list[str] = []
+        self.note = ""
+
+    def run(self, path: str) -> None:
+        large = 0
+        top = self._files.stat(path)
+        files = self._beneath(path) if top.kind == "folder" else iter([(path, msgspec.structs.replace(top, name=path))])
+        for looked, (place, entry) in enumerate(files, 1):
+            if self._wanted in place.rpartition("/")[2].casefold():
+                self.hits.append(_plain(place))
+            if entry.size_bytes <= SEARCH_FILE_BYTES:
+                self._look_into(place)
+            else:
+                large += 1
+            if len(self.hits) > SEARCH_HITS:
+                self.hits = self.hits[:SEARCH_HITS]
+                self.note = f"\n[only the first {SEARCH_HITS} hits; look in one folder, or for more]"
+                break
+            if looked >= SEARCH_FILES or self._clock.monotonic() > self._until:
+                self.note = f"\n[stopped after {looked} files; look in one folder]"
+                break
+        if large:
+            self.note += f"\n[{large} files over {SEARCH_FILE_BYTES >> 10} KB were not looked into; use grep in shell]"
+
+    def _beneath(self, path: str) -> Iterator[tuple[str, Entry]]:
+        todo = deque([path])
+        while todo:
+            folder = todo.popleft()
+            try:
+                entries = self._files.list(folder, SEARCH_FILES)
+            except ToolError:
+                if folder == path:
+                    raise
+                continue  # it went away, or may not be read
+            for entry in entries:
+                place = entry.name if folder == "." else f"{folder}/{entry.name}"
+                if entry.kind == "folder" and not _hidden(entry):
+                    todo.append(place)
+                elif entry.kind == "file" and not _hidden(entry):
+                    yield place, entry
+
+    def _look_into(self, place: str) -> None:
+        try:
+            data = self._files.read(place, SEARCH_FILE_BYTES)
+        except ToolError:
+            return
+        if b"\0" in data[:1024]:
+            return
+        for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
+            if self._wanted in line.casefold():
+                self.hits.append(f"{_plain(place)}:{number}: {self._around(line.rstrip(chr(13)))}")
+                if len(self.hits) > SEARCH_HITS:
+                    return
+
+    def _around(self, line: str) -> str:
+        """The line, or the part of a long one in which the text stands."""
+        if len(line) <= HIT_CHARS:
+            return line
+        start = max(0, line.casefold().find(self._wanted) - HIT_CHARS // 3)
+        return ("…" if start else "") + line[start : start + HIT_CHARS] + "…"
+
+
+def _hidden(entry: Entry) -> bool:
+    return entry.name.startswith(".") or entry.name in HIDDEN
+
+
+def _plain(name: str) -> str:
+    """A name as it can be shown in one line: what cannot be seen, and what is no UTF-8, is written as an escape."""
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
+TOOLS = (list_files, search_files)

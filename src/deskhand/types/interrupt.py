@@ -1,0 +1,30 @@
+"""A way to cut short what somebody else waits for."""
+
+from __future__ import annotations
+
+import anyio
+
+
+class Interrupt:
+    """Lets a person cut short what a driver waits for outside: a model or a tool."""
+
+    def __init__(self) -> None:
+        self._scope: anyio.CancelScope | None = None
+        self.wanted = False
+
+    def __enter__(self) -> anyio.CancelScope:
+        self._scope = anyio.CancelScope()
+        self._scope.__enter__()
+        if self.wanted:  # it was said while something was being written, just before
+            self._scope.cancel()
+        return self._scope
+
+    def __exit__(self, *raised: object) -> bool:
+        scope, self._scope = self._scope, None
+        return bool(scope is not None and scope.__exit__(*raised))  # type: ignore[arg-type]
+
+    def now(self) -> None:
+        """Cancel what is waited for, or else what is about to be, until `wanted` is cleared."""
+        self.wanted = True
+        if self._scope is not None:
+            self._scope.cancel()

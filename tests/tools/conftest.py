@@ -1,0 +1,90 @@
+"""A workspace with everything real: files, store, blobs, reach, and the sandbox when it is needed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from deskhand.runtime.clock import RandomIds, SystemClock
+from deskhand.runtime.reach import Reaches, Room
+from deskhand.store.blobs import Blobs
+from deskhand.store.sqlite import SqliteStore
+from deskhand.tools import kv
+from deskhand.tools.base import Context, Done, Outcome, Tool
+from deskhand.types.commit import Change
+from deskhand.types.identity import Address, Principal
+from deskhand.types.messages import Text
+
+ANN = Principal("ann", ("owner",))
+
+
+class Hands:
+    """Calls tools as the agent does: with arguments as JSON, and changes committed afterwards."""
+
+    def __init__(self, home: Path, room: Room) -> None:
+        self.folder = (home / "workspace").resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.store = SqliteStore(home / "deskhand.db", kv.STATEMENTS)
+        self.reaches = Reaches(self.store, Blobs(home / "blobs"), room)
+        self.address = Address("memory", chat="1")
+        self.session = "default/memory:1"
+        self.emitted: deque[str] = deque(maxlen=100)
+        self._calls = 0
+
+    async def context(self) -> Context:
+        self._calls += 1
+        reach = await self.reaches.of("default", self.folder)
+        key = f"{self.session}#{self._calls}.c"
+        ids, clock = RandomIds(), SystemClock()
+        return Context(self.session, ANN, self.address, "default", reach, clock, ids, self.emitted.append, key)
+
+    async def outcome(self, tool: Tool, arguments: dict[str, Any] | bytes) -> Outcome:
+        raw = arguments if isinstance(arguments, bytes) else msgspec.json.encode(arguments)
+        return await tool.run(msgspec.Raw(raw), await self.context())
+
+    async def done(self, tool: Tool, /, **arguments: Any) -> Done:
+        outcome = await self.outcome(tool, arguments)
+        assert isinstance(outcome, Done)
+        await self.store.change(outcome.changes)
+        return outcome
+
+    async def __call__(self, tool: Tool, /, **arguments: Any) -> str:
+        return text_of(await self.done(tool, **arguments))
+
+    async def allow(self, folder: Path, *, write: bool = False) -> None:
+        row = ("default", str(folder.resolve()), int(write), 0.0, "ann")
+        await self.store.change((Change("path_grant_set", row),))
+
+    async def revoke(self, folder: Path) -> None:
+        await self.store.change((Change("path_grant_drop", ("default", str(folder.resolve()))),))
+
+    def write(self, name: str, content: bytes) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+
+def text_of(done: Done) -> str:
+    """The text of a result, as the log takes it."""
+    msgspec.json.encode(done)  # whatever a file is called, the log can hold it
+    return "".join(part.text for part in done.parts if isinstance(part, Text))
+
+
+@pytest.fixture(scope="session")
+def room() -> Room:
+    """One proof of the sandbox is enough for all."""
+    return Room()
+
+
+@pytest.fixture
+async def hands(tmp_path: Path, room: Room) -> AsyncIterator[Hands]:
+    made = Hands(tmp_path / "home", room)
+    yield made
+    made.reaches.close()
+    await made.store.close()

@@ -1,0 +1,261 @@
+"""Commands through the real sandbox: what they print, how they end, what they change, and what they cannot."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskhand.runtime.reach import Room
+from deskhand.sandbox.probes import Proven, open_sandbox
+from deskhand.tools.base import Done
+from deskhand.tools.shell import KEPT_BYTES, shell, shell_tool
+from deskhand.tools.talk import read_output
+from deskhand.types.errors import SandboxUnavailable, ToolError
+
+from .conftest import Hands, text_of
+
+SAID = [
+    ("echo out", "out\n"),
+    ("true", "[no output]"),
+    ("false", "\n[exit code: 1]"),
+    ("echo out; exit 3", "out\n\n[exit code: 3]"),
+    ("echo err >&2", "[stderr]\nerr\n"),
+    ("printf '\\n\\nout'", "\n\nout"),
+    ("echo a; sleep 0.1; echo b >&2; sleep 0.1; echo c", "a\n[stderr]\nb\n[stdout]\nc\n"),
+    ("printf a; sleep 0.1; printf b >&2", "a\n[stderr]\nb"),
+    ("printf 'caf\\xe9 \\xff\\x00.'", "caf\ufffd \ufffd\ufffd."),
+    ("cat; echo after", "after\n"),
+    ("read -t 5 x; echo $?", "1\n"),
+    ("pwd; echo $HOME", "{folder}\n{folder}\n"),
+    ("kill -TERM $$", "\n[killed by signal 15]"),
+    ("no-such-program", "[stderr]\n/bin/bash: line 1: no-such-program: command not found\n\n[exit code: 127]"),
+    ("{oops", "[stderr]\n/bin/bash: line 1: {oops: command not found\n\n[exit code: 127]"),
+    ("test -t 0 || test -t 1 || echo no terminal", "no terminal\n"),
+]
+
+
+@pytest.mark.parametrize(("command", "expected"), SAID)
+async def test_what_is_said(hands: Hands, command: str, expected: str) -> None:
+    done = await hands.done(shell, command=command)
+    assert text_of(done) == expected.replace("{folder}", str(hands.folder))
+    assert done.status == ("error" if "[exit" in expected or "[killed" in expected else "ok")
+
+
+async def test_where_it_runs(hands: Hands) -> None:
+    (hands.folder / "sub").mkdir()
+    assert await hands(shell, command="pwd", cwd="sub") == f"{hands.folder}/sub\n"
+    assert await hands(shell, command="pwd", cwd=f"{hands.folder}/sub") == f"{hands.folder}/sub\n"
+    for cwd in ("nothing", "/root"):
+        with pytest.raises(ToolError):
+            await hands(shell, command="pwd; ls", cwd=cwd)
+    with pytest.raises(ToolError, match="say what to run"):
+        await hands(shell, command="  ")
+
+
+async def test_it_knows_no_secrets(hands: Hands, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("TOPSECRET")
+    inherited = await hands(
+        shell, command=f"env; cat /proc/self/environ /proc/1/environ {tmp_path}/key /etc/shadow; true"
+    )
+    names = {line.partition("=")[0] for line in inherited.split("[stderr]")[0].splitlines() if "=" in line}
+    assert names <= {"PATH", "HOME", "LANG", "TMPDIR", "PWD", "TERM", "USER", "SHLVL", "_"}, names
+    assert "TOPSECRET" not in inherited and "root:" not in inherited
+    leaked = [value for value in os.environ.values() if len(value) > 12 and value in inherited]
+    assert [value for value in leaked if value not in ("/usr/local/sbin", str(hands.folder))] == []
+    said = await hands(shell, command="exec 3<>/dev/tcp/127.0.0.1/22; ip addr; curl -m 1 http://1.1.1.1")
+    assert "exit code" in said
+
+
+ESCAPES = [
+    "sleep 300 & disown",
+    "setsid sleep 300 &",
+    "nohup setsid sleep 300 >/dev/null 2>&1 &",
+    "(setsid bash -c 'sleep 300 & exec sleep 301' &) &",
+    "python3 -c 'import os, time; os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); time.sleep(300)'",
+]
+
+
+def _alive(mark: str) -> list[str]:
+    found = []
+    for each in Path("/proc").iterdir():
+        try:
+            if each.name.isdigit() and mark.encode() in (each / "environ").read_bytes():
+                found.append((each / "cmdline").read_bytes().decode())
+        except OSError:
+            continue
+    return found
+
+
+async def test_nothing_outlives_its_time(hands: Hands) -> None:
+    mark = f"MARK={os.getpid()}-{id(hands)}"
+    command = f"export {mark}\n" + "\n".join(each if each[-1] in "&n" else f"{each} &" for each in ESCAPES)
+    done = await hands.done(shell, command=f"{command}\necho started; trap '' TERM INT HUP; sleep 60", timeout_s=1.5)
+    assert (
+        text_of(done) == "started\n\n[timed out after 2 s; everything it started was killed]" and done.status == "error"
+    )
+    await anyio.sleep(0.2)
+    assert _alive(mark) == []
+    assert await hands(shell, command=f"{command}\necho over") == "over\n"  # nor the end of its command
+    await anyio.sleep(0.2)
+    assert _alive(mark) == []
+
+
+async def test_stopping_kills_it(hands: Hands) -> None:
+    mark = f"MARK=stop-{os.getpid()}-{id(hands)}"
+    with anyio.move_on_after(1) as scope:
+        await hands(shell, command=f"export {mark}; setsid sleep 300 & sleep 300")
+    assert scope.cancelled_caught and _alive(mark) == []
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+async def test_a_flood_is_cut_and_kept_in_pieces(hands: Hands) -> None:
+    """1.5 GB: the head and tail are shown, the first part can be read, and neither memory nor loop suffer."""
+    code = "import os; p = b'0123456789abcde\\\\n' * 65536\nfor _ in range(1500): os.write(1, p)"
+    before = peak = _resident_bytes()
+    lags_s: list[float] = []
+
+    async def watch() -> None:
+        nonlocal peak
+        while True:
+            due = anyio.current_time() + 0.005
+            await anyio.sleep_until(due)
+            lags_s.append(anyio.current_time() - due)
+            peak = max(peak, _resident_bytes())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        said = await hands(shell, command=f'echo head; python3 -c "{code}"; echo tail')
+        tasks.cancel_scope.cancel()
+    print(f"+{(peak - before) >> 20} MB, worst lag {max(lags_s) * 1000:.0f} ms")
+    assert said.startswith("head\n0123") and "abcde\ntail\n" in said and len(said) < 25_000
+    assert "of 1,572,864,010 bytes are not shown" in said and "[only its first 32 MB were kept]" in said
+    assert peak - before <= 64 << 20 and sorted(lags_s)[int(len(lags_s) * 0.99)] < 0.1
+    handle = said.split("handle='")[1].split("'")[0]
+    last = await hands(read_output, handle=handle, offset=KEPT_BYTES - 100)
+    assert last.endswith(f"[bytes {KEPT_BYTES - 100}-{KEPT_BYTES} of {KEPT_BYTES}]")
+
+
+async def test_what_it_prints_is_shown_at_once(hands: Hands) -> None:
+    await hands(shell, command="echo first; sleep 0.3; echo second")
+    assert "".join(hands.emitted) == "first\nsecond\n" and len(hands.emitted) >= 2
+
+
+async def test_allowed_folders(hands: Hands, tmp_path: Path) -> None:
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (beside / "f").write_text("there\n")
+    reading, writing = f"cat {beside}/f", f"echo x > {beside}/g"
+    assert "No such file" in await hands(shell, command=reading)
+    await hands.allow(beside)
+    assert await hands(shell, command=reading) == "there\n"
+    assert "exit code" in await hands(shell, command=writing) and not (beside / "g").exists()
+    await hands.allow(beside, write=True)
+    assert await hands(shell, command=writing) == "[no output]" and (beside / "g").read_text() == "x\n"
+    await hands.revoke(beside)
+    assert "No such file" in await hands(shell, command=reading)
+    await hands.allow(beside)
+    (beside / "f").unlink()
+    (beside / "g").unlink()
+    beside.rmdir()
+    assert await hands(shell, command="echo works") == "works\n"  # without the folder that is gone
+    beside.symlink_to("/etc")
+    assert await hands(shell, command=f"ls {beside} || echo works") != "" and "passwd" not in await hands(
+        shell, command=f"ls {beside}; true"
+    )
+
+
+async def test_changes_can_be_undone(hands: Hands) -> None:
+    for name in ("same.txt", "changed.txt", "deleted.txt", "sub/deep.txt"):
+        hands.write(name, name.encode())
+    command = "echo x >> changed.txt; rm deleted.txt; echo n > new.txt; echo d > sub/deep.txt; touch $'odd\\n' $'\\xff'"
+    done = await hands.done(shell, command=command)
+    reach = (await hands.context()).reach
+    found = {}
+    for change in done.changes:
+        agent, session, key, path, digest, _ = change.args
+        assert (change.statement, agent, session) == ("undo_add", "default", hands.session) and str(key).endswith(
+            "#1.c"
+        )
+        found[path] = None if digest is None else await reach.kept(str(digest))
+    assert found == {
+        "changed.txt": b"changed.txt",
+        "deleted.txt": b"deleted.txt",
+        "new.txt": None,
+        "sub/deep.txt": b"sub/deep.txt",
+    }
+    assert (await hands.done(shell, command="cat changed.txt")).changes == ()
+
+
+async def test_what_could_not_be_copied_is_not_taken_for_new(hands: Hands) -> None:
+    (hands.folder / "twin").hardlink_to(hands.write("one", b"1"))
+    (hands.folder / "large").write_bytes(b"")
+    os.truncate(hands.folder / "large", 30 << 20)
+    assert (await hands.done(shell, command="echo x >> large; rm one")).changes == ()
+
+
+@pytest.mark.parametrize("before", [b"mine\n", None])
+async def test_what_steers_is_put_back(hands: Hands, before: bytes | None) -> None:
+    if before is not None:
+        for name in ("RULES.md", ".git/hooks/post-commit"):
+            hands.write(name, before)
+    command = (
+        "mkdir -p .git/hooks; echo evil > RULES.md; echo evil > .git/hooks/post-commit; echo ok > .git/hooks/x.sample"
+    )
+    said = await hands(shell, command=command)
+    assert said.count("is protected, so it was put back; ask the person to change it]") == 2
+    for name in ("RULES.md", ".git/hooks/post-commit"):
+        path = hands.folder / name
+        assert (path.read_bytes() if path.exists() else None) == before
+    assert (hands.folder / ".git/hooks/x.sample").exists()
+
+
+async def test_a_link_in_the_place_of_rules_is_put_back(hands: Hands) -> None:
+    hands.write("RULES.md", b"mine\n")
+    hands.write("evil.md", b"evil\n")
+    assert "put back" in await hands(shell, command="ln -sf evil.md RULES.md")
+    assert (hands.folder / "RULES.md").read_bytes() == b"mine\n" and not (hands.folder / "RULES.md").is_symlink()
+    assert "put back" in await hands(shell, command="rm RULES.md")
+    assert (hands.folder / "RULES.md").read_bytes() == b"mine\n"
+
+
+async def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
+    opened = 0
+
+    async def refuses() -> Proven:
+        nonlocal opened
+        opened += 1
+        return await open_sandbox(bwrap=None, abi=lambda: 0)
+
+    hands = Hands(tmp_path / "home", Room(refuses))
+    for _ in range(2):
+        with pytest.raises(ToolError, match=r"^No sandbox works on this machine, so no command is run\..*bubblewrap"):
+            await hands(shell, command="touch x")
+    assert opened == 1 and list(hands.folder.iterdir()) == []
+    with pytest.raises(SandboxUnavailable):
+        await (await hands.context()).reach.sandbox()
+    hands.reaches.close()
+    await hands.store.close()
+
+
+def test_a_wide_shell_is_asked_about() -> None:
+    assert shell_tool(wide=False).spec.effect == "local_write" and shell_tool(wide=True).spec.effect == "host"
+
+
+async def test_many_at_once_do_not_meet(hands: Hands) -> None:
+    texts: dict[int, str] = {}
+
+    async def one(number: int) -> None:
+        outcome = await hands.outcome(shell, {"command": f"echo {number}; sleep 0.2; echo {number}"})
+        assert isinstance(outcome, Done)
+        texts[number] = text_of(outcome)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(4):
+            tasks.start_soon(one, number)
+    assert texts == {number: f"{number}\n{number}\n" for number in range(4)}
