@@ -124,6 +124,30 @@ def test_steering_and_stopping(opened: Open) -> None:
     assert chat.wait() == 0
 
 
+def test_stopping_in_mid_sentence(opened: Open) -> None:
+    chat = opened()
+    chat.wait_for("Write a message.")
+    chat.say("long")
+    chat.wait_for("Paragraph 3.")
+    chat.type("\x03")
+    assert chat.wait_for("Stopped.", 1.0) < 1.0
+    assert "stopped in mid-sentence" in chat.all
+    assert "Paragraph 40." not in chat.all
+
+
+def test_a_line_that_is_too_long(opened: Open, tmp_path: Path) -> None:
+    """More than a conversation takes is refused with a sentence, and the chat goes on."""
+    chat = opened()
+    chat.wait_for("Write a message.")
+    chat.type("\x1b[200~" + "x" * 1_000_001 + "\x1b[201~")
+    time.sleep(1)
+    chat.type("\r")
+    chat.wait_for("at most 1,000,000 fit.", 15)
+    assert (tmp_path / "state" / "history").stat().st_size < 1000
+    chat.say("and now?")
+    chat.wait_for("You said: and now?")
+
+
 def test_questions(opened: Open) -> None:
     chat = opened()
     chat.wait_for("Write a message.")
@@ -180,6 +204,10 @@ def test_the_first_run(opened: Open, tmp_path: Path) -> None:
     name = re.findall(r"--session (\S+)", chat.all)[-1]
     again = opened(*DESKHAND, "--session", name, "--model", "scripted/echo")
     again.wait_for("You said: hello")
+    again.type("\x04")
+    again.wait()
+    latest = opened(*DESKHAND, "--continue", "--model", "scripted/echo")
+    latest.wait_for("You said: hello")
     assert (tmp_path / "state" / "history").stat().st_mode & 0o077 == 0
 
 

@@ -14,8 +14,9 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from deskhand.cli.asks import back_to, name_of
 from deskhand.cli.root import COMMANDS, SECTIONS, cli
-from deskhand.runtime.config import Config
+from deskhand.runtime.config import AgentConfig, Config, read_settings
 
 SOURCES = Path(__file__).parent.parent / "runtime" / "sources"
 
@@ -76,13 +77,13 @@ def test_the_first_page_lists_every_command(desk: Desk) -> None:
 
 
 def test_help_is_quick() -> None:
-    """The best of five, so that a busy machine does not decide; what is measured alone is in the report."""
+    """The best of five, so that a busy machine does not decide."""
     best = 9.0
     for _ in range(5):
         began = time.monotonic()
         subprocess.run([sys.executable, "-m", "deskhand", "--help"], capture_output=True, check=True)
         best = min(best, time.monotonic() - began)
-    assert best < 0.3
+    assert best < 0.15
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -250,3 +251,22 @@ def test_tools_are_listed_as_json_lines_or_said_to_be_none(desk: Desk) -> None:
 
 def test_version(desk: Desk) -> None:
     assert desk("version") == desk("--version")
+
+
+def test_how_to_come_back(tmp_path: Path) -> None:
+    settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)})
+    settings = msgspec.structs.replace(settings, config=Config(agents={"main": AgentConfig(), "other": AgentConfig()}))
+    assert back_to("main/terminal:a b", settings) == "deskhand --session 'a b'"
+    assert back_to("other/terminal:talk", settings) == "deskhand --agent other --session talk"
+    assert back_to("main/telegram:1", settings) == "deskhand --session main/telegram:1"
+    assert name_of("main/terminal:talk", settings) == "talk"
+    assert name_of("other/terminal:talk", settings) == "other/terminal:talk"
+
+
+@pytest.mark.parametrize("home", ["/proc/nowhere", "/dev/null"])
+def test_a_home_that_cannot_be_made(home: str) -> None:
+    desk = Desk(Path(home))
+    for args in (("kv", "list"), ("init",), ("doctor",), ("sessions", "list")):
+        said = desk(*args, code=1 if home == "/proc/nowhere" or args == ("doctor",) else 2)
+        assert home in said
+        assert "Traceback" not in said

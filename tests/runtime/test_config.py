@@ -173,6 +173,10 @@ def test_variables_override_the_file(tmp_path: Path) -> None:
     assert settings.config == Config(AgentConfig(("c/d", "e/f"), 9, 77), timezone="Asia/Tokyo", show_usage=True)
 
 
+def test_a_traceback_shows_no_key(tmp_path: Path) -> None:
+    assert "sk-secret" not in repr(read(tmp_path, OPENAI_API_KEY="sk-secret"))
+
+
 def test_env_files(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("A='from home'\nB=home # why\nC=home\n")
     (tmp_path / ".env").chmod(0o600)

@@ -34,7 +34,8 @@ def list_(as_json: bool, config: str | None) -> None:
     Example:
       deskhand approvals list
     """
-    asks = with_store(settings_of(config), open_asks)
+    settings = settings_of(config)
+    asks = with_store(settings, open_asks)
     if as_json:
         click.echo(msgspec.json.encode(asks))
         return
@@ -48,7 +49,9 @@ def list_(as_json: bool, config: str | None) -> None:
             click.echo(f"    because {plain(ask.reason)}")
         if not ask.approval and ask.choices:
             click.echo(f"    choices: {', '.join(map(plain, ask.choices))}")
-        click.echo(f"    deskhand approvals allow {ask.id}" if ask.approval else f"    {back_to(ask.session)}")
+        click.echo(
+            f"    deskhand approvals allow {ask.id}" if ask.approval else f"    {back_to(ask.session, settings)}"
+        )
 
 
 @approvals.command()
@@ -97,4 +100,4 @@ def _answer(ask_id: str, choice: str, config: str | None) -> None:
     said = {"once": "Allowed", "always": "Allowed, and always exactly this", "no": "Denied", "never": "Denied for good"}
     click.echo(f"{said[choice]}: {plain(ask.question)}")
     if not somebody_drives(settings):
-        click.echo(f"Nothing is running now; it goes on with: {back_to(ask.session)}")
+        click.echo(f"Nothing is running now; it goes on with: {back_to(ask.session, settings)}")

@@ -94,7 +94,7 @@ async def talk(app: App, question: Question) -> None:
         if not line.strip():
             break
         await converse(app, msgspec.structs.replace(question, text=line.strip()))
-    click.echo(f"Come back with: {plain(back_to(question.session))}")
+    click.echo(f"Come back with: {plain(back_to(question.session, app.settings))}")
 
 
 async def converse(app: App, question: Question) -> int:
@@ -139,7 +139,7 @@ async def _asked(app: App, session: str, event: ApprovalAsked | QuestionAsked, q
         choice = await anyio.to_thread.run_sync(lambda: _prompt(approval, choices), abandon_on_cancel=True)
         await answer(app, (session, event.ask_id), choice)
         return None
-    how = f"deskhand approvals allow {event.ask_id}" if approval else back_to(session)
+    how = f"deskhand approvals allow {event.ask_id}" if approval else back_to(session, app.settings)
     click.echo(f"{'Allow it with' if approval else 'Answer it with'}: {how}", err=True)
     return None if question.wait else NEEDS_APPROVAL
 

@@ -15,8 +15,6 @@ from ..store.base import Store
 from ..types.events import ApprovalAsked, QuestionAsked
 from ..types.identity import Address, Answer, Inbound, Receipt
 
-HERE = "default/terminal:"
-
 
 class OpenAsk(msgspec.Struct, frozen=True):
     """Something that a conversation waits for. `at` and `until` are seconds since the epoch; if it is no
@@ -74,11 +72,15 @@ def somebody_drives(settings: Settings) -> bool:
     return False
 
 
-def name_of(session: str) -> str:
+def name_of(session: str, settings: Settings) -> str:
     """What a person calls a conversation: its name here, or its whole key where it is another agent's or elsewhere."""
-    return session.removeprefix(HERE)
+    return session.removeprefix(f"{settings.choose()}/terminal:")
 
 
-def back_to(session: str) -> str:
+def back_to(session: str, settings: Settings) -> str:
     """The command that goes on with a conversation."""
-    return f"deskhand --session {shlex.quote(name_of(session))}"
+    agent, _, place = session.partition("/")
+    if not place.startswith("terminal:"):
+        return f"deskhand --session {shlex.quote(session)}"
+    named = "" if agent == settings.choose() else f" --agent {shlex.quote(agent)}"
+    return f"deskhand{named} --session {shlex.quote(place.removeprefix('terminal:'))}"

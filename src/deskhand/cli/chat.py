@@ -133,7 +133,7 @@ class Chat:
     def _goodbye(self) -> None:
         if self.view.working:
             click.echo("It was still at work: it goes on when you come back, or where Deskhand runs.")
-        click.echo(f"Come back with: {plain(back_to(self._session))}")
+        click.echo(f"Come back with: {plain(back_to(self._session, self._settings))}")
 
     # ------------------------------------------------------------------ what is seen
 
@@ -170,7 +170,7 @@ class Chat:
             return f"waits for you  Ctrl+C stops{elsewhere}"
         if self.view.working:
             return f"at work  Ctrl+C stops; what you write now reaches it at once{elsewhere}"
-        return f"{name_of(self._session)}{elsewhere}"
+        return f"{name_of(self._session, self._settings)}{elsewhere}"
 
     # ------------------------------------------------------------------ what is done
 

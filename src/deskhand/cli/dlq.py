@@ -61,7 +61,10 @@ def list_(as_json: bool, config: str | None) -> None:
         click.echo("Nothing was given up.")
     else:
         zone = ZoneInfo(settings.config.timezone)
-        rows = [(each.id, when(each.at, zone), name_of(each.session), one_line(each.reason, 300)) for each in letters]
+        rows = [
+            (each.id, when(each.at, zone), name_of(each.session, settings), one_line(each.reason, 300))
+            for each in letters
+        ]
         table(("id", "when", "conversation", "why"), rows)
 
 
@@ -93,7 +96,7 @@ def retry(letter_id: str, config: str | None) -> None:
     count = with_app(settings, use, drive=False)
     click.echo(f"{count} message{'s' * (count != 1)} handed in again.")
     if not somebody_drives(settings):
-        click.echo(f"Nothing is running now; it goes on with: {back_to(letter.session)}")
+        click.echo(f"Nothing is running now; it goes on with: {back_to(letter.session, settings)}")
 
 
 @dlq.command()

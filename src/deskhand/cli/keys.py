@@ -12,6 +12,8 @@ from ..agent.commands import COMMANDS
 from ..types.messages import clean
 
 ANSWERS = {"y": "once", "a": "always", "n": "no", "N": "never"}
+REMEMBERED_CHARS = 20_000
+"""Something longer was pasted; it is not kept in the history of what was typed."""
 LOCAL = {"quit": "leave; the conversation stays"}
 """Commands of this terminal alone."""
 
@@ -81,7 +83,8 @@ class Keys:
         buffer = event.current_buffer
         text = buffer.text = clean(buffer.text)
         if text.strip():
-            buffer.append_to_history()
+            if len(text) <= REMEMBERED_CHARS:
+                buffer.append_to_history()
             buffer.reset()
             self._desk.submit(text)
 

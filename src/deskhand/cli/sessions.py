@@ -53,7 +53,10 @@ def list_(limit: int, as_json: bool, config: str | None) -> None:
         click.echo("No conversations yet. Start one: deskhand")
         return
     zone = ZoneInfo(settings.config.timezone)
-    shown = [(name_of(row.session), when(row.last_at, zone), str(row.turns), one_line(row.title, 200)) for row in rows]
+    shown = [
+        (name_of(row.session, settings), when(row.last_at, zone), str(row.turns), one_line(row.title, 200))
+        for row in rows
+    ]
     table(("name", "last", "turns", "it began with"), shown)
 
 

@@ -40,7 +40,7 @@ class Scripted(msgspec.Struct, frozen=True):
 
 
 async def offers(settings: Settings) -> Sequence[Offer]:
-    """What can be done now, the best first. `runtime.first_run` adds its own in front of the look around."""
+    """What can be done now, the best first; the look around is always the last."""
     return (Scripted(),)
 
 

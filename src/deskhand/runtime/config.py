@@ -136,6 +136,9 @@ class Settings(msgspec.Struct, frozen=True):
     file: Path = Path(FILE_NAME)
     chosen: str = ""
 
+    def __repr__(self) -> str:
+        return f"Settings({str(self.file)!r})"  # never the environment: it holds keys
+
     def agent(self, name: str) -> AgentConfig:
         """An agent's own settings over the defaults. Raises ConfigError for an unknown name."""
         agents = self.config.agents
