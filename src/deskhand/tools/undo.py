@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import anyio.to_thread
 import msgspec
 
@@ -20,24 +22,25 @@ class _File(msgspec.Struct, frozen=True, gc=False):
 
 
 class Snapshot:
-    """The files of a small workspace before a command."""
+    """The files of a small workspace before a command. Only what it changes is stored: most commands change little."""
 
-    def __init__(self, reach: Reach, before: dict[str, _File] | None, kept: dict[str, str]) -> None:
+    def __init__(self, reach: Reach, before: dict[str, _File] | None, kept: dict[str, bytes]) -> None:
         self._reach, self._before, self._kept = reach, before, kept
 
     @classmethod
     async def of(cls, reach: Reach) -> Snapshot:
         """Copy what is there, if it is little enough; otherwise nothing can be put back."""
-        files = await anyio.to_thread.run_sync(_files, reach)
+        return await anyio.to_thread.run_sync(cls._of, reach)
+
+    @classmethod
+    def _of(cls, reach: Reach) -> Snapshot:
+        files = _files(reach)
         if len(files) > SNAPSHOT_FILES or sum(file.size_bytes for file in files.values()) > SNAPSHOT_BYTES:
             return cls(reach, None, {})
-        kept: dict[str, str] = {}
+        kept: dict[str, bytes] = {}
         for file in files.values():
-            try:
-                data = await anyio.to_thread.run_sync(reach.files.read, file.path, SNAPSHOT_BYTES)
-            except ToolError:
-                continue
-            kept[file.path] = await reach.keep(data)
+            with suppress(ToolError):
+                kept[file.path] = reach.files.read(file.path, SNAPSHOT_BYTES)
         return cls(reach, files, kept)
 
     async def changes(self, context: Context) -> tuple[Change, ...]:
@@ -47,10 +50,10 @@ class Snapshot:
         after = await anyio.to_thread.run_sync(_files, self._reach)
         now, rows = context.clock.now(), []
         for path in sorted(self._before.keys() | after.keys()):
-            if self._before.get(path) != after.get(path) and (path in self._kept or path not in self._before):
-                digest = self._kept.get(path)
-                row = (context.agent, context.session, context.key, path, digest, now)
-                rows.append(Change("undo_add", row))
+            if self._before.get(path) == after.get(path) or (path in self._before and path not in self._kept):
+                continue
+            digest = await self._reach.keep(self._kept[path]) if path in self._kept else None
+            rows.append(Change("undo_add", (context.agent, context.session, context.key, path, digest, now)))
         return tuple(rows)
 
 
