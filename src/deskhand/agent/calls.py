@@ -89,7 +89,9 @@ class Calls:
                 return Ready(call, tool)
             return _failed(call, "denied", "the approval came too long ago to be used; ask again if it is still wanted")
         spec = tool.spec
-        decision = agent.decide(Case(agent.name, spec.name, spec.effect, turn.principal, journal.state.label))
+        arguments, said = bytes(call.call.arguments), "\n".join(turn.said)
+        case = Case(agent.name, spec.name, spec.effect, turn.principal, journal.state.label, arguments, said)
+        decision = agent.decide(case)
         if decision.verdict == "allow":
             return Ready(call, tool)
         if decision.verdict == "deny":

@@ -44,6 +44,7 @@ def with_app(settings: Settings, use: Callable[[App], Awaitable[int]]) -> NoRetu
             open_app(settings, Parts(models.open, {})) as app,
             anyio.create_task_group() as tasks,
         ):
+            models.warm(model for name in settings.agents for model in settings.agent(name).models)
             tasks.start_soon(app.run)
             code = await use(app)
             tasks.cancel_scope.cancel()

@@ -33,10 +33,11 @@ from .config import Settings
 from .dispatch import Dispatch
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
-from .models import facts_of
+from .models import facts_of, is_small
 from .outbox import Outbox
 from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
 from .retries import Retries
+from .small import asking_about_unnamed, with_listing
 
 log = logging.getLogger(__name__)
 
@@ -89,14 +90,18 @@ class App:
         workspace.mkdir(parents=True, exist_ok=True)
         files = [(file, workspace / file) for file in WORKSPACE_FILES]
         rules = self.settings.config.policy
+        prompt: Callable[[Address], tuple[str, ...]] = Prompt(SYSTEM, files, workspace / MEMORY_FILE)
 
-        def judge(case: Case) -> Decision:
+        def decided(case: Case) -> Decision:
             return decide(rules, case)
 
+        judge: Callable[[Case], Decision] = decided
+        if any(is_small(self.settings, model) for model in config.models):
+            prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
         return Agent(
             name,
             config.models,
-            Prompt(SYSTEM, files, workspace / MEMORY_FILE),
+            prompt,
             self.parts.tools,
             judge,
             workspace,

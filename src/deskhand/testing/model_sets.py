@@ -6,7 +6,6 @@ are English, by few authors: a difference of two in twenty is noise.
 
 from __future__ import annotations
 
-import platform
 import re
 import time
 from collections.abc import Callable
@@ -30,11 +29,11 @@ FILES = {
 
 class World:
     """A folder after a request: `said` is the last answer, `calls` the tools that ran, `asked` whether it asked back
-    or waits for a yes."""
+    or waits for a yes, `failed` whether the turn ended without an answer."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.said, self.asked = "", False
+        self.said, self.asked, self.failed = "", False, False
         self.calls: list[str] = []
         for name, text in FILES.items():
             path = root / name
@@ -108,7 +107,7 @@ T: Cases = [
     ("rename report_old.md to report.md", lambda w: w.moved("report_old.md", "report.md")),
     (
         "what python version is installed?",
-        lambda w: bool(w.calls) and w.says(".".join(platform.python_version_tuple()[:2])),
+        lambda w: bool(w.calls and re.search(r"3\.\d+", w.said)) and w.same(),
     ),
     ("append 'call mum' to todo.md", lambda w: w.grew("todo.md", "call mum")),
     ("find which file mentions the word invoice", lambda w: w.says("letter.txt")),
