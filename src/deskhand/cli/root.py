@@ -8,6 +8,7 @@ import click
 
 COMMANDS = {
     "ask": ("deskhand.cli.ask:ask", "Ask one thing and print the answer."),
+    "model": ("deskhand.cli.model:model", "Choose, fetch and try models."),
 }
 """name -> (module:function, one line of help)"""
 

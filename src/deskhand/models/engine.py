@@ -50,7 +50,7 @@ class Serving(msgspec.Struct, frozen=True):
 
 
 def threads_for(cores: int) -> int:
-    """How many threads to compute with. More than eight wait for memory; the process is nice to all others."""
+    """How many threads to compute with. More than eight wait for memory."""
     return max(1, min(cores, MAX_THREADS))
 
 

@@ -28,7 +28,6 @@ class EngineSettings(msgspec.Struct, frozen=True):
     threads: int = 2
     cache_mib: int = 256
     warmup: bool = True
-    niceness: int = 5
 
 
 def main() -> None:
@@ -36,7 +35,6 @@ def main() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole terminal: the parent decides when we end
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=EngineSettings)
-    os.nice(settings.niceness)
     server = xllamacpp.Server(parameters(settings))
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()

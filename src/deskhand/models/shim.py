@@ -42,7 +42,7 @@ Dialect = Literal["grammar", "fenced"]
 MAIN, GATE_SLOT, ROUTER_SLOT = 0, 1, 2
 GATE_WORDS = ("talk", "task", "unclear")
 OUTPUT_TOKENS = 700
-WORD_TOKENS = 4
+WORD_TOKENS = 8
 TRIES = 3
 TOO_LONG = (
     "This became too long for the small model that I run on. Ask for something shorter, or choose a bigger model."
@@ -84,7 +84,7 @@ class Shim:
         next_step: Plan = plan(turn, offered)
         talk = chat(turn, _listing(request, turn))
         if isinstance(next_step, Sort):
-            next_step = await self._sort(turn, talk, next_step.names)
+            next_step = await self._sort(turn, next_step.names)
         match next_step:
             case Say(text=text):
                 yield TextDelta(text)
@@ -104,7 +104,7 @@ class Shim:
             async for _ in items:
                 pass
 
-    async def _sort(self, turn: Turn, talk: Chat, names: Sequence[str]) -> Choose:
+    async def _sort(self, turn: Turn, names: Sequence[str]) -> Choose:
         """The first step of a turn: which tool, by one or two words."""
         word = await self._word(SORTER, turn.request, GATE_WORDS)
         if word == "talk":
@@ -112,7 +112,8 @@ class Shim:
         if word == "unclear":
             return Choose((ASK,))
         words = tuple(word for word, tool in WORD_TOOLS.items() if tool in names)
-        tool = WORD_TOOLS.get(await self._word(PICKER, talk[-1][1], words)) if words else None
+        # Not with the names of the files: having read those, it wants to search, whatever it was asked.
+        tool = WORD_TOOLS.get(await self._word(PICKER, turn.request, words)) if words else None
         tools = (tool,) if tool in names else tuple(name for name in names if name not in (REPLY, ASK))
         return Choose(tuple(name for name in tools if name) or (REPLY,))
 

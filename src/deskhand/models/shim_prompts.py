@@ -65,6 +65,7 @@ ROUTER_SHOTS: Shots = (
     ("what is 31 times 12?", "shell"),
     ("what does poem.txt say?", "read"),
     ("move a.txt to b.txt", "shell"),
+    ("copy plan.txt to plan2.txt", "shell"),
     ("save a short poem about bees in bees.txt", "write"),
     ("show me what is in music/", "folder"),
     ("what is Anna's phone number?", "search"),

@@ -12,6 +12,7 @@ import msgspec
 from ..types.messages import clean
 
 STRING = {"type": "string"}
+WORDS = {"type": "string", "minLength": 1}
 REPLY = "reply"
 ASK = "ask_user"
 READS = frozenset({"read_file", "list_files", "search_files"})
@@ -81,8 +82,8 @@ FORMS: Mapping[str, Form] = {
     "list_files": Form({"path": STRING}, lambda given: {"path": given["path"] or ".", "depth": 1}, _only("path")),
     "search_files": Form({"text": STRING}, _only("text"), _searched),
     "shell": Form({"command": STRING}, _only("command"), _only("command")),
-    ASK: Form({"question": STRING}, _only("question"), _only("question")),
-    REPLY: Form({"text": STRING}, _only("text"), _only("text")),
+    ASK: Form({"question": WORDS}, _only("question"), _only("question")),
+    REPLY: Form({"text": WORDS}, _only("text"), _only("text")),
 }
 """By the name of the tool, which the model shares with everyone else."""
 

@@ -37,7 +37,7 @@ def unnamed_change(tool: str, arguments: bytes, said: str, kind: Kind) -> str:
         changed = iter((path,) if kind(path) == "file" else ())
     else:
         return ""
-    return next((path for path in changed if not named(path, said)), "")
+    return next((path for path in changed if _GLOB.search(path) or not named(path, said)), "")
 
 
 def named(path: str, said: str) -> bool:
