@@ -17,8 +17,10 @@ import pytest
 
 from deskhand.models.base import Reply, Request, Shown, ToolSchema
 from deskhand.models.engine import Engine, EngineFiles, EngineModel, threads_for
+from deskhand.models.prefix import Prefixes
 from deskhand.models.settings import Facts
 from deskhand.models.shim import GATE_WORDS, PICKER, SORTER, Shim
+from deskhand.models.shim_prompts import system_prompt
 from deskhand.models.shim_tools import FORMS, read_move, schema
 from deskhand.models.transport import Limits, Transport
 from deskhand.testing.tiny_gguf import make_tiny_gguf
@@ -141,7 +143,8 @@ anyio.run(main)
 async def test_grammars_bind_even_a_model_that_talks_nonsense(tiny: Path, tmp_path: Path) -> None:
     async with running(tiny, tmp_path) as (_, model):
         shim = Shim(model)
-        await shim.prefill()
+        for slot in range(3):
+            await shim.fill(slot)
         assert await shim._word(SORTER, "hello", GATE_WORDS) in GATE_WORDS
         assert await shim._word(PICKER, "hello", ("read", "shell")) in ("read", "shell")
         for names in (["shell"], ["reply"], list(FORMS)):
@@ -175,6 +178,57 @@ async def test_a_failed_greeting_does_no_harm(tiny: Path, tmp_path: Path) -> Non
         assert await engine.serving()
         tasks.cancel_scope.cancel()
     assert issubclass(ModelKeyRefused, ModelError)
+
+
+async def first_answer(tiny: Path, folder: Path) -> tuple[int, int]:
+    """(tokens that were read from the cache, all tokens) of the first main call of a new life. It is made at once."""
+    slots = folder / "slots"
+    engine = Engine(EngineFiles(tiny, folder / "engine.log", slots), lambda: prefixes.warm(), warmup=False, threads=1)
+    async with Transport(Limits(), keep=False) as transport, anyio.create_task_group() as tasks:
+        prefixes = Prefixes(engine, transport, slots, tiny)
+        tasks.start_soon(engine.run)
+        model = EngineModel(engine, transport, "tiny", Facts(window=4096))
+        extra = msgspec.Raw(b'{"id_slot":0}')
+        request = Request("", (system_prompt(tuple(FORMS)),), ASKED, (), 4, extra=extra)
+        found = [item async for item in model.reply(request)]
+        for slot in range(3):
+            await engine.warmed(slot)
+        tasks.cancel_scope.cancel()
+    last = found[-1]
+    assert isinstance(last, Reply)
+    return last.usage.cached_tokens, last.usage.input_tokens
+
+
+async def test_what_was_read_is_kept_for_the_next_life(tiny: Path, tmp_path: Path) -> None:
+    cached, whole = await first_answer(tiny, tmp_path)
+    assert cached > 0.9 * whole, "it waited for the slot, instead of reading the prompt a second time"
+    saved = sorted((tmp_path / "slots").iterdir())
+    assert len(saved) == 3 and all(path.name.startswith("tiny-") for path in saved)
+    times = [path.stat().st_mtime_ns for path in saved]
+    cached, whole = await first_answer(tiny, tmp_path)
+    assert cached > 0.9 * whole
+    assert [path.stat().st_mtime_ns for path in saved] == times
+    saved[0].write_bytes(b"broken")
+    await first_answer(tiny, tmp_path)
+    assert saved[0].stat().st_size > 1000
+
+
+async def test_nothing_of_a_person_is_saved(tiny: Path, tmp_path: Path) -> None:
+    """A slot's file begins with its tokens: those of the prompt and `hello`, and none of the request's."""
+    await first_answer(tiny, tmp_path)
+    alone = {path.name: path.stat().st_size for path in (tmp_path / "slots").iterdir()}
+    engine = Engine(
+        EngineFiles(tiny, tmp_path / "log", tmp_path / "other"), lambda: prefixes.warm(), warmup=False, threads=1
+    )
+    async with Transport(Limits(), keep=False) as transport, anyio.create_task_group() as tasks:
+        prefixes = Prefixes(engine, transport, tmp_path / "other", tiny)
+        engine.want()
+        tasks.start_soon(engine.run)
+        await engine.serving()
+        for slot in range(3):
+            await engine.warmed(slot)
+        tasks.cancel_scope.cancel()
+    assert {path.name: path.stat().st_size for path in (tmp_path / "other").iterdir()} == alone
 
 
 def test_threads() -> None:

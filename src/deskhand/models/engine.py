@@ -32,10 +32,12 @@ CONTEXT = 12288
 
 
 class EngineFiles(msgspec.Struct, frozen=True):
-    """What the engine reads and writes: the weights, and the log of its own output."""
+    """What the engine reads and writes: the weights, the log of its own output, and a folder for what it has read
+    (None: it keeps nothing)."""
 
     weights: Path
     log: Path
+    slots: Path | None = None
 
 
 class Serving(msgspec.Struct, frozen=True):
@@ -62,7 +64,8 @@ def installed() -> bool:
 class Engine:
     """One engine process. `run` keeps it alive in the caller's task group; `serving` waits until it answers.
 
-    `greet` is called each time that it has come up, beside everything else: to fill its caches.
+    `greet` is called each time that it has come up: to fill its slots. Until it says `warm(slot)`, or has ended, other
+    calls wait for that slot: they would have to read the same prompt.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Engine:
         self._changed = anyio.Event()
         self._serving: Serving | None = None
         self._failed = ""
+        self._cold: dict[int, anyio.Event] = {}
         self.starts = 0
 
     async def run(self) -> None:
@@ -117,6 +121,16 @@ class Engine:
             raise ModelUnavailable(self._words(f"was not ready after {READY_S:.0f} s")) from error
         return self._serving
 
+    async def warmed(self, slot: int) -> None:
+        """Wait until nobody fills this slot."""
+        if event := self._cold.get(slot):
+            await event.wait()
+
+    def warm(self, slot: int) -> None:
+        """The slot may be used."""
+        if event := self._cold.pop(slot, None):
+            event.set()
+
     async def _live(self) -> None:
         """One life of the process. Raises ModelUnavailable where it never came up."""
         token = secrets.token_urlsafe(24)
@@ -127,6 +141,8 @@ class Engine:
         self.starts += 1
         try:
             address = await self._hello(process, token)
+            if self._greet is not None:
+                self._cold = {slot: anyio.Event() for slot in range(SLOTS)}
             self._serving, self._failed = Serving(f"{address}/v1", token, process.pid), ""
             self._tell()
             async with anyio.create_task_group() as tasks:
@@ -141,7 +157,10 @@ class Engine:
 
     async def _hello(self, process: anyio.abc.Process, token: str) -> str:
         """Hand over the settings and wait for the address."""
+        if slots := self._files.slots:
+            slots.mkdir(parents=True, exist_ok=True, mode=0o700)
         settings = {
+            "slots_folder": f"{slots}/" if slots else "",
             "model": str(self._files.weights),
             "token": token,
             "context": CONTEXT,
@@ -170,6 +189,9 @@ class Engine:
             await self._greet()
         except ModelError:
             return
+        finally:
+            for slot in range(SLOTS):
+                self.warm(slot)
 
     def _words(self, what: str) -> str:
         try:
@@ -200,16 +222,22 @@ async def _end(process: anyio.abc.Process) -> None:
     await process.aclose()
 
 
-class EngineModel:
-    """The engine's one model on the OpenAI wire."""
+class _Pinned(msgspec.Struct):
+    id_slot: int = -1
 
-    def __init__(self, engine: Engine, transport: Transport, name: str, facts: Facts) -> None:
-        self._engine, self._transport = engine, transport
+
+class EngineModel:
+    """The engine's one model on the OpenAI wire. `early` calls do not wait for warm slots: they warm them."""
+
+    def __init__(self, engine: Engine, transport: Transport, name: str, facts: Facts, *, early: bool = False) -> None:
+        self._engine, self._transport, self._early = engine, transport, early
         self._name, self._facts = name, facts
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply. Waits for the engine to come up."""
         serving = await self._engine.serving()
+        if request.extra is not None and not self._early:
+            await self._engine.warmed(msgspec.json.decode(request.extra, type=_Pinned).id_slot)
         spec = Spec("embedded", self._name, serving.base_url, self._facts, key=serving.token)
         async with aclosing(OpenAIModel(self._transport, spec).reply(request)) as items:
             async for item in items:

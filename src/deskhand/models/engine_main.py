@@ -19,7 +19,8 @@ PR_SET_PDEATHSIG = 1  # prctl(2)
 
 class EngineSettings(msgspec.Struct, frozen=True):
     """How the engine runs. `context` is in tokens, for all slots together; `cache_mib` bounds what it keeps of
-    conversations that another one took the slot from."""
+    conversations that another one took the slot from. `slots_folder`, with a slash at its end, is where slots may be
+    saved; '' for nowhere."""
 
     model: str
     token: str
@@ -28,6 +29,7 @@ class EngineSettings(msgspec.Struct, frozen=True):
     threads: int = 2
     cache_mib: int = 256
     warmup: bool = True
+    slots_folder: str = ""
 
 
 def main() -> None:
@@ -54,6 +56,8 @@ def parameters(settings: EngineSettings) -> xllamacpp.CommonParams:
     # Weights are used as they lie in the file: 600 MB less, and prompts are read 20 to 40 % faster.
     found.no_extra_bufts = True
     found.cache_ram_mib = settings.cache_mib
+    if settings.slots_folder:
+        found.slot_save_path, found.endpoint_slots = settings.slots_folder, True
     found.use_jinja, found.n_gpu_layers, found.fit_params = True, 0, False
     found.warmup, found.verbosity = settings.warmup, -1
     return found

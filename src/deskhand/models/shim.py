@@ -96,13 +96,16 @@ class Shim:
                     async for item in items:
                         yield item
 
-    async def prefill(self) -> None:
-        """Have the server read the stable prompts before the first request comes. Raises ModelError."""
-        await self._word(SORTER, "hello", GATE_WORDS)
-        await self._word(PICKER, "hello", tuple(WORD_TOOLS))
-        async with aclosing(self._inner.reply(self._main([("user", "hello")], tuple(FORMS), FORMS, 1))) as items:
-            async for _ in items:
-                pass
+    async def fill(self, slot: int) -> None:
+        """Have the server read this slot's stable prompt before the first request comes. Raises ModelError."""
+        if slot == MAIN:
+            async with aclosing(self._inner.reply(self._main([("user", "hello")], tuple(FORMS), FORMS, 1))) as items:
+                async for _ in items:
+                    pass
+        elif slot == GATE_SLOT:
+            await self._word(SORTER, "hello", GATE_WORDS)
+        else:
+            await self._word(PICKER, "hello", tuple(WORD_TOOLS))
 
     async def _sort(self, turn: Turn, names: Sequence[str]) -> Choose:
         """The first step of a turn: which tool, by one or two words."""

@@ -12,6 +12,7 @@ from ..models.base import Model
 from ..models.catalogue import UNKNOWN, Catalogue, open_model, parse, read_catalogue
 from ..models.engine import Engine, EngineFiles, EngineModel, installed
 from ..models.openai import OpenAIModel
+from ..models.prefix import Prefixes
 from ..models.settings import Catalogued, Facts
 from ..models.shim import Shim
 from ..models.transport import Limits, Transport
@@ -77,10 +78,11 @@ class Models:
             raise ModelUnknown(f"the weights of {name!r} are not here yet: deskhand model pull {name}")
         if self._tasks is None:
             raise RuntimeError("the models are used outside of their `async with`")
-        files = EngineFiles(self._shelf.path(name), self._settings.home.logs / "engine.log")
-        engine = Engine(files, lambda: shim.prefill())
-        facts = self._catalogue.facts(PROVIDER, name)
-        shim = Shim(EngineModel(engine, self._local, name, facts))
+        weights, slots = self._shelf.path(name), self._shelf.folder / "slots"
+        files = EngineFiles(weights, self._settings.home.logs / "engine.log", slots)
+        engine = Engine(files, lambda: prefixes.warm())
+        prefixes = Prefixes(engine, self._local, slots, weights)
+        shim = Shim(EngineModel(engine, self._local, name, self._catalogue.facts(PROVIDER, name)))
         self._tasks.start_soon(engine.run)
         self._engines[name] = engine
         return shim

@@ -26,7 +26,7 @@ from ..types.messages import Message, Text
 from .folder_tools import FOLDER_TOOLS
 from .model_sets import BIRTHDAY, SETS, Check, World, wrote_three
 
-CASE_S = 300.0
+CASE_S = 1200.0
 
 
 class Result(msgspec.Struct):
