@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench torture deps lock clean
+.PHONY: help run test test-model check bench torture deps lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -44,6 +44,10 @@ check: $(VENV)/.dev ## Format, lint, types, import order
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+test-model: $(VENV)/.dev ## Put everyday requests to the real embedded model; fetches it once (1.1 GB), takes half an hour
+	@$(BIN)/deskhand model pull $(or $(MODEL),qwen2.5-coder-1.5b)
+	@nice -n 5 $(BIN)/python -m deskhand.testing.model_run --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
 
 torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth
 	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200)

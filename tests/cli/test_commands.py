@@ -67,7 +67,7 @@ def test_help_has_an_example(path: tuple[str, ...], desk: Desk) -> None:
 def test_every_command_takes_a_configuration() -> None:
     leaves = {path for path, command in ALL.items() if not isinstance(command, click.Group)}
     without = {path for path in leaves if not any(p.name == "config" for p in ALL[path].params)}
-    assert without == {("version",)}
+    assert without == {("version",), ("demo",)}
 
 
 def test_the_first_page_lists_every_command(desk: Desk) -> None:
@@ -76,21 +76,12 @@ def test_the_first_page_lists_every_command(desk: Desk) -> None:
     assert all(help_ in text for _, help_ in COMMANDS.values())
 
 
-def test_help_is_quick() -> None:
-    """The best of five, so that a busy machine does not decide."""
-    best = 9.0
-    for _ in range(5):
-        began = time.monotonic()
-        subprocess.run([sys.executable, "-m", "deskhand", "--help"], capture_output=True, check=True)
-        best = min(best, time.monotonic() - began)
-    assert best < 0.15
-
-
-def test_help_imports_nothing_heavy() -> None:
-    heavy = "{'anyio', 'msgspec', 'rich', 'yaml', 'aiohttp', 'prompt_toolkit'}"
-    code = f"import sys, deskhand.cli.root; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+def test_help_imports_little() -> None:
+    """Its time is measured in the bench; here is what keeps it short."""
+    script = "import sys; from deskhand.__main__ import main\ntry: main()\nexcept SystemExit: print(*sys.modules)"
+    command = [sys.executable, "-c", script, "--help"]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
+    assert not {"aiohttp", "anyio", "apsw", "asyncio", "msgspec", "rich", "yaml"} & set(loaded)
 
 
 @pytest.mark.parametrize(

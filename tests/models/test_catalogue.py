@@ -17,7 +17,18 @@ from deskhand.types.errors import ConfigError
 from .tools import reply_of
 
 CLOUD = ["openai", "anthropic", "google", "mistral", "groq", "cerebras", "deepseek", "openrouter", "xai", "together"]
-PROVIDERS = [*CLOUD, "nvidia", "azure", "ollama", "lmstudio", "vllm", "llamacpp", "custom", "custom-anthropic"]
+PROVIDERS = [
+    *CLOUD,
+    "nvidia",
+    "azure",
+    "ollama",
+    "lmstudio",
+    "vllm",
+    "llamacpp",
+    "custom",
+    "custom-anthropic",
+    "embedded",
+]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +41,7 @@ def test_the_shipped_catalogue_is_sound(shipped: Catalogue) -> None:
     for name, provider in shipped.providers.items():
         assert provider.source.startswith("https://"), name
         assert date.fromisoformat(provider.as_of) <= date(2026, 11, 21), name
-        assert provider.base_url or name in ("azure", "custom", "custom-anthropic")
+        assert provider.base_url or name in ("azure", "custom", "custom-anthropic", "embedded")
         for model, facts in provider.models.items():
             assert "*" not in model[:-1], model
             assert facts.window >= 4096 and facts.max_output <= facts.window, model

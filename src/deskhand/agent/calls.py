@@ -110,7 +110,9 @@ class Calls:
         effect = tool.spec.effect
         if isinstance(tool, Judged):
             effect = tool.effect_of(call.call.arguments, turn.address)
-        return Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, self._journal.state.label)
+        label, said = self._journal.state.label, "\n".join(turn.said)
+        arguments = bytes(call.call.arguments)
+        return Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, label, arguments, said)
 
     async def _standing(self, call: ToolCall, setting: Setting, turn: Turn) -> Decision | None:
         """What a person said for good to exactly this. `never` holds also after something untrusted was read."""

@@ -48,7 +48,8 @@ class OpenCall(msgspec.Struct):
 
 class Turn(msgspec.Struct):
     """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
-    replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at."""
+    replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at; `said` is what people
+    wrote in this turn."""
 
     principal: Principal
     address: Address
@@ -67,6 +68,7 @@ class Turn(msgspec.Struct):
     stopped: bool = False
     overflows: int = 0
     compacted: int = 0
+    said: list[str] = []
 
 
 class State(msgspec.Struct):
@@ -142,6 +144,7 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
     state.turn.answers.append(event.inbox_id)
     state.turn.pieces, state.turn.empty, state.turn.finish = [], 0, ""
     message = event.message
+    state.turn.said.append(message.text)
     if state.zone is not None:
         message = Message("user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts))
     _show(state, recorded.n, message)
@@ -194,6 +197,7 @@ def _ask(
         _turn(state).answers.append(event.inbox_id)
         if isinstance(event, e.QuestionAnswered):
             call.answer = event.message
+            _turn(state).said.append(event.message.text)
         elif event.choice in ("once", "always"):
             call.yes_at, call.yes_binds = min(at, event.given_at or at), binds
         else:

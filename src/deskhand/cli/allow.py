@@ -18,7 +18,13 @@ from .run import FAILED, ME, USAGE, agent_of, agent_option, config_option, fail,
 
 @click.group(no_args_is_help=True)
 def allow() -> None:
-    """Allow an agent more than its workspace, see what is allowed, and take it back."""
+    """Allow an agent more than its workspace, see what is allowed, and take it back.
+
+    \b
+    Examples:
+      deskhand allow path ~/Downloads --write
+      deskhand allow list
+    """
 
 
 @allow.command("path")
@@ -27,7 +33,12 @@ def allow() -> None:
 @agent_option
 @config_option
 def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
-    """Let the agent read a folder, also in commands: deskhand allow path ~/Downloads --write"""
+    """Let the agent read a folder, also in commands.
+
+    \b
+    Example:
+      deskhand allow path ~/Downloads --write
+    """
     settings = settings_of(config)
     name = agent_of(settings, agent)
     real = Path(folder).expanduser().resolve()
@@ -54,7 +65,12 @@ def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
 @agent_option
 @config_option
 def list_(agent: str, config: str | None) -> None:
-    """What is allowed beside the rules."""
+    """What is allowed beside the rules.
+
+    \b
+    Example:
+      deskhand allow list
+    """
     settings = settings_of(config)
 
     async def use(store: SqliteStore) -> None:
@@ -77,7 +93,12 @@ def list_(agent: str, config: str | None) -> None:
 @agent_option
 @config_option
 def revoke(what: str, agent: str, config: str | None) -> None:
-    """Take back a folder, or an `always` or `never` by the first letters of its hash."""
+    """Take back a folder, or an `always` or `never` by the first letters of its hash.
+
+    \b
+    Example:
+      deskhand allow revoke ~/Downloads
+    """
     settings = settings_of(config)
     real = str(Path(what).expanduser().resolve())
 

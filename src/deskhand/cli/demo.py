@@ -34,7 +34,12 @@ PLACE = Address("terminal", chat="demo")
 @click.command()
 @click.option("--yes", is_flag=True, help="Say yes to the approval without asking you.")
 def demo(yes: bool) -> None:
-    """Watch it work, be killed in the middle of a tool, and come back: 60 seconds, no key needed."""
+    """Watch it work, be killed in the middle of a tool, and come back: 60 seconds, no key needed.
+
+    \b
+    Example:
+      deskhand demo
+    """
     with tempfile.TemporaryDirectory(prefix="deskhand-demo-") as folder:
         sys.exit(anyio.run(Demo(Path(folder), yes or not sys.stdin.isatty()).run))
 

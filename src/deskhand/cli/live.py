@@ -25,6 +25,7 @@ def with_app(settings: Settings, use: Callable[[App], Awaitable[T]], *, drive: b
             anyio.create_task_group() as tasks,
         ):
             if drive:
+                models.warm(model for name in settings.agents for model in settings.agent(name).models)
                 tasks.start_soon(app.run)
             result = await use(app)
             tasks.cancel_scope.cancel()

@@ -8,16 +8,18 @@ from ..runtime.config import Settings
 from ..types.errors import DeskhandError
 from .run import USAGE, agent_option, config_option, fail, settings_of
 from .table import table
+from .weights import pull, test
 
 
 @click.group()
 def model() -> None:
-    """List models, and choose one.
+    """List models, choose one, fetch and try them.
 
     \b
     Examples:
       deskhand model list
       deskhand model use anthropic/claude-sonnet-5
+      deskhand model pull
     """
 
 
@@ -32,6 +34,8 @@ def list_(provider: str, config: str | None) -> None:
       deskhand model list
       deskhand model list anthropic
     """
+    from ..models.weights import PROVIDER, Shelf
+    from ..runtime.first_run import gigabytes
     from ..runtime.models import Models, catalogue_of
 
     settings = settings_of(config)
@@ -45,10 +49,17 @@ def list_(provider: str, config: str | None) -> None:
         fail(str(error), USAGE)
     rows = []
     for name, found in catalogue.providers.items():
+        if name == PROVIDER:
+            continue
         needs = "runs on this machine" if found.local else f"needs {found.keys[0]}" if found.keys else "needs base_url"
         rows.append((name, "key found" if models.key(name) else needs, found.base_url))
+    shelf = Shelf(settings.cache / "models")
+    for name, weights in shelf.known.items():
+        ready = "here" if shelf.has(name) else f"{gigabytes(weights.size_bytes)}: deskhand model pull {name}"
+        rows.append((PROVIDER, ready, f"{PROVIDER}/{name}"))
     rows.append(("scripted", "for a look around, without any model", "scripted/echo"))
     table(("provider", "ready?", "where"), rows)
+    click.echo(f"Chosen: {', '.join(settings.config.defaults.models) or 'none'}")
 
 
 @model.command()
@@ -77,10 +88,15 @@ def choose(settings: Settings, name: str, agent: str = "") -> None:
     from ..runtime.edit import set_key, write_private
     from ..runtime.models import Models
 
-    Models(settings).open(name)
+    if missing := Models(settings).check(name):
+        click.echo(f"deskhand: {missing}", err=True)
     path = ["agents", agent, "models"] if agent else ["defaults", "models"]
     try:
         text = read_text(settings.file)
     except FileNotFoundError:
         text = ""
     write_private(settings.file, set_key(text, path, [name]))
+
+
+model.add_command(pull)
+model.add_command(test)

@@ -15,7 +15,12 @@ from .run import ME, USAGE, agent_of, agent_option, config_option, fail, setting
 
 @click.group(no_args_is_help=True)
 def policy() -> None:
-    """See what the rules say."""
+    """See what the rules say.
+
+    \b
+    Example:
+      deskhand policy why shell
+    """
 
 
 @policy.command("why")
@@ -25,7 +30,12 @@ def policy() -> None:
 @click.option("--untrusted", is_flag=True, help="As if something from outside had been read.")
 @config_option
 def why(tool: str, agent: str, who: str, untrusted: bool, config: str | None) -> None:
-    """Explain what happens when the agent calls TOOL: deskhand policy why shell --untrusted"""
+    """Explain what happens when the agent calls TOOL.
+
+    \b
+    Example:
+      deskhand policy why shell --untrusted
+    """
     settings = settings_of(config)
     name = agent_of(settings, agent)
     tools = toolbox(settings, name, skills_of(settings, name))

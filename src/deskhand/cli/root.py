@@ -15,7 +15,7 @@ COMMANDS = {
     "sessions": ("deskhand.cli.sessions:sessions", "List, read and export conversations."),
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
     "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),
-    "model": ("deskhand.cli.model:model", "List models, and choose one."),
+    "model": ("deskhand.cli.model:model", "List, choose, fetch and try models."),
     "agents": ("deskhand.cli.lists:agents", "List the agents."),
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
     "skills": ("deskhand.cli.lists:skills", "List the skills."),

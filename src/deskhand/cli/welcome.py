@@ -41,7 +41,10 @@ class Scripted(msgspec.Struct, frozen=True):
 
 async def offers(settings: Settings) -> Sequence[Offer]:
     """What can be done now, the best first; the look around is always the last."""
-    return (Scripted(),)
+    from ..runtime.first_run import offers as found
+    from .weights import Bar
+
+    return (*await found(settings, Bar("weights")), Scripted())
 
 
 async def choose(found: Sequence[Offer]) -> str:

@@ -38,19 +38,31 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Transport:
-    """An HTTP session. Enter it inside the running loop; leaving it closes every connection."""
+    """An HTTP session. Enter it inside the running loop; leaving it closes every connection.
+
+    Without `keep`, every call has a connection of its own: llama.cpp's server promises to keep one open after a stream,
+    and hangs up while the next request is being written.
+    """
 
     def __init__(
-        self, limits: Limits | None = None, proxy: str | None = None, tls: ssl.SSLContext | None = None
+        self,
+        limits: Limits | None = None,
+        proxy: str | None = None,
+        tls: ssl.SSLContext | None = None,
+        *,
+        keep: bool = True,
     ) -> None:
         self.limits = limits or Limits()
+        self._keep = keep
         self._proxy = proxy
         self._tls = tls
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Transport:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=self._tls or True),
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._tls or True, force_close=True)
+            if not self._keep
+            else aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=self._tls or True),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, connect=self.limits.connect_s),
             headers={"User-Agent": "deskhand", "Content-Type": "application/json", "Accept-Encoding": "identity"},

@@ -27,13 +27,16 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What is to be judged. `context` is the lowest label of everything that the model has read."""
+    """What is to be judged. `context` is the lowest label of everything that the model has read, `arguments` the call's
+    JSON, `said` what people wrote in this turn."""
 
     agent: str
     tool: str
     effect: Effect
     principal: Principal
     context: Label
+    arguments: bytes = b""
+    said: str = ""
 
 
 class Decision(msgspec.Struct, frozen=True):

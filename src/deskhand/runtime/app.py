@@ -39,11 +39,12 @@ from .config import Settings
 from .dispatch import Dispatch
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
-from .models import facts_of
+from .models import facts_of, is_small
 from .outbox import Outbox
 from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
 from .reach import Reaches, Room, without_secrets, workspace_of
 from .retries import Retries
+from .small import asking_about_unnamed, with_listing
 from .statements import statements
 from .toolbox import READ_FROM_LOG, rules_of, skill_folders, skills_of, toolbox
 
@@ -100,11 +101,16 @@ class App:
         workspace = workspace_of(self.settings, name)
         files = [(file, workspace / file) for file in WORKSPACE_FILES]
         rules = rules_of(self.settings)
+        skills = skills_of(self.settings, name)
+        memory = workspace / MEMORY_FILE
+        prompt: Callable[[Address], tuple[str, ...]] = Prompt(SYSTEM, files, memory, lambda: index(skills.find()))
 
-        def judge(case: Case) -> Decision:
+        def decided(case: Case) -> Decision:
             return decide(rules, case)
 
-        skills = skills_of(self.settings, name)
+        judge: Callable[[Case], Decision] = decided
+        if any(is_small(self.settings, model) for model in config.models):
+            prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
         home = Path(self.settings.environment.get("HOME", "/"))
 
         def beside() -> tuple[Allowed, ...]:
@@ -117,7 +123,7 @@ class App:
         return Agent(
             name,
             config.models,
-            Prompt(SYSTEM, files, workspace / MEMORY_FILE, lambda: index(skills.find())),
+            prompt,
             self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills),
             judge,
             reach,

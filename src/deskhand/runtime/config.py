@@ -23,7 +23,7 @@ PREFIX = "DESKHAND_"
 FILE_NAME = "deskhand.yaml"
 SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
-NOT_KEYS = frozenset({"HOME", "AGENT"})
+NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,11 +47,13 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a provider is reached, if not where the catalogue says. `key_env` names the environment variable that
-    holds its key; the key itself never stands in the configuration."""
+    holds its key; the key itself never stands in the configuration. `tools`: its models call tools by themselves, or
+    need our small-model protocol, on a server with llama.cpp's grammars or on any (`fenced`)."""
 
     base_url: str = ""
     key_env: str = ""
     wire: Literal["openai", "anthropic"] = "openai"
+    tools: Literal["native", "grammar", "fenced"] = "native"
 
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -94,6 +96,10 @@ class Home(msgspec.Struct, frozen=True):
     @property
     def blobs(self) -> Path:
         return self.state / "blobs"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
 
     @property
     def lock(self) -> Path:
@@ -163,6 +169,13 @@ class Settings(msgspec.Struct, frozen=True):
         agents = {name: replace(agent, models=()) for name, agent in self.config.agents.items()}
         defaults = replace(self.config.defaults, models=(model,))
         return replace(self, config=replace(self.config, defaults=defaults, agents=agents))
+
+    @property
+    def cache(self) -> Path:
+        """Where large files lie that can be fetched again; shared by every home of this user."""
+        env = self.environment
+        given, usual = env.get(f"{PREFIX}CACHE"), env.get("XDG_CACHE_HOME") or f"{env.get('HOME', '')}/.cache"
+        return Path(given or f"{usual}/deskhand").expanduser()
 
     @property
     def agents(self) -> tuple[str, ...]:

@@ -55,6 +55,8 @@ class LocalDoor:
         inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
         if too_long := _too_long(inbound.body):
             return Receipt("refused", reason=too_long)
+        if inbound.session and not await self._store.may_see(principal, inbound.session):
+            return Receipt("refused", reason=f"{inbound.session!r} is not yours to write in")
         session = inbound.session or session_key(self._access.route(inbound), inbound.address)
         try:
             return await self._accept(inbound, principal, session)

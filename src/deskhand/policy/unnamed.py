@@ -1,0 +1,111 @@
+"""A small model may pick the wrong file: a change to one that nobody named is asked about."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+import msgspec
+
+Kind = Callable[[str], Literal["", "file", "folder"]]
+"""What lies at a path of the workspace; '' for nothing."""
+
+_CHANGE_ALL = frozenset({"mv", "rm", "rmdir", "unlink", "shred", "truncate", "tee", "chmod", "chown", "rename", "dd"})
+_CHANGE_LAST = frozenset({"cp", "ln", "install", "rsync"})
+_IN_PLACE = frozenset({"sed", "perl"})
+_RUNS_OTHERS = frozenset({"sudo", "nice", "env", "xargs", "time", "command", "nohup"})
+_ENDS = frozenset({";", "&", "&&", "|", "||", "(", ")", "\n"})
+_GLOB = re.compile(r"[*?\[$`~]")
+
+
+def unnamed_change(tool: str, arguments: bytes, said: str, kind: Kind) -> str:
+    """The existing file or folder that this call would change although its name does not occur in `said`; '' if there
+    is none. Reading is never a change. What cannot be understood counts as unnamed."""
+    try:
+        given: Any = msgspec.json.decode(arguments)
+    except ValueError:
+        return ""  # the tool refuses it
+    if not isinstance(given, dict):
+        return ""
+    if tool == "shell":
+        changed = _changed_by(str(given.get("command", "")), kind)
+    elif tool in ("write_file", "edit_file"):
+        path = str(given.get("path", ""))
+        changed = iter((path,) if kind(path) == "file" else ())
+    else:
+        return ""
+    return next((path for path in changed if _GLOB.search(path) or not named(path, said)), "")
+
+
+def named(path: str, said: str) -> bool:
+    """Whether the file's name, with or without its ending, occurs in what was said: `todo.md` in `my To-Do list`."""
+    name = PurePosixPath(path.rstrip("/")).name
+    words = f" {_plain(said)} "
+    return any(
+        f" {word} " in words or f" {word}s " in words
+        for word in {_plain(name), _plain(PurePosixPath(name).stem)}
+        if word
+    ) or (bool(name) and name.lower() in said.lower())
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower().replace("_", " ")))
+
+
+def _changed_by(command: str, kind: Kind) -> Iterator[str]:
+    """The existing paths that a shell command changes, as far as its words tell."""
+    try:
+        lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        words = list(lexer)
+    except ValueError:
+        yield command
+        return
+    moved = "cd" in words or "pushd" in words  # then a name says nothing about where the file lies
+    for simple in _simple_commands(words):
+        for path in _targets(simple, kind):
+            if moved or _GLOB.search(path) or kind(path):
+                yield path
+
+
+def _simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
+    simple: list[str] = []
+    for word in words:
+        if word in _ENDS:
+            yield simple
+            simple = []
+        else:
+            simple.append(word)
+    yield simple
+
+
+def _targets(simple: list[str], kind: Kind) -> Iterator[str]:
+    """What one command writes to: the files behind `>`, and the arguments of programs that change files."""
+    words: list[str] = []
+    rest = iter(simple)
+    for word in rest:
+        if word.startswith((">", "<")) or word.endswith(">"):
+            target = next(rest, "")
+            if ">" in word and target not in ("/dev/null", "") and not target.isdecimal():
+                yield target
+        else:
+            words.append(word)
+    while words and (words[0] in _RUNS_OTHERS or "=" in words[0]):
+        words.pop(0)
+    if not words:
+        return
+    program, options = PurePosixPath(words[0]).name, [word for word in words[1:] if word.startswith("-")]
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    if program in ("mv", *_CHANGE_LAST) and plain:
+        last = plain.pop()
+        if program == "mv":
+            yield from plain
+        inside = [f"{last.rstrip('/')}/{PurePosixPath(path).name}" for path in plain]
+        yield from inside if kind(last) == "folder" else [last]
+    elif program in _CHANGE_ALL or (program in _IN_PLACE and any(option.startswith("-i") for option in options)):
+        yield from (word.removeprefix("of=") for word in plain)
+    elif program == "find" and {"-delete", "-exec", "-execdir"} & set(options):
+        yield "*"

@@ -1,0 +1,108 @@
+"""What a newcomer is offered: keys, servers that run here, the embedded model; and how a choice is written down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deskhand.models.probe import Found
+from deskhand.models.weights import Shelf
+from deskhand.runtime.choose import choose_model, with_model
+from deskhand.runtime.config import Settings, read_settings
+from deskhand.runtime.first_run import Machine, look_around, offers_of
+from deskhand.runtime.models import Models, is_small
+from deskhand.testing.llm import FakeLLM
+from deskhand.types.errors import ConfigError, ModelUnknown
+
+SERVERS = (Found("ollama", "http://127.0.0.1:11434/v1", ("qwen3:8b", "llama3")),)
+
+
+def settings(home: Path, **environment: str) -> Settings:
+    return read_settings(None, {"DESKHAND_HOME": str(home), "DESKHAND_CACHE": str(home / "cache"), **environment})
+
+
+def shelf_with(home: Path, name: str = "") -> Shelf:
+    shelf = Shelf(home / "cache" / "models")
+    if name:
+        path = shelf.path(name)
+        path.parent.mkdir(parents=True)
+        with path.open("wb") as file:
+            file.truncate(shelf.find(name).size_bytes)
+    return shelf
+
+
+def test_nothing_is_here(tmp_path: Path) -> None:
+    (offer,) = offers_of(settings(tmp_path), Machine(free_bytes=8 * 10**9, engine=True), shelf_with(tmp_path))
+    assert (offer.kind, offer.model, offer.ready) == ("download", "embedded/qwen2.5-coder-1.5b", False)
+    assert "1.1 GB to download once; needs no key" in offer.detail
+    assert offer.todo == "deskhand model pull qwen2.5-coder-1.5b"
+
+
+def test_everything_is_here(tmp_path: Path) -> None:
+    here = settings(tmp_path, ANTHROPIC_API_KEY="secret", OPENAI_API_KEY="")
+    machine = Machine(SERVERS, 8 * 10**9, True)
+    found = offers_of(here, machine, shelf_with(tmp_path, "qwen2.5-coder-0.5b"))
+    assert [offer.kind for offer in found] == ["key", "server", "server", "embedded"]
+    assert [offer.model for offer in found[1:]] == ["ollama/qwen3:8b", "ollama/llama3", "embedded/qwen2.5-coder-0.5b"]
+    assert found[0].model.startswith("anthropic/") and "ANTHROPIC_API_KEY" in found[0].detail
+    assert all(offer.ready and offer.todo == f"deskhand model use {offer.model}" for offer in found)
+    assert "secret" not in repr(found)
+
+
+async def test_taking_an_offer(tmp_path: Path) -> None:
+    here = offers_of(settings(tmp_path), Machine(SERVERS, 10**9), shelf_with(tmp_path, "qwen2.5-coder-1.5b"))
+    assert await here[0].take() == "ollama/qwen3:8b"
+    with pytest.raises(ConfigError, match=r"pip install 'deskhand\[local\]'"):
+        await here[-1].take()
+    ready = offers_of(settings(tmp_path), Machine(engine=True), Shelf(tmp_path / "cache" / "models"))
+    assert await ready[0].take() == "embedded/qwen2.5-coder-1.5b"
+    assert "memory is short" in ready[0].detail
+
+
+async def test_servers_are_found_by_their_answer() -> None:
+    async with FakeLLM() as fake:  # it answers, but has no list of models
+        found = await look_around(0.5, {"ollama": fake.url, "lmstudio": "http://127.0.0.1:1/v1"})
+    assert found.servers == () and found.free_bytes > 0 and found.engine
+
+
+def test_the_embedded_model_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnknown, match=r"deskhand model pull qwen2\.5-coder-1\.5b"):
+        Models(settings(tmp_path)).open("embedded/qwen2.5-coder-1.5b")
+    with pytest.raises(ModelUnknown, match="there are: qwen"):
+        Models(settings(tmp_path)).open("embedded/gpt")
+    assert is_small(settings(tmp_path), "embedded/x") and not is_small(settings(tmp_path), "openai/x")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "defaults:\n  models: [a/b]\n"),
+        ("timezone: UTC # mine\n", "timezone: UTC # mine\ndefaults:\n  models: [a/b]\n"),
+        ("defaults:\n    steps: 3 # few\nx: 1\n", "defaults:\n    models: [a/b]\n    steps: 3 # few\nx: 1\n"),
+        (
+            "# top\ndefaults: # all\n  models: [x/y]  # the best\n  steps: 3\n",
+            "# top\ndefaults: # all\n  models: [a/b]  # the best\n  steps: 3\n",
+        ),
+        (
+            "defaults:\n  models:\n    - x/y\n    - z\n  # few\n  steps: 3\nagents:\n  n:\n    models: [k/l]\n",
+            "defaults:\n  models: [a/b]\n  # few\n  steps: 3\nagents:\n  n:\n    models: [k/l]\n",
+        ),
+        ("defaults:\n  models:\n  - x/y\n", "defaults:\n  models: [a/b]\n"),
+    ],
+)
+def test_the_choice_is_written_between_the_comments(before: str, after: str) -> None:
+    assert with_model(before, "a/b") == after
+
+
+def test_what_cannot_be_edited_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "deskhand.yaml"
+    for text in ("defaults: {models: [x/y]}\n", "- a list\n", "a: [\n"):
+        file.write_text(text)
+        with pytest.raises(ConfigError):
+            choose_model(file, "a/b")
+        assert file.read_text() == text
+    file.write_text("timezone: UTC\n")
+    file.chmod(0o600)
+    choose_model(file, "a/b")
+    assert file.stat().st_mode & 0o777 == 0o600 and read_settings(file, {}).config.defaults.models == ("a/b",)
