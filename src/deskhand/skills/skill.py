@@ -73,7 +73,8 @@ def _changed_at(path: str) -> int:
 def read_skill_file(path: Path, source: str) -> Skill | None:
     """The skill of a SKILL.md; lenient: without a name it is called like its folder."""
     try:
-        text = path.open(errors="replace").read(FILE_BYTES)
+        with path.open(errors="replace") as file:
+            text = file.read(FILE_BYTES)
     except OSError:
         return None
     front, problem = _front_matter(text)
@@ -88,7 +89,8 @@ def read_skill_file(path: Path, source: str) -> Skill | None:
 
 def body(skill: Skill) -> str:
     """The instructions. Raises OSError when the file is gone."""
-    text = (skill.folder / FILE_NAME).open(errors="replace").read(FILE_BYTES)
+    with (skill.folder / FILE_NAME).open(errors="replace") as file:
+        text = file.read(FILE_BYTES)
     return _FRONT.sub("", text, count=1).strip()
 
 
