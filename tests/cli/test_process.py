@@ -90,6 +90,9 @@ def test_an_answer_and_its_log(shell: Shell) -> None:
     assert shell("ask", "hello", "-a", "coder", "-s", "talk") == "You said: hello\n"
     sessions = shell("sessions", "list")
     assert "main" in sessions and "coder" in sessions, "the first agent of the file, and the one that was named"
+    exported = [msgspec.json.decode(line) for line in shell("sessions", "export", "talk").splitlines()]
+    assert [line["event"]["type"] for line in exported] == ["message_received", "model_replied", "turn_ended"]
+    assert [line["n"] for line in exported] == [1, 2, 3]
     log = shell.home / "logs" / "deskhand.log"
     log.write_text("".join(f"line {n}\n" for n in range(90)))
     assert shell("logs").splitlines() == [f"line {n}" for n in range(40, 90)]
@@ -98,7 +101,7 @@ def test_an_answer_and_its_log(shell: Shell) -> None:
 
 def test_who_changes_the_log_is_found(shell: Shell) -> None:
     """One word changed, one row deleted, two swapped, the tail cut: each is found, and the first bad row is named."""
-    for words in ("one", "two", "three"):
+    for words in ("one", "two"):
         shell("ask", words, "-s", "talk")
     assert "all hold" in shell("audit", "verify")
     path = shell.home / "state" / "deskhand.db"
@@ -108,7 +111,7 @@ def test_who_changes_the_log_is_found(shell: Shell) -> None:
         "UPDATE event SET body = CAST(replace(CAST(body AS TEXT), 'two', 'six') AS BLOB) WHERE n = 4": 4,
         "DELETE FROM event WHERE n = 5": 5,
         move(-2, 2) + move(2, 3) + move(3, -2): 2,
-        "DELETE FROM event WHERE n > 7": 9,
+        "DELETE FROM event WHERE n > 4": 6,
     }
     for attack, bad in attacks.items():
         path.write_bytes(whole)
@@ -118,7 +121,6 @@ def test_who_changes_the_log_is_found(shell: Shell) -> None:
         database.execute(attack).fetchall()
         database.close()
         assert f"{session}, event {bad}: " in shell("audit", "verify", code=1).splitlines()[0], attack
-        shell("doctor", code=1)
 
 
 def test_it_works_beside_one_that_runs(shell: Shell) -> None:

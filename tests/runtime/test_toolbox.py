@@ -64,16 +64,19 @@ def desk(tmp_path: Path) -> Desk:
 
 async def test_files(desk: Desk) -> None:
     (desk.work / "picture").write_bytes(b"P\0NG")
-    made, read, lines, binary = await desk.do(
+    (desk.work / "long").write_text("".join(f"line {n}\n" for n in range(20_000)))
+    made, read, lines, binary, long = await desk.do(
         ("write_file", {"path": "notes/today/list.txt", "content": "eggs\nmilk\nbread\n"}),
         ("read_file", {"path": "notes/today/list.txt"}),
         ("read_file", {"path": "notes/today/list.txt", "start_line": 2, "end_line": 2}),
         ("read_file", {"path": "picture"}),
+        ("read_file", {"path": "long"}),
     )
     assert made.startswith("ok, created notes/today/list.txt")
     assert read == "1 | eggs\n2 | milk\n3 | bread"
     assert lines == "2 | milk\n[lines 2-2 of 3]"
     assert "not a text file" in binary
+    assert "line 0\n" in long and "line 19999" in long and "are not shown" in long and len(long) < 30_000
     empty, _, more, over = await desk.do(
         ("write_file", {"path": "empty", "content": ""}),
         ("write_file", {"path": "empty", "content": "", "empty": True}),
