@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -59,9 +60,7 @@ async def test_no_command_is_run_bare(tmp_path: Path) -> None:
             fake.script(Behaviour(calls=(command,), times=1), Behaviour(text="I tried."))
             config = {"defaults": {"models": ["fake/m"]}, "providers": {"fake": {"base_url": fake.url}}}
             (home / "deskhand.yaml").write_bytes(msgspec.json.encode(config))
-            done = await anyio.to_thread.run_sync(
-                lambda home=home, bare=bare: deskhand(home, "ask", "do it", bare=bare)
-            )  # type: ignore[misc]
+            done = await anyio.to_thread.run_sync(partial(deskhand, home, "ask", "do it", bare=bare))
             assert done.stdout.endswith("I tried.\n"), done.stderr
             told = fake.requests[-1].json["messages"][-1]["content"]
         ran = (home / "agents/default/workspace/was-run").exists()

@@ -12,6 +12,7 @@ from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.runtime.statements import statements
+from deskhand.runtime.toolbox import toolbox
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -25,8 +26,9 @@ Call = tuple[str, dict[str, object]]
 class Desk:
     """A home and what its agent does there, in one turn for each `do`."""
 
-    def __init__(self, home: Path) -> None:
-        self.settings = Settings(Home(home), msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config))
+    def __init__(self, home: Path, **defaults: object) -> None:
+        config = msgspec.convert({"defaults": {"models": ["scripted/x"], **defaults}}, Config, strict=False)
+        self.settings = Settings(Home(home), config, environment={"HOME": str(home.parent)})
         self.work = self.settings.home.workspace("default")
         self.work.mkdir(parents=True)
         self.channel = MemoryChannel()
@@ -142,6 +144,23 @@ async def test_nothing_outside_the_workspace(desk: Desk, tmp_path: Path) -> None
     assert all("outside the workspace" in said for said in told[:-1]), told
     assert "TOPSECRET" not in str(told)
     assert not (tmp_path / "new").exists() and not (desk.work.parent / "out").exists()
+
+
+async def test_a_wide_agent_reaches_the_folders_of_its_owner_but_not_his_secrets(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / ".deskhand", sandbox=False)
+    for name in ("Documents/letter", ".ssh/id"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("words")
+    letter, wrote, key, state = await desk.do(
+        ("read_file", {"path": str(tmp_path / "Documents/letter")}),
+        ("write_file", {"path": str(tmp_path / "Documents/new"), "content": "more"}),
+        ("read_file", {"path": str(tmp_path / ".ssh/id")}),
+        ("read_file", {"path": str(tmp_path / ".deskhand/state/deskhand.db")}),
+    )
+    assert letter == "1 | words" and wrote.startswith("ok") and (tmp_path / "Documents/new").read_text() == "more"
+    assert "outside the workspace" in key and "outside the workspace" in state
+    specs = {name: each.spec.effect for name, each in toolbox(desk.settings).items()}
+    assert specs["shell"] == "host", "so that a person is asked"
 
 
 async def test_commands(desk: Desk) -> None:
