@@ -39,7 +39,8 @@ class Shell:
 def shell(tmp_path: Path) -> Shell:
     made = Shell(tmp_path / "home")
     made("init")
-    config = "defaults: {models: [scripted/echo]}\nagents: {main: {steps: 7}, coder: {tools: [read_file, shell]}}\n"
+    agents = "{main: {steps: 7}, coder: {tools: [read_file, shell]}, wide: {sandbox: false}}"
+    config = f"defaults: {{models: [scripted/echo]}}\nagents: {agents}\n"
     (made.home / "deskhand.yaml").write_text(config)
     return made
 
@@ -82,6 +83,7 @@ def test_lists_and_settings(shell: Shell) -> None:
     agents = shell("agents")
     assert "main" in agents and "coder" in agents and "scripted/echo" in agents
     assert [line.split("\t")[0] for line in shell("tools", "-a", "coder").splitlines()] == ["read_file", "shell"]
+    assert "shell\thost\t" in shell("tools", "-a", "wide"), "whoever reaches everything is asked about"
     assert "brew" in shell("skills") and "Makes tea." in shell("skills")
 
 

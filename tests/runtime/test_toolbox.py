@@ -12,7 +12,6 @@ from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.runtime.statements import statements
-from deskhand.runtime.toolbox import toolbox
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -159,8 +158,6 @@ async def test_a_wide_agent_reaches_the_folders_of_its_owner_but_not_his_secrets
     )
     assert letter == "1 | words" and wrote.startswith("ok") and (tmp_path / "Documents/new").read_text() == "more"
     assert "outside the workspace" in key and "outside the workspace" in state
-    specs = {name: each.spec.effect for name, each in toolbox(desk.settings).items()}
-    assert specs["shell"] == "host", "so that a person is asked"
 
 
 async def test_commands(desk: Desk) -> None:
@@ -171,9 +168,9 @@ async def test_commands(desk: Desk) -> None:
         ("shell", {"command": "sleep 60", "timeout_s": 1}),
         ("shell", {"command": "seq 1 100000"}),
     )
-    assert said.strip() == "to stdout\n\n[stderr]\nto stderr"
+    assert [line for line in said.splitlines() if line] == ["to stdout", "[stderr]", "to stderr"]
     assert "did you mean" in where or "there are:" in where, "the model is shown one name, ours"
-    assert failed == "before\n\n[exit code: 3]"
+    assert failed.startswith("before\n") and failed.endswith("\n[exit code: 3]")
     assert "timed out after 1 s" in slow
     assert flood.startswith("1\n2\n") and flood.rstrip().endswith("100000") and "are not shown" in flood
     assert len(flood) < 30_000
@@ -202,7 +199,7 @@ async def test_key_values(desk: Desk) -> None:
 
 
 async def test_skills(desk: Desk) -> None:
-    folder = desk.settings.home.skills / "brew"
+    folder = desk.settings.home.root / "skills" / "brew"
     (folder / "references").mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Makes tea.\n---\nBoil water first.\n")
     (folder / "references/green.md").write_text("At 80 degrees.")
