@@ -195,7 +195,9 @@ def test_the_first_run(opened: Open, tmp_path: Path) -> None:
     chat = opened(*DESKHAND)
     chat.wait_for("A number, or q to leave")
     assert "deskhand model use provider/name" in chat.shown
-    chat.type("1\r")
+    last = re.search(r"(\d+)  Look around", chat.shown)
+    assert last is not None
+    chat.type(f"{last[1]}\r")
     chat.wait_for("Write a message.")
     chat.say("hello")
     chat.wait_for("You said: hello")

@@ -63,14 +63,14 @@ def test_why_of_a_wide_shell(deskhand: Run, home: Path) -> None:
 @pytest.mark.parametrize(
     ("policy", "sentence"),
     [
-        ("[{verdict: permit}]", "Invalid enum value 'permit' - at `$.policy[0].verdict`"),
-        ("[{verdict: allow, tol: shell}]", "unknown field `tol` - at `$.policy[0]`"),
-        ("[{tool: shell}]", "missing required field `verdict` - at `$.policy[0]`"),
+        ("[{verdict: permit}]", "'policy[0].verdict': Invalid enum value 'permit'"),
+        ("[{verdict: allow, tol: shell}]", "'policy[0]': Object contains unknown field `tol`"),
+        ("[{tool: shell}]", "'policy[0]': Object missing required field `verdict`"),
         ("[{verdict: allow, effect: netwrok}]", "rule 1 of the policy: no effect is called 'netwrok'"),
-        ("{verdict: allow}", "Expected `array`, got `object` - at `$.policy`"),
-        ("allow", "Expected `array`, got `str` - at `$.policy`"),
+        ("{verdict: allow}", "'policy': Expected `array`, got `object`"),
+        ("allow", "'policy': Expected `array`, got `str`"),
         ("[{verdict: 2024-13-45}]", "is not valid YAML"),
-        ("[" * 1200, "is not valid YAML"),
+        ("[" * 1200, "is nested too deeply"),
     ],
 )
 def test_a_policy_with_a_mistake_stops_the_start(deskhand: Run, home: Path, policy: str, sentence: str) -> None:

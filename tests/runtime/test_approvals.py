@@ -215,7 +215,7 @@ async def test_a_yes_is_good_for_ten_minutes(world: World, late_s: float, runs: 
         await world.write(app, Answer(ask.ask_id, "yes"))
     world.clock.at += late_s
     async with world.process() as app:
-        told = "ok: noted" if runs else "denied: the approval is void: it came too long ago, or was for something else"
+        told = "ok: noted" if runs else "denied: the approval came too long ago; ask again if it is still wanted"
         assert await answered(app) == told and world.acts() == ["rm x"] * runs
 
 

@@ -55,13 +55,19 @@ class LocalDoor:
         inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
         if too_long := _too_long(inbound.body):
             return Receipt("refused", reason=too_long)
-        if inbound.session and not await self._store.may_see(principal, inbound.session):
+        if inbound.session and not await self._may_write(principal, inbound.session):
             return Receipt("refused", reason=f"{inbound.session!r} is not yours to write in")
         session = inbound.session or session_key(self._access.route(inbound), inbound.address)
         try:
             return await self._accept(inbound, principal, session)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
+
+    async def _may_write(self, principal: Principal, session: str) -> bool:
+        """In a conversation that they take part in, or that nobody has begun."""
+        if await self._store.may_see(principal, session):
+            return True
+        return not (await self._store.rows("session_has_members", (session,)))[0][0]
 
     async def _accept(self, inbound: Inbound, principal: Principal, session: str) -> Receipt:
         """Store it and wake its session. Once begun it is not cut off: who was accepted is also driven."""

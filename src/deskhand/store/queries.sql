@@ -170,3 +170,6 @@ INSERT INTO undo(agent, session, call, path, digest, at) VALUES(?, ?, ?, ?, ?, ?
 
 -- undo_list: the latest first --
 SELECT id, agent, session, call, path, digest, at FROM undo ORDER BY id DESC LIMIT ?
+
+-- session_has_members: somebody has written in it --
+SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ?)

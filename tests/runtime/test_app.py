@@ -1,0 +1,319 @@
+"""A whole Deskhand with a channel in memory: what people, models and tools see of it."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+from deskhand.models.base import Item, Model, Reply, Request
+from deskhand.runtime.app import App, Parts, open_app
+from deskhand.runtime.clock import SystemClock
+from deskhand.runtime.config import Config, Home, Settings
+from deskhand.testing.channel import MemoryChannel
+from deskhand.testing.clock import SetClock
+from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.tools.base import Context, Tool
+from deskhand.tools.define import tool
+from deskhand.types.clock import Clock
+from deskhand.types.door import Progress
+from deskhand.types.events import ModelReplied, Recorded
+from deskhand.types.identity import Address, Inbound, Principal, Said
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+
+ANN = Principal("ann", ("owner",))
+
+
+@asynccontextmanager
+async def running(
+    home: Path,
+    model: Model,
+    channel: MemoryChannel,
+    config: dict[str, Any] | None = None,
+    tools: tuple[Tool, ...] | None = (),
+    clock: Clock | None = None,
+) -> AsyncIterator[App]:
+    """An app that talks on `channel`; with `tools` None it has its real ones."""
+    raw = {"defaults": {"models": ["scripted/test"]}, **(config or {})}
+    settings = Settings(Home(home), msgspec.convert(raw, Config, strict=False))
+    named = None if tools is None else {each.spec.name: each for each in tools}
+    clock = clock or SystemClock()
+    parts = Parts(lambda name: model, named, {}, (channel,), lambda inbound: ANN, clock=clock)
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        yield app
+        tasks.cancel_scope.cancel()
+
+
+def said(channel: MemoryChannel) -> list[tuple[str, str]]:
+    """What was sent: chat and text."""
+    return [
+        (outgoing.address.chat, "".join(part.text for part in outgoing.parts if isinstance(part, Text)))
+        for outgoing, _ in channel.sent
+    ]
+
+
+async def until(true: Callable[[], bool], seconds: float = 10) -> None:
+    with anyio.fail_after(seconds):
+        while not true():
+            await anyio.sleep(0.005)
+
+
+def call(name: str, call_id: str = "", **arguments: object) -> ToolCall:
+    return ToolCall(call_id or name, name, msgspec.Raw(msgspec.json.encode(arguments)))
+
+
+def calling(*calls: ToolCall, text: str = "") -> ScriptedModel:
+    """Makes these calls in one reply, then says `done`."""
+
+    def script(request: Request) -> Message:
+        last = request.messages[-1].message
+        return say("done") if last.role == "tool" else say(text, *calls)
+
+    return ScriptedModel(script)
+
+
+def results(request: Request) -> list[str]:
+    return [part.text for shown in request.messages for part in shown.message.parts if isinstance(part, ToolResult)]
+
+
+async def test_an_answer_goes_where_the_message_came_from(tmp_path: Path) -> None:
+    channel = MemoryChannel()
+    async with running(tmp_path, ScriptedModel(), channel) as app:
+        channel.write("one", chat="1")
+        channel.write("two", chat="2")
+        place = Address("memory", "bot", "3", "t", group=True)
+        words = Said(Message("user", (Text("three"),)))
+        channel.waiting.append(Inbound("77", place, "ann", 1.0, words))
+        await until(lambda: len(channel.sent) == 3)
+        assert sorted(said(channel)) == [("1", "You said: one"), ("2", "You said: two"), ("3", "You said: three")]
+        group = next(outgoing for outgoing, _ in channel.sent if outgoing.address.chat == "3")
+        assert (group.address, group.reply_to) == (place, "77")
+        sessions = {row.session for row in await app.store.sessions(ANN)}
+        assert sessions == {"default/memory:1", "default/memory:2", "default/memory:bot:3:t"}
+        assert channel.confirmed == ["1", "2", "77"]
+
+
+class Counting:
+    """A slow model that counts how many calls it answers at once, in all and for each chat."""
+
+    def __init__(self) -> None:
+        self.now: collections.Counter[str] = collections.Counter()
+        self.most: collections.Counter[str] = collections.Counter()
+
+    async def reply(self, request: Request) -> AsyncIterator[Item]:
+        chat = request.messages[0].message.text.rpartition(" ")[2]
+        for name in (chat, "all"):
+            self.now[name] += 1
+            self.most[name] = max(self.most[name], self.now[name])
+        await anyio.sleep(0.1)
+        for name in (chat, "all"):
+            self.now[name] -= 1
+        yield Reply(say(f"heard {request.messages[-1].message.text.rpartition(' ')[2]}"), "stop")
+
+
+async def test_chats_run_side_by_side_and_each_in_order(tmp_path: Path) -> None:
+    channel, model = MemoryChannel(), Counting()
+    async with running(tmp_path, model, channel):
+        for number in range(3):
+            for chat in "abcd":
+                words = Said(Message("user", (Text(f"{chat}{number}"),)))
+                place = Address("memory", chat=chat)
+                channel.waiting.append(Inbound(f"{chat}{number}", place, "ann", 1.0, words, when="queue"))
+        await until(lambda: len(channel.sent) == 12)
+    for chat in "abcd":
+        assert [text for where, text in said(channel) if where == chat] == [f"heard {chat}{n}" for n in range(3)]
+    assert model.most.pop("all") == 4
+    assert set(model.most.values()) == {1}
+
+
+async def test_what_is_delivered_again_is_one_turn(tmp_path: Path) -> None:
+    """Three times, out of order, and once more after a restart."""
+    channel, model = MemoryChannel(), ScriptedModel()
+    for restarts in range(2):
+        async with running(tmp_path, model, channel):
+            for number in ("2", "1", "2", "1", "1", "2"):
+                channel.write(f"message {number}", chat=number, external_id=number)
+            await until(lambda: not channel.waiting and len(channel.sent) >= 2)
+            await anyio.sleep(0.1)
+        assert len(channel.confirmed) == 6 * (restarts + 1)
+        assert sorted(said(channel)) == [("1", "You said: message 1"), ("2", "You said: message 2")]
+        assert len(model.requests) == 2
+
+
+def write(home: Path, name: str, text: str) -> None:
+    path = home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+async def test_what_the_model_is_shown(tmp_path: Path) -> None:
+    """The files of the workspace in their order, skills by their description alone, the time where the person is; all
+    of it as it is at this moment, and memory only where nobody else reads."""
+    channel, model, work = MemoryChannel(), ScriptedModel(), tmp_path / "agents/default/workspace"
+    for name in ("AGENTS", "CODE", "USER", "SOUL", "RULES"):
+        write(work, f"{name}.md", f"these are {name}")
+    write(work, "memory/MEMORY.md", "he likes tea")
+    write(tmp_path, "skills/brew/SKILL.md", "---\nname: brew\ndescription: Makes tea.\n---\nBoil water first.")
+    async with running(tmp_path, model, channel, {"timezone": "Asia/Tokyo"}, clock=SetClock(1_700_000_000.0)):
+        channel.write("hello")
+        await until(lambda: len(channel.sent) == 1)
+        write(work, "SOUL.md", "another soul")
+        write(tmp_path, "skills/pour/SKILL.md", "---\nname: pour\ndescription: Pours tea.\n---\nSlowly.")
+        channel.write("again")
+        await until(lambda: len(channel.sent) == 2)
+        words = Said(Message("user", (Text("hello all"),)))
+        channel.waiting.append(Inbound("g", Address("memory", chat="9", group=True), "ann", 1.0, words))
+        await until(lambda: len(channel.sent) == 3)
+    first, second, group = ("\n".join(request.system) for request in model.requests)
+    order = ["these are RULES", "these are SOUL", "these are USER", "these are CODE", "these are AGENTS", "Makes tea."]
+    places = [first.index(words) for words in [*order, "he likes tea", "talking on memory"]]
+    assert places == sorted(places)
+    assert "Boil water" not in first and "pour" not in first
+    assert "another soul" in second and "these are SOUL" not in second and "Pours tea." in second
+    assert "he likes tea" not in group and "another soul" in group
+    assert model.requests[0].messages[-1].message.text == "[Wednesday, 2023-11-15 07:13] hello"
+
+
+async def test_reads_run_side_by_side_and_their_results_are_in_order(tmp_path: Path) -> None:
+    here, there, channel = anyio.Event(), anyio.Event(), MemoryChannel()
+
+    @tool
+    async def first() -> str:
+        """Ends last."""
+        here.set()
+        await there.wait()
+        await anyio.sleep(0.05)
+        return "one"
+
+    @tool
+    async def second() -> str:
+        """Ends first."""
+        await here.wait()
+        there.set()
+        return "two"
+
+    model = calling(call("first"), call("second"))
+    async with running(tmp_path, model, channel, tools=(first, second)):
+        channel.write("go")
+        await until(lambda: len(channel.sent) == 1)
+    assert results(model.requests[-1]) == ["one", "two"]
+
+
+async def test_what_is_not_permitted_is_not_shown_and_not_run(tmp_path: Path) -> None:
+    channel, work = MemoryChannel(), tmp_path / "agents/default/workspace"
+    model = calling(call("write_file", path="x", content="x"))
+    config = {"defaults": {"models": ["scripted/test"], "tools": ["bash", "read_*"]}}
+    async with running(tmp_path, model, channel, config, None):
+        channel.write("go")
+        await until(lambda: len(channel.sent) == 1)
+    assert {each.name for each in model.requests[0].tools} == {"shell", "read_file", "read_output", "read_skill"}
+    assert results(model.requests[-1])[0].startswith("there is no tool 'write_file'")
+    assert not (work / "x").exists()
+
+
+async def test_what_is_said_beside_calls_is_a_message_of_its_own(tmp_path: Path) -> None:
+    @tool
+    async def look() -> str:
+        """Looks."""
+        return "seen"
+
+    channel = MemoryChannel()
+    async with running(tmp_path, calling(call("look"), text="I look."), channel, tools=(look,)):
+        channel.write("go")
+        await until(lambda: len(channel.sent) == 2)
+    assert said(channel) == [("1", "I look."), ("1", "done")]
+
+
+async def test_a_tool_knows_for_whom_and_where_it_works(tmp_path: Path) -> None:
+    known: list[Context] = []
+
+    @tool
+    async def look(context: Context) -> str:
+        """Looks."""
+        known.append(context)
+        return "seen"
+
+    channel, model = MemoryChannel(), calling(call("look"))
+    async with running(tmp_path, model, channel, tools=(look,)):
+        channel.write("go", chat="5")
+        await until(lambda: len(channel.sent) == 1)
+    (context,) = known
+    assert (context.session, context.principal, context.agent) == ("default/memory:5", ANN, "default")
+    assert context.address == Address("memory", chat="5")
+    assert context.reach.folder == tmp_path / "agents/default/workspace"
+    assert model.requests[0].tools[0].parameters.get("properties", {}) == {}, "the model is not shown it"
+
+
+async def test_an_answer_is_shown_while_it_is_written(tmp_path: Path) -> None:
+    channel, text = MemoryChannel(), "word " * 40
+    model = ScriptedModel(lambda request: say(text), piece=10, pause_s=0.002)
+    async with running(tmp_path, model, channel) as app:
+        pieces: list[Progress] = []
+        channel.write("go")
+        await until(lambda: bool(model.requests))
+        async with aclosing(app.door.follow("default/memory:1", ANN, 0)) as items:
+            async for item in items:
+                if isinstance(item, Progress):
+                    pieces.append(item)
+                elif isinstance(item, Recorded) and isinstance(item.event, ModelReplied):
+                    break
+    assert len(pieces) > 10
+    shown = ""
+    for piece in pieces:
+        shown = shown[: piece.offset] + piece.text
+    assert shown == text
+
+
+async def test_who_goes_round_in_circles_is_stopped_and_the_person_told(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    @tool
+    async def look(at: str) -> str:
+        """Looks."""
+        ran.append(at)
+        return "nothing new"
+
+    for alternating, times in ((False, 5), (True, 8)):
+        ran.clear()
+        channel = MemoryChannel()
+
+        def script(request: Request, alternating: bool = alternating) -> Message:
+            at = "b" if alternating and len(ran) % 2 else "a"
+            return say("", call("look", f"c{len(ran)}", at=at))
+
+        async with running(tmp_path / str(times), ScriptedModel(script), channel, tools=(look,)):
+            channel.write("go")
+            await until(lambda sent=channel.sent: bool(sent))  # type: ignore[misc]
+        assert len(ran) == times
+        assert said(channel) == [("1", "I stopped: I was repeating the same step without getting further.")]
+
+
+def processes(mark: str) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        found += [line] if mark in line else []
+    return found
+
+
+async def test_stop_ends_a_command_with_all_that_it_started(tmp_path: Path) -> None:
+    channel, mark = MemoryChannel(), f"98765.{id(tmp_path)}"
+    model = calling(call("shell", command=f"setsid nohup sleep {mark} & sleep {mark}"))
+    async with running(tmp_path, model, channel, None, None):
+        channel.write("go")
+        await until(lambda: any(line.startswith(f"sleep {mark}") for line in processes(mark)), 20)
+        began = anyio.current_time()
+        channel.write("!stop")
+        await until(lambda: said(channel) == [("1", "Stopped.")])
+        took = anyio.current_time() - began
+        await until(lambda: not processes(mark), 2)
+    assert took < 1

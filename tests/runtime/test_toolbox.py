@@ -1,0 +1,224 @@
+"""The tools that an agent really has, called by a model in a whole Deskhand: their results as the model reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from deskhand.models.base import Request
+from deskhand.runtime.app import Parts, open_app
+from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.statements import statements
+from deskhand.store.sqlite import SqliteStore
+from deskhand.testing.channel import MemoryChannel
+from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.types.identity import Principal
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+
+ANN = Principal("ann", ("owner",))
+Call = tuple[str, dict[str, object]]
+
+
+class Desk:
+    """A home and what its agent does there, in one turn for each `do`."""
+
+    def __init__(self, home: Path, **defaults: object) -> None:
+        config = msgspec.convert({"defaults": {"models": ["scripted/x"], **defaults}}, Config, strict=False)
+        self.settings = Settings(Home(home), config, environment={"HOME": str(home.parent)})
+        self.work = self.settings.home.workspace("default")
+        self.work.mkdir(parents=True)
+        self.channel = MemoryChannel()
+
+    async def do(self, *calls: Call) -> list[str]:
+        """Call these tools, one after the other, and return what the model was told."""
+        told: list[str] = []
+
+        def script(request: Request) -> Message:
+            last = request.messages[-1].message
+            told.extend(part.text for part in last.parts if isinstance(part, ToolResult))
+            if len(told) == len(calls):
+                return say("done")
+            name, arguments = calls[len(told)]
+            return say("", ToolCall(f"c{len(told)}", name, msgspec.Raw(msgspec.json.encode(arguments))))
+
+        model = ScriptedModel(script)
+        parts = Parts(lambda name: model, channels=(self.channel,), authorise=lambda inbound: ANN)
+        async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run)
+            self.channel.write("go")
+            with anyio.fail_after(30):
+                while len(told) < len(calls) or await app.store.open_sessions():
+                    await anyio.sleep(0.005)
+                while await app.store.outbox_due(1e12, 9):
+                    await anyio.sleep(0.005)
+            tasks.cancel_scope.cancel()
+        return told
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "home")
+
+
+async def test_files(desk: Desk) -> None:
+    (desk.work / "picture").write_bytes(b"P\0NG")
+    (desk.work / "long").write_text("".join(f"line {n}\n" for n in range(20_000)))
+    made, read, lines, binary, long = await desk.do(
+        ("write_file", {"path": "notes/today/list.txt", "content": "eggs\nmilk\nbread\n"}),
+        ("read_file", {"path": "notes/today/list.txt"}),
+        ("read_file", {"path": "notes/today/list.txt", "start_line": 2, "end_line": 2}),
+        ("read_file", {"path": "picture"}),
+        ("read_file", {"path": "long"}),
+    )
+    assert made.startswith("ok, created notes/today/list.txt")
+    assert read == "1 | eggs\n2 | milk\n3 | bread"
+    assert lines == "2 | milk\n[lines 2-2 of 3]"
+    assert "not a text file" in binary
+    assert "line 0\n" in long and "line 19999" in long and "are not shown" in long and len(long) < 30_000
+    empty, _, more, over = await desk.do(
+        ("write_file", {"path": "empty", "content": ""}),
+        ("write_file", {"path": "empty", "content": "", "empty": True}),
+        ("write_file", {"path": "notes/today/list.txt", "content": "tea\n", "mode": "append"}),
+        ("write_file", {"path": "picture", "content": "text"}),
+    )
+    assert "empty=true" in empty
+    assert (desk.work / "empty").read_bytes() == b""
+    assert more.startswith("ok") and over.startswith("ok")
+    assert (desk.work / "notes/today/list.txt").read_text() == "eggs\nmilk\nbread\ntea\n"
+    assert (desk.work / "picture").read_text() == "text"
+
+
+async def test_edits(desk: Desk) -> None:
+    (desk.work / "f.txt").write_text("one\ntwo\nthree\ntwo\n")
+    patch = "--- f.txt\n+++ f.txt\n@@ -9,2 +9,2 @@\n one\n-TWO\n+2\n"
+    twice, nowhere, both, text, patched, misfit = await desk.do(
+        ("edit_file", {"path": "f.txt", "edits": [{"old": "two", "new": "x"}]}),
+        ("edit_file", {"path": "f.txt", "edits": [{"old": "one", "new": "x"}, {"old": "ten", "new": "x"}]}),
+        (
+            "edit_file",
+            {"path": "f.txt", "edits": [{"old": "one\ntwo", "new": "1\n2"}, {"old": "1\n2", "new": "one\nB"}]},
+        ),
+        ("edit_file", {"path": "f.txt", "edits": '[{"old": "B", "new": "TWO"}]'}),
+        ("edit_file", {"path": "f.txt", "patch": patch}),
+        ("edit_file", {"path": "f.txt", "patch": patch}),
+    )
+    assert "edit 1" in twice and "edit 2" in nowhere, "which one does not match exactly once"
+    assert both.startswith("ok") and text.startswith("ok") and patched.startswith("ok"), (
+        "a wrong line number is forgiven"
+    )
+    assert "fits nowhere" in misfit
+    assert (desk.work / "f.txt").read_text() == "one\n2\nthree\ntwo\n"
+
+
+async def test_folders(desk: Desk) -> None:
+    for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt", ".hidden", "node_modules/x.js", "__pycache__/y"):
+        (desk.work / name).parent.mkdir(parents=True, exist_ok=True)
+        (desk.work / name).write_text("a needle\n")
+    (desk.work / "away").symlink_to("/etc")
+    here, deep, found = await desk.do(
+        ("list_files", {}), ("list_files", {"path": "sub", "depth": 2}), ("search_files", {"text": "NEEDLE"})
+    )
+    names = [line.split()[0] for line in here.splitlines()]
+    assert names == ["sub/", "deep/", "c.txt", "away", "b.txt"], (
+        "folders first, hidden names left out, links not followed"
+    )
+    assert "d.txt" in deep and "d.txt" not in here
+    assert sorted(found.splitlines()) == [f"{name}:1: a needle" for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt")]
+
+
+async def test_nothing_outside_the_workspace(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("TOPSECRET")
+    (desk.work / "link").symlink_to(tmp_path)
+    (desk.work / "inside").write_text("mine")
+    calls: list[Call] = [
+        ("read_file", {"path": path}) for path in ("../../../../key", str(tmp_path / "key"), "link/key", "/etc/passwd")
+    ]
+    calls += [("write_file", {"path": path, "content": "x"}) for path in ("../out", str(tmp_path / "new"), "link/new")]
+    calls += [("list_files", {"path": "link"}), ("shell", {"command": f"cat {tmp_path}/key link/key ../../../../key"})]
+    told = await desk.do(*calls, ("read_file", {"path": str(desk.work / "inside")}))
+    assert told.pop() == "1 | mine", "an absolute path inside works"
+    assert all("outside the workspace" in said for said in told[:-1]), told
+    assert "TOPSECRET" not in str(told)
+    assert not (tmp_path / "new").exists() and not (desk.work.parent / "out").exists()
+
+
+async def test_a_wide_agent_reaches_the_folders_of_its_owner_but_not_his_secrets(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / ".deskhand", sandbox=False)
+    for name in ("Documents/letter", ".ssh/id"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("words")
+    letter, wrote, key, state = await desk.do(
+        ("read_file", {"path": str(tmp_path / "Documents/letter")}),
+        ("write_file", {"path": str(tmp_path / "Documents/new"), "content": "more"}),
+        ("read_file", {"path": str(tmp_path / ".ssh/id")}),
+        ("read_file", {"path": str(tmp_path / ".deskhand/state/deskhand.db")}),
+    )
+    assert letter == "1 | words" and wrote.startswith("ok") and (tmp_path / "Documents/new").read_text() == "more"
+    assert "outside the workspace" in key and "outside the workspace" in state
+
+
+async def test_commands(desk: Desk) -> None:
+    said, where, failed, slow, flood = await desk.do(
+        ("shell", {"command": "echo to stdout; echo to stderr >&2"}),
+        ("run_shell", {"command": "pwd"}),
+        ("shell", {"command": "echo before; exit 3"}),
+        ("shell", {"command": "sleep 60", "timeout_s": 1}),
+        ("shell", {"command": "seq 1 100000"}),
+    )
+    assert [line for line in said.splitlines() if line] == ["to stdout", "[stderr]", "to stderr"]
+    assert where.strip().endswith("workspace"), "the name of another system is served"
+    assert failed.startswith("before\n") and failed.endswith("\n[exit code: 3]")
+    assert "timed out after 1 s" in slow
+    assert flood.startswith("1\n2\n") and flood.rstrip().endswith("100000") and "are not shown" in flood
+    assert len(flood) < 30_000
+    (place,) = await desk.do(("shell", {"command": "pwd; echo made > here"}))
+    assert place.strip() == str(desk.work) and (desk.work / "here").read_text() == "made\n"
+
+
+async def test_key_values(desk: Desk) -> None:
+    told = await desk.do(
+        ("kv_set", {"key": "seen/1", "value": "yes"}),
+        ("kv_set", {"key": "seen/1", "value": "mail", "namespace": "mail"}),
+        ("kv_set", {"key": "gone", "value": "x", "ttl_hours": 0.0000001}),
+        ("kv_get", {"key": "seen/1"}),
+        ("kv_get", {"key": "seen/1", "namespace": "mail"}),
+        ("kv_get", {"key": "gone"}),
+        ("kv_list", {"prefix": "seen/"}),
+        ("kv_delete", {"key": "seen/1"}),
+        ("kv_get", {"key": "seen/1"}),
+    )
+    assert told[3:7] == ["yes", "mail", "[not found]", '{"seen/1":"yes"}']
+    assert told[8] == "[not found]"
+    store = SqliteStore(desk.settings.home.database, statements())  # as the command line reads it
+    rows = await store.rows("kv_list", ("default", "mail", "", 0.0))
+    await store.close()
+    assert [tuple(row)[:2] for row in rows] == [("seen/1", "mail")]
+
+
+async def test_skills(desk: Desk) -> None:
+    folder = desk.settings.home.root / "skills" / "brew"
+    (folder / "references").mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Makes tea.\n---\nBoil water first.\n")
+    (folder / "references/green.md").write_text("At 80 degrees.")
+    names, text, more, out, unknown = await desk.do(
+        ("list_skills", {}),
+        ("read_skill", {"skill": "brew"}),
+        ("read_skill", {"skill": "brew", "path": "references/green.md"}),
+        ("read_skill", {"skill": "brew", "path": "../../deskhand.yaml"}),
+        ("read_skill", {"skill": "stew"}),
+    )
+    assert "brew: Makes tea." in names and "Boil" not in names
+    assert text.startswith('<skill-loaded name="brew">\nBoil water first.')
+    assert more == "At 80 degrees."
+    assert "does not lie in the skill" in out
+    assert "there is no skill 'stew'" in unknown
+
+
+async def test_messages_and_thoughts(desk: Desk) -> None:
+    thought, here = await desk.do(("think", {"thought": "hm"}), ("send_message", {"text": "on my way"}))
+    assert thought == "noted" and here.startswith("on its way, as default/memory:1#")
+    texts = [(outgoing.address.chat, outgoing.parts[0]) for outgoing, _ in desk.channel.sent]
+    assert [(chat, part.text) for chat, part in texts if isinstance(part, Text)] == [("1", "on my way"), ("1", "done")]
