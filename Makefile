@@ -20,20 +20,23 @@ help: ## This list
 $(BIN)/python: | $(UV)
 	$(UV) venv --quiet --allow-existing $(VENV)
 
-$(VENV)/.core: requirements/core.txt pyproject.toml | $(BIN)/python
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/core.txt
-	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+# What people run: the core and the engine for the embedded model.
+$(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
+	@echo 'Setting up …'
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/run.txt
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
 	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements/dev.txt
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
-	@touch $@ $(VENV)/.core
+	@touch $@ $(VENV)/.run
 
 deps: ## Install the system packages that the sandbox needs
 	@bash scripts/deps.sh $(SYSTEM_PACKAGES)
 
-run: $(VENV)/.core ## Talk to it in this terminal
+run: $(VENV)/.run ## Talk to it in this terminal
+	@bash scripts/deps.sh $(SYSTEM_PACKAGES) || echo 'going on without: commands then run in the weaker sandbox, or not at all' >&2
 	@$(BIN)/deskhand
 
 test: deps check ## Set up, check and test everything
@@ -59,6 +62,7 @@ bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR als
 
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local -o requirements/run.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
 
 clean: ## Remove what the above made
