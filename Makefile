@@ -7,6 +7,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
+export UV_SYSTEM_CERTS ?= 1
 # uv where it is installed, else our own copy: a minimal Debian has no python3-venv, and its pip may not install.
 UV := $(shell command -v uv 2>/dev/null || echo .boot/bin/uv)
 
