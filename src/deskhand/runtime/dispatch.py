@@ -53,6 +53,7 @@ class Dispatch:
         dead = await self._store.take_over(self._clock.now())
         if dead:
             await self._slot(dead).driver.give_up("it ended the whole process four times")
+        clean = False
         try:
             async with anyio.create_task_group() as tasks:
                 await self._drive_suspects(tasks)
@@ -61,10 +62,14 @@ class Dispatch:
                     self._open(row)
                 started()
                 await self._keep_time()
+        except anyio.get_cancelled_exc_class():
+            clean = True  # we were told to end; anything else counts as a crash
+            raise
         finally:
             self._tasks = None
-            with anyio.CancelScope(shield=True):
-                await self._store.hand_over()
+            if clean:
+                with anyio.CancelScope(shield=True):
+                    await self._store.hand_over()
 
     async def _drive_suspects(self, tasks: TaskGroup) -> None:
         """What crashed three times is driven by itself until it has got further, so that a fourth crash names the
