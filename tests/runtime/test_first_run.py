@@ -16,6 +16,7 @@ from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import ConfigError, ModelUnknown
 
 SERVERS = (Found("ollama", "http://127.0.0.1:11434/v1", ("qwen3:8b", "llama3")),)
+MANY = (Found("ollama", "http://127.0.0.1:11434/v1", tuple(map(str, range(30)))),)
 
 
 def settings(home: Path, **environment: str) -> Settings:
@@ -48,6 +49,11 @@ def test_everything_is_here(tmp_path: Path) -> None:
     assert found[0].model.startswith("anthropic/") and "ANTHROPIC_API_KEY" in found[0].detail
     assert all(offer.ready and offer.todo == f"deskhand model use {offer.model}" for offer in found)
     assert "secret" not in repr(found)
+
+
+def test_many_models_do_not_hide_the_embedded_one(tmp_path: Path) -> None:
+    found = offers_of(settings(tmp_path), Machine(MANY, 8 * 10**9, True), shelf_with(tmp_path))
+    assert [offer.kind for offer in found] == ["server"] * 3 + ["download"]
 
 
 async def test_taking_an_offer(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from .ask import Question, talk
 from .asks import answer, back_to, name_of
 from .keys import Keys
 from .live import with_app
+from .model import choose as keep
 from .paint import Paint
 from .plain import plain
 from .run import ME, USAGE, agent_of, fail, run, settings_of
@@ -64,7 +65,10 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
 
 
 async def _first_model(settings: Settings) -> str:
-    return await choose(await offers(settings))
+    chosen = await choose(await offers(settings))
+    if chosen and not chosen.startswith("scripted/"):
+        keep(settings, chosen)
+    return chosen
 
 
 async def _session(app: App, settings: Settings, given: str, agent: str, *, latest: bool) -> str:

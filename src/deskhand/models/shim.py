@@ -240,10 +240,9 @@ def _listing(request: Request, turn: Turn) -> str:
 
 
 def _calling(move: Move, request: Request, usage: Usage | None = None) -> Reply:
-    parameters = next((tool.parameters for tool in request.tools if tool.name == move.tool), {})
     used = {call.id for shown in request.messages for call in shown.message.calls}
     base = request.messages[-1].key if request.messages else 0
-    calls: list[ToolCall] = make_calls([("", move.tool, real_arguments(move, parameters))], used, base)
+    calls: list[ToolCall] = make_calls([("", move.tool, real_arguments(move))], used, base)
     return Reply(Message("assistant", tuple(calls)), "calls", usage or Usage())
 
 

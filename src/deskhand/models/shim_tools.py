@@ -49,7 +49,6 @@ def _edited(given: Arguments) -> Arguments:
     return {"path": given.get("path", ""), "old": first.get("old", ""), "new": first.get("new", "")}
 
 
-_MARKS = re.compile(r"([\\.^$*+?{}\[\]|()])")
 _DULL = frozenset({"the", "and", "for", "file", "files", "what", "word", "where", "which"})
 
 
@@ -57,16 +56,6 @@ def search_words(text: str) -> list[str]:
     """The words of a phrase that are worth looking for one by one, the longest first; none if it is a single word."""
     words = [word for word in re.findall(r"\w[\w-]{2,}", text) if word.lower() not in _DULL]
     return sorted(words, key=len, reverse=True) if len(text.split()) > 1 else []
-
-
-def _pattern(text: str) -> str:
-    """A regular expression for these words, in any case, whatever stands between them."""
-    return "(?i)" + r"\W+".join(_MARKS.sub(r"\\\1", word) for word in text.split())
-
-
-def _searched(given: Arguments) -> Arguments:
-    text = str(given.get("pattern", "")).removeprefix("(?i)").replace(r"\W+", " ")
-    return {"text": given.get("text") or re.sub(r"\\(.)", r"\1", text)}
 
 
 FORMS: Mapping[str, Form] = {
@@ -80,7 +69,7 @@ FORMS: Mapping[str, Form] = {
         _edited,
     ),
     "list_files": Form({"path": STRING}, lambda given: {"path": given["path"] or ".", "depth": 1}, _only("path")),
-    "search_files": Form({"text": STRING}, _only("text"), _searched),
+    "search_files": Form({"text": STRING}, _only("text"), _only("text")),
     "shell": Form({"command": STRING}, _only("command"), _only("command")),
     ASK: Form({"question": WORDS}, _only("question"), _only("question")),
     REPLY: Form({"text": WORDS}, _only("text"), _only("text")),
@@ -134,13 +123,9 @@ def _cleaned(value: object) -> str:
     return clean(value if isinstance(value, str) else json.dumps(value))
 
 
-def real_arguments(move: Move, parameters: Mapping[str, Any]) -> msgspec.Raw:
-    """The real tool's arguments, as the bytes that an approval will show. `parameters` is its schema: a search may take
-    a text or a pattern."""
-    given = FORMS[move.tool].real(move.arguments)
-    if move.tool == "search_files" and "pattern" in parameters.get("properties", {}):
-        given = {"pattern": _pattern(given["text"])}
-    return msgspec.Raw(msgspec.json.encode(given))
+def real_arguments(move: Move) -> msgspec.Raw:
+    """The real tool's arguments, as the bytes that an approval will show."""
+    return msgspec.Raw(msgspec.json.encode(FORMS[move.tool].real(move.arguments)))
 
 
 def small_move(tool: str, arguments: bytes) -> Move:

@@ -23,6 +23,8 @@ LOOPBACK = {
     "llamacpp": "http://127.0.0.1:8080/v1",
 }
 """Where the common local servers listen."""
+MOST = 3
+"""Models of one server that are offered; it may have dozens."""
 LEAST_BYTES = 1_000_000_000
 """With less free memory than this no embedded model runs well."""
 
@@ -102,7 +104,7 @@ def _by_server(servers: Sequence[Found]) -> list[Offer]:
     return [
         _found("server", f"{server.provider}/{name}", f"{name} on {server.provider}", "it runs on this machine already")
         for server in servers
-        for name in server.models
+        for name in server.models[:MOST]
     ]
 
 

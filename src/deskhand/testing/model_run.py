@@ -20,6 +20,7 @@ import msgspec
 from ..runtime.app import OWNER, App, Parts, open_app
 from ..runtime.config import Config, Settings, read_settings
 from ..runtime.models import Models
+from ..sandbox.probes import Proven, open_sandbox
 from ..types.events import ApprovalAsked, ModelReplied, QuestionAsked, ToolFinished, TurnEnded
 from ..types.identity import Address, Inbound, Said
 from ..types.messages import Message, Text
@@ -38,26 +39,51 @@ class Result(msgspec.Struct):
     lines: list[str]
 
 
-async def run_case(models: Models, settings: Settings, request: str, check: Check) -> Result:
-    """Put one request to a fresh agent in a fresh folder."""
-    with tempfile.TemporaryDirectory(prefix="deskhand-case-") as place:
-        world = World(Path(place, "work"))
-        config = msgspec.structs.replace(
-            settings.config,
-            defaults=msgspec.structs.replace(settings.config.defaults, workspace=str(world.root)),
-        )
-        home = msgspec.structs.replace(settings.home, root=Path(place, "home"))
-        here = msgspec.structs.replace(settings, home=home, config=config)
-        began, lines = anyio.current_time(), [f"> {request}"]
-        async with open_app(here, Parts(models.open)) as app, anyio.create_task_group() as tasks:
-            tasks.start_soon(app.run)
-            with anyio.move_on_after(CASE_S) as scope:
-                steps = await _follow(app, request, world, lines)
-            tasks.cancel_scope.cancel()
-        seconds = anyio.current_time() - began
-        if scope.cancelled_caught:
-            return Result(request, False, seconds, 0, [*lines, "(took too long)"])
-        return Result(request, not world.failed and check(world), seconds, steps, lines)
+class Runner:
+    """Puts requests to the models of one process, whose sandbox is proven once."""
+
+    def __init__(self, models: Models, settings: Settings) -> None:
+        self._models, self._settings = models, settings
+        self._proven: Proven | None = None
+
+    async def sandbox(self) -> Proven:
+        self._proven = self._proven or await open_sandbox()
+        return self._proven
+
+    async def case(self, request: str, check: Check) -> Result:
+        """Put one request to a fresh agent in a fresh folder."""
+        with tempfile.TemporaryDirectory(prefix="deskhand-case-") as place:
+            world = World(Path(place, "work"))
+            config = msgspec.structs.replace(
+                self._settings.config,
+                defaults=msgspec.structs.replace(self._settings.config.defaults, workspace=str(world.root)),
+            )
+            home = msgspec.structs.replace(self._settings.home, root=Path(place, "home"))
+            here = msgspec.structs.replace(self._settings, home=home, config=config)
+            began, lines = anyio.current_time(), [f"> {request}"]
+            async with (
+                open_app(here, Parts(self._models.open, sandbox=self.sandbox)) as app,
+                anyio.create_task_group() as tasks,
+            ):
+                tasks.start_soon(app.run)
+                with anyio.move_on_after(CASE_S) as scope:
+                    steps = await _follow(app, request, world, lines)
+                tasks.cancel_scope.cancel()
+            seconds = anyio.current_time() - began
+            if scope.cancelled_caught:
+                return Result(request, False, seconds, 0, [*lines, "(took too long)"])
+            return Result(request, not world.failed and check(world), seconds, steps, lines)
+
+    async def set(self, name: str, cases: Sequence[tuple[str, Check]]) -> list[Result]:
+        """One request after the other, each told as it is done."""
+        results = []
+        for number, (request, check) in enumerate(cases, 1):
+            result = await self.case(request, check)
+            results.append(result)
+            verdict = "ok " if result.ok else "BAD"
+            sys.stdout.write(f"{name}{number:<3} {verdict} {result.seconds:5.1f} s {result.steps} steps  {request}\n")
+            sys.stdout.flush()
+        return results
 
 
 async def _follow(app: App, request: str, world: World, lines: list[str]) -> int:
@@ -90,18 +116,6 @@ async def _follow(app: App, request: str, world: World, lines: list[str]) -> int
     return steps
 
 
-async def run_set(models: Models, settings: Settings, name: str, cases: Sequence[tuple[str, Check]]) -> list[Result]:
-    """One request after the other, each told as it is done."""
-    results = []
-    for number, (request, check) in enumerate(cases, 1):
-        result = await run_case(models, settings, request, check)
-        results.append(result)
-        verdict = "ok " if result.ok else "BAD"
-        sys.stdout.write(f"{name}{number:<3} {verdict} {result.seconds:5.1f} s {result.steps} steps  {request}\n")
-        sys.stdout.flush()
-    return results
-
-
 def _table(found: Mapping[str, list[Result]]) -> str:
     rows = ["set  solved  s/request  steps  failed"]
     for name, results in found.items():
@@ -120,8 +134,9 @@ async def run(model: str, sets: Sequence[str], again: int, transcript: Path) -> 
     cases = {name: SETS[name] for name in sets} | ({"B": [(BIRTHDAY, wrote_three)] * again} if again else {})
     found: dict[str, list[Result]] = {}
     async with Models(settings) as models:
+        runner = Runner(models, settings)
         for name, each in cases.items():
-            found[name] = await run_set(models, settings, name, each)
+            found[name] = await runner.set(name, each)
             lines = [f"{'' if r.ok else 'BAD '}{line}" for rs in found.values() for r in rs for line in r.lines]
             await anyio.Path(transcript).write_text(_table(found) + "\n" + "\n".join(lines) + "\n")
     return _table(found)
