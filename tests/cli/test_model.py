@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from deskhand.models.weights import Shelf
@@ -20,7 +21,7 @@ def deskhand(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": os.environ["PATH"], "DESKHAND_HOME": str(home), "DESKHAND_CACHE": str(home / "cache")}
     command = [sys.executable, "-m", "deskhand", *words]
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=20
+        command, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60
     )
 
 
@@ -40,6 +41,7 @@ def test_pull_refuses_another_file(tmp_path: Path) -> None:
     assert refused.returncode == 1 and "it is another file" in refused.stderr
 
 
+@pytest.mark.timeout(90)
 def test_ask_with_the_engine(tmp_path: Path) -> None:
     """From the command line through the real engine, in the place of real weights a model that talks nonsense: it
     says something, asks something or calls a tool; in every case the turn ends or rests, and the engine ends."""
