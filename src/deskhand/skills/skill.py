@@ -6,6 +6,7 @@ time or size has changed, so a skill is there as soon as its file is.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -59,9 +60,27 @@ class Skills:
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = sources
         self._parsed: dict[tuple[Path, str], tuple[tuple[float, int], Skill | None]] = {}
+        self._watched: dict[str, tuple[int, int]] = {}
+        self._found: dict[str, Skill] = {}
 
     def find(self) -> dict[str, Skill]:
         """What there is now, by name in order. A file that cannot be read is left out."""
+        if not self._watched or any(_looks(path) != looked for path, looked in self._watched.items()):
+            self._watched = {path: _looks(path) for path in self._paths()}
+            self._found = self._look()
+        return self._found
+
+    def _paths(self) -> Iterator[str]:
+        """Whatever changes when a skill comes, goes or is edited. Looking at these is all that most calls cost."""
+        for source in self._sources:
+            folder = str(source.root / source.inner)
+            yield folder
+            with suppress(OSError), os.scandir(folder) as inside:
+                for entry in inside:
+                    yield entry.path
+                    yield f"{entry.path}/{FILE_NAME}"
+
+    def _look(self) -> dict[str, Skill]:
         found: dict[str, Skill] = {}
         for source in self._sources:
             for skill in self._of(source):
@@ -93,6 +112,14 @@ class Skills:
                 self._parsed[root, inner] = known
             return known[1]
         return None
+
+
+def _looks(path: str) -> tuple[int, int]:
+    try:
+        status = os.stat(path)  # noqa: PTH116 -- before every model call, and a third of the cost
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
