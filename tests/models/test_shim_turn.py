@@ -60,7 +60,14 @@ NOTHING = did("search_files", "nothing contains 'wifi password'", text="wifi pas
             (NOTHING, did("search_files", "nothing contains 'password'", text="password")),
             Do(Move("search_files", {"text": "wifi"})),
         ),
-        ((did("search_files", "nothing contains 'x.xlsx'", text="x.xlsx"),), Choose(WITHOUT_REPLY)),
+        ((did("search_files", "nothing contains 'invoice'", text="invoice"),), Choose(WITHOUT_REPLY)),
+        ((did("search_files", "nothing contains 'x.xlsx'", text="x.xlsx"),), Choose(ALL)),
+        (
+            (did("search_files", "docs/letter.txt", text="letter"),),
+            Do(Move("read_file", {"path": "docs/letter.txt"})),
+        ),
+        ((did("search_files", "a.txt:1: letter", text="letter"),), Choose(ALL)),
+        ((did("search_files", "photo.jpg", text="photo"),), Choose(ALL)),
         (
             (did("shell", "not permitted: owner said no", "denied"),),
             Say("I did not do that: not permitted: owner said no"),

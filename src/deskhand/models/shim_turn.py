@@ -40,8 +40,9 @@ class Did(msgspec.Struct, frozen=True):
 
     @property
     def empty(self) -> bool:
-        """A search that found nothing: no failure, but no end either."""
-        return self.move.tool == "search_files" and bool(_NOTHING.match(self.result))
+        """A search for words that found nothing: no failure, but no end either. That a file is not there is one."""
+        text = str(self.move.arguments.get("text", ""))
+        return self.move.tool == "search_files" and bool(_NOTHING.match(self.result)) and not _FILE.fullmatch(text)
 
     @property
     def reads(self) -> bool:
@@ -51,6 +52,8 @@ class Did(msgspec.Struct, frozen=True):
         return self.move.tool == tool and self.move.arguments.get("path") == path
 
 
+_FILE = re.compile(r"[\w./ -]*\.\w{1,5}")
+_TEXT_FILE = re.compile(r"[^:\n]+\.(cfg|conf|csv|ini|json|log|md|py|rst|sh|toml|txt|xml|ya?ml)")
 _NOTHING = re.compile(r"(nothing|no (match|file|line|hit|result)|\[no output\])", re.IGNORECASE)
 
 
@@ -177,12 +180,16 @@ def _owed(did: Sequence[Did]) -> Did | None:
 
 
 def _help(did: Sequence[Did], offered: Collection[str]) -> Move | None:
-    """What to do without being told: look into a file whose edit did not fit; look for the words of a phrase."""
+    """What to do without being told: look into a file whose edit did not fit, or that a search found by its name alone;
+    look for the words of a phrase."""
     last = did[-1]
     path = last.move.arguments.get("path", "")
     if last.move.tool == "edit_file" and last.status == "error" and "there is no" not in last.result:
         unread = not any(step.of("read_file", path) for step in did)
         return Move("read_file", {"path": path}) if unread and "read_file" in offered else None
+    if last.move.tool == "search_files" and _TEXT_FILE.fullmatch(name := last.result.strip()):
+        unread = not any(step.of("read_file", name) for step in did)
+        return Move("read_file", {"path": name}) if unread and "read_file" in offered else None
     if last.empty:
         phrase = next(step.move.arguments.get("text", "") for step in did if step.move.tool == "search_files")
         tried = [step.move.arguments.get("text") for step in did if step.move.tool == "search_files"]
