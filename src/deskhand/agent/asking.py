@@ -48,7 +48,8 @@ class Asking:
         self._partial, reply, failed = [], None, None
         with self._interrupt:
             try:
-                await anyio.sleep(max(0.0, step.at - journal.ports.clock.now()))
+                if (wait_s := step.at - journal.ports.clock.now()) > 0:
+                    await anyio.sleep(wait_s)
                 reply = await self._call(model, self._request(model, step))
             except ModelError as error:
                 failed = error
