@@ -118,6 +118,7 @@ def test_steering_and_stopping(opened: Open) -> None:
     chat.wait_gone("at work")
     chat.say("still here?")
     chat.wait_for("You said: still here?")
+    chat.wait_gone("at work")
     chat.type("\x03")
     chat.wait_for("Ctrl+C again leaves.")
     chat.type("\x03")

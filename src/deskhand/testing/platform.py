@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import AsyncIterator
+from time import monotonic
 
 import anyio
 import msgspec
@@ -22,6 +23,8 @@ from ..types.messages import Message, Text
 
 CHATS = 5
 DUPLICATES, DROPPED = 0.1, 0.03
+HANDED_OVER_S = 0.1
+"""How long the mutant takes from one message to the next, so that any kill finds some confirmed and not yet safe."""
 _WORD = re.compile(r"\bm\d+\b")
 
 
@@ -50,6 +53,7 @@ class Platform:
         self.latency_s = latency_s
         self.updates: list[Update] = []
         self.sent: list[Sent] = []
+        self.sent_at: list[float] = []
         self.effects: list[str] = []
         self.polls = self.confirmed = 0
 
@@ -81,6 +85,7 @@ class Platform:
     async def _send(self, request: web.Request) -> web.Response:
         sent = msgspec.json.decode(await request.read(), type=Sent)
         self.sent.append(sent)
+        self.sent_at.append(monotonic())
         await anyio.sleep(self.random.uniform(0.01, 0.06))
         if self.random.random() < DROPPED and request.transport is not None:
             request.transport.abort()
@@ -126,8 +131,8 @@ def _reply(messages: list[dict[str, object]]) -> dict[str, object]:
 
 
 class HttpChannel:
-    """The platform's channel. With `ack_first` it confirms before the message is safe: the mutant that must be
-    caught."""
+    """The platform's channel. With `ack_first` it confirms all that it got and only then hands it over, one by one:
+    the mutant that must be caught."""
 
     name = "platform"
     idempotent = False
@@ -139,10 +144,12 @@ class HttpChannel:
         offset = 0
         while True:
             updates = msgspec.json.decode(await self._post("/updates", {"offset": offset}), type=list[Update])
+            if self._ack_first and updates:
+                await self._post("/updates", {"offset": max(update.id for update in updates) + 1})
             for update in updates:
                 offset = max(offset, update.id + 1)
                 if self._ack_first:
-                    await self._post("/updates", {"offset": offset})
+                    await anyio.sleep(HANDED_OVER_S)
                 message = Message("user", (Text(update.text),))
                 yield Inbound(
                     str(update.id), Address(self.name, chat=update.chat), "ann", float(update.id), Said(message)

@@ -40,7 +40,8 @@ class Report(msgspec.Struct):
     in_open_turn: int = 0
     in_running_tool: int = 0
     in_sending_row: int = 0
-    slowest_restart_s: float = 0.0
+    slowest_ready_s: float = 0.0
+    slowest_first_answer_s: float = 0.0
     lost: int = 0
     unmarked_duplicates: int = 0
     marked_duplicates: int = 0
@@ -71,6 +72,7 @@ class Torture:
         self.report = Report()
         self._url = ""
         self._feeding = True
+        self._began, self._sent_before = 0.0, 0
 
     async def run(self) -> Report:
         """Kill, drain, compare."""
@@ -102,6 +104,7 @@ class Torture:
     async def _start(self) -> anyio.abc.Process:
         """A child that has polled at least once since it was started."""
         before, began = self.platform.polls, monotonic()
+        self._began, self._sent_before = began, len(self.platform.sent_at)
         command = [sys.executable, "-m", "deskhand.testing.torture_child", str(self._home), self._url, self._mode]
         child = await anyio.open_process(command, stdin=None, stdout=None, stderr=None)
         with anyio.fail_after(READY_S):
@@ -109,7 +112,7 @@ class Torture:
                 if child.returncode is not None:
                     raise RuntimeError(f"the child ended by itself with {child.returncode}")
                 await anyio.sleep(0.005)
-        self.report.slowest_restart_s = round(max(self.report.slowest_restart_s, monotonic() - began), 3)
+        self.report.slowest_ready_s = round(max(self.report.slowest_ready_s, monotonic() - began), 3)
         return child
 
     async def _one_life(self) -> None:
@@ -118,7 +121,14 @@ class Torture:
         child.kill()
         await child.wait()
         self.report.kills += 1
+        self._see_first_answer()
         await self._look_where_it_hit()
+
+    def _see_first_answer(self) -> None:
+        """From the start of the process to its first answer, where it lived long enough to give one."""
+        if len(self.platform.sent_at) > self._sent_before:
+            took = self.platform.sent_at[self._sent_before] - self._began
+            self.report.slowest_first_answer_s = round(max(self.report.slowest_first_answer_s, took), 3)
 
     async def _look_where_it_hit(self) -> None:
         store = SqliteStore(self._home / "state" / "deskhand.db")
