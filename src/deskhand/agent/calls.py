@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import partial
 
 import anyio
 import msgspec
@@ -144,7 +145,9 @@ class Calls:
         outcomes: list[Done | Ask | None] = [None] * len(group)
 
         async def run(i: int, ready: Ready) -> None:
-            outcomes[i] = await self._run_one(ready, turn)
+            hooks, spec, call = journal.agent.hooks, ready.tool.spec, ready.call.call
+            one = partial(self._run_one, ready, turn)
+            outcomes[i] = await (one() if hooks is None else hooks.around_tool(journal.session, turn, spec, call, one))
 
         with self._interrupt:
             if len(group) == 1:
