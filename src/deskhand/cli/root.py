@@ -19,6 +19,7 @@ COMMANDS = {
     "agents": ("deskhand.cli.lists:agents", "List the agents."),
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
     "skills": ("deskhand.cli.lists:skills", "List the skills."),
+    "plugins": ("deskhand.cli.plugins:plugins", "List plugins, switch them on and off."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
@@ -30,7 +31,7 @@ COMMANDS = {
 
 SECTIONS = (
     ("Talk", ("ask", "approvals", "sessions", "demo")),
-    ("Set up", ("init", "config", "model", "agents", "tools", "skills", "kv", "allow")),
+    ("Set up", ("init", "config", "model", "agents", "tools", "skills", "plugins", "kv", "allow")),
     ("Look after it", ("policy", "doctor", "logs", "dlq", "audit", "version")),
 )
 

@@ -46,7 +46,7 @@ from .reach import Reaches, Room, without_secrets, workspace_of
 from .retries import Retries
 from .small import asking_about_unnamed, with_listing
 from .statements import statements
-from .toolbox import READ_FROM_LOG, rules_of, skill_folders, skills_of, toolbox
+from .toolbox import READ_FROM_LOG, plugins_of, rules_of, skill_folders, skills_of, toolbox
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +90,7 @@ class App:
         self.dispatch = Dispatch(self.store, self._driver, parts.clock)
         access = Access(parts.authorise, lambda inbound: settings.agents[0])
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
+        self.plugins = plugins_of(settings)
         self._agents = {name: self._agent(name) for name in settings.agents}
         retries = Retries(random.random)
         self._ports = Ports(
@@ -103,7 +104,12 @@ class App:
         rules = rules_of(self.settings)
         skills = skills_of(self.settings, name)
         memory = workspace / MEMORY_FILE
-        prompt: Callable[[Address], tuple[str, ...]] = Prompt(SYSTEM, files, memory, lambda: index(skills.find()))
+        plugins, learned = self.plugins, self.plugins.prompt
+
+        def extras() -> str:
+            return "\n\n".join(filter(None, (index(skills.find()), learned)))
+
+        prompt: Callable[[Address], tuple[str, ...]] = Prompt(SYSTEM, files, memory, extras)
 
         def decided(case: Case) -> Decision:
             return decide(rules, case)
@@ -124,7 +130,7 @@ class App:
             name,
             config.models,
             prompt,
-            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills),
+            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills, plugins.tools),
             judge,
             reach,
             str(workspace),
@@ -132,6 +138,7 @@ class App:
             config.thinking or "off",
             config.temperature,
             ZoneInfo(self.settings.config.timezone),
+            hooks=plugins.hooks(name),
         )
 
     def _driver(self, session: str) -> Driver:
