@@ -34,6 +34,11 @@ def result(call: str, text: str = "ok") -> e.AnyEvent:
     return e.ToolFinished(ToolResult(call, (Text(text),)))
 
 
+def last(call: str, text: str = "bye") -> e.AnyEvent:
+    """A result that ends the turn."""
+    return e.ToolFinished(ToolResult(call, (Text(text),)), end_turn=True)
+
+
 def rounds(*calls: str, text: str = "ok") -> list[e.AnyEvent]:
     """One call after the other, each with the same result."""
     return [event for call in calls for event in (reply("", call), result(call, text))]
@@ -91,6 +96,13 @@ SORRY = "Sorry, I could not answer: "
         ([got(), reply("hi", tokens=801), e.TurnEnded("done", (1,)), got()], Compact(400)),
         ([got(), reply("hm", "c1", tokens=800), result("c1")], AskModel()),
         ([got(), reply("hi", finish="filtered")], EndTurn("done")),
+        ([got(), reply("", "c1"), last("c1")], EndTurn("done", "bye")),
+        ([got(), reply("", "c1", "d2"), last("c1"), result("d2")], EndTurn("done", "bye")),
+        ([got(), reply("", "c1"), last("c1", "")], EndTurn("done", "Done.")),
+        ([got(), reply("", "c1", tokens=801), last("c1")], EndTurn("done", "bye")),
+        ([got(), reply("", "c1"), last("c1"), NO_MORE], EndTurn("stopped", "Stopped.")),
+        ([got(), reply("", "c1"), last("c1"), got("wait", 2)], AskModel()),
+        ([got(), reply("", "c1"), last("c1"), e.TurnEnded("done", (1,), "bye"), got("again", 2)], AskModel()),
         ([e.CommandRun(1, ANN, "stop")], None),
         ([e.Reacted(1, ANN, "1", "x", True), e.MessageDelivered("k", "p"), e.Erased("session")], None),
     ],

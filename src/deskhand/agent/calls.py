@@ -196,10 +196,10 @@ class Calls:
     def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
         journal, call_id = self._journal, ready.call.call.id
         match outcome:
-            case Done(parts=parts, status=status, changes=changes, outbox=outbox):
-                journal.change(changes, outbox)
+            case Done(parts=parts, status=status, end_turn=end_turn):
+                journal.change(outcome.changes, outcome.outbox)
                 cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
-                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status)))
+                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn))
             case Ask(question=question, choices=choices, wait_s=wait_s):
                 until = journal.ports.clock.now() + wait_s
                 journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, clean(question), choices, until))

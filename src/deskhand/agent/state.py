@@ -49,7 +49,7 @@ class OpenCall(msgspec.Struct):
 class Turn(msgspec.Struct):
     """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
     replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at; `said` is what people
-    wrote in this turn."""
+    wrote in this turn, `ending` what a tool ends it with."""
 
     principal: Principal
     address: Address
@@ -69,6 +69,7 @@ class Turn(msgspec.Struct):
     overflows: int = 0
     compacted: int = 0
     said: list[str] = []
+    ending: str = ""
 
 
 class State(msgspec.Struct):
@@ -117,8 +118,10 @@ def _apply(state: State, recorded: e.Recorded) -> None:  # noqa: C901 -- one lin
             state.turn = None
         case e.ToolStarted(call_id=call_id):
             state.calls[call_id].started = True
-        case e.ToolFinished(result=result):
+        case e.ToolFinished(result=result, end_turn=end_turn):
             _close(state, n, result)
+            if end_turn:
+                _turn(state).ending = result.text or "Done."
         case e.CallClosed(call_id=call_id, status=status, reason=reason):
             _close(state, n, ToolResult(call_id, (Text(reason, LOCAL),), status))
         case e.ApprovalAsked() | e.QuestionAsked() | e.ApprovalAnswered() | e.QuestionAnswered():
@@ -142,7 +145,7 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
         reply_to = event.external_id if event.address.group else ""
         state.turn = Turn(event.principal, event.address, reply_to, recorded.at, [])
     state.turn.answers.append(event.inbox_id)
-    state.turn.pieces, state.turn.empty, state.turn.finish = [], 0, ""
+    state.turn.pieces, state.turn.empty, state.turn.finish, state.turn.ending = [], 0, "", ""
     message = event.message
     state.turn.said.append(message.text)
     if state.zone is not None:

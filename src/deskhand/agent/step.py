@@ -74,6 +74,8 @@ def next_step(state: State, limits: Limits, now: float) -> Step | None:
         if first.ask is not None and now < first.ask.until:
             return Wait(first.ask.until)
         return RunTools(tuple(state.calls.values()))
+    if turn.ending:
+        return EndTurn("done", turn.ending)
     if turn.failures:
         return _after_failure(turn, now)
     return _next(state, turn, limits)
