@@ -8,13 +8,14 @@ import anyio
 from msgspec.structs import replace
 
 from ..models.base import Reply, Request, TextDelta, ThinkingDelta, ToolSchema
+from ..models.usable import usable
 from ..types.door import Progress
 from ..types.errors import MalformedReply, ModelError
 from ..types.events import ModelFailed, ModelReplied
 from ..types.interrupt import Interrupt
 from ..types.messages import Message, Text, clean
 from .compact import mask_due
-from .context import usable, view
+from .context import view
 from .journal import Journal
 from .step import AskModel
 

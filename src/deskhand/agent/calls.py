@@ -16,7 +16,7 @@ from ..types.commit import Change
 from ..types.door import Progress
 from ..types.errors import ToolError
 from ..types.events import ApprovalAnswered, ApprovalAsked, QuestionAsked, ToolFinished, ToolStarted
-from ..types.interrupt import Interrupt
+from ..types.interrupt import Interrupt, meanwhile
 from ..types.labels import LOCAL
 from ..types.messages import ResultStatus, Text, ToolCall, ToolResult, clean
 from .journal import Journal
@@ -25,6 +25,8 @@ from .step import RunTools
 
 ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
+SOON_S = 0.02
+"""A tool that may run again and is done sooner has its call and its result written in one commit."""
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -136,23 +138,23 @@ class Calls:
         return Change("call_grant_set", row)
 
     async def _run_group(self, group: list[Ready], turn: Turn) -> None:
-        journal = self._journal
-        for ready in group:
-            if ready.tool.spec.replay == "never":
-                journal.record(ToolStarted(ready.call.call.id))
-        await journal.flush()
+        never = [ToolStarted(ready.call.call.id) for ready in group if ready.tool.spec.replay == "never"]
+        if never:
+            self._journal.record(*never)
+            await self._journal.flush()
         outcomes: list[Done | Ask | None] = [None] * len(group)
 
         async def run(i: int, ready: Ready) -> None:
             outcomes[i] = await self._run_one(ready, turn)
 
         with self._interrupt:
-            if len(group) == 1:
-                await run(0, group[0])
-            else:
-                async with anyio.create_task_group() as tasks:
-                    for i, ready in enumerate(group):
-                        tasks.start_soon(run, i, ready)
+            async with meanwhile(SOON_S, self._journal.flush):
+                if len(group) == 1:
+                    await run(0, group[0])
+                else:
+                    async with anyio.create_task_group() as tasks:
+                        for i, ready in enumerate(group):
+                            tasks.start_soon(run, i, ready)
         for ready, outcome in zip(group, outcomes, strict=True):
             self._settle(ready, outcome)
 
