@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..policy.approval import EXECUTE_WITHIN_S, Setting, binding, shown, standing
 from ..policy.rules import Case, Decision
 from ..tools.aliases import TOOLS
-from ..tools.base import Ask, Context, Done, Judged, Tool
+from ..tools.base import Ask, Context, Done, Tool, judged_by
 from ..types.commit import Change
 from ..types.door import Progress
 from ..types.errors import ToolError
@@ -110,8 +110,8 @@ class Calls:
 
     def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
         effect = tool.spec.effect
-        if isinstance(tool, Judged):
-            effect = tool.effect_of(call.call.arguments, turn.address)
+        if (judged := judged_by(tool)) is not None:
+            effect = judged(call.call.arguments, turn.address)
         label, said = self._journal.state.label, "\n".join(turn.said)
         arguments = bytes(call.call.arguments)
         return Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, label, arguments, said)

