@@ -93,7 +93,7 @@ async def test_the_body_is_the_same_from_memory() -> None:
     model = open_wire("openai", Transport(), "http://127.0.0.1:9/v1")
     request = a_long_talk()
     first = await model.body(request)
-    assert len(request.encoded) == 6
+    assert len(request.encoded.each) == 6
     assert await model.body(request) == first
     forgetful = msgspec.structs.replace(request, blob=None)
     assert await model.body(forgetful) == first, "an image is not read twice"

@@ -8,14 +8,15 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.base import Reply, Request, TextDelta, ThinkingDelta, ToolSchema
+from ..models.base import Reply, Request, TextDelta, ToolSchema
+from ..models.usable import usable
 from ..types.door import Progress
 from ..types.errors import MalformedReply, ModelError
 from ..types.events import ModelFailed, ModelReplied
 from ..types.interrupt import Interrupt
 from ..types.messages import Message, Text, clean
 from .compact import mask_due
-from .context import usable, view
+from .context import view
 from .journal import Journal
 from .step import AskModel
 
@@ -97,15 +98,14 @@ class Asking:
         reply: Reply | None = None
         async with aclosing(journal.ports.model(model).reply(request)) as items:  # type: ignore[type-var]
             async for item in items:
-                match item:
-                    case TextDelta(text=text):
-                        self._partial.append(text)
-                        journal.show(Progress("text", n, self._attempt, offset, text))
-                        offset += len(text)
-                    case ThinkingDelta(text=text):
-                        journal.show(Progress("thinking", n, self._attempt, 0, text))
-                    case Reply():
-                        reply = item
+                if isinstance(item, TextDelta):
+                    self._partial.append(item.text)
+                    journal.show(Progress("text", n, self._attempt, offset, item.text))
+                    offset += len(item.text)
+                elif isinstance(item, Reply):
+                    reply = item
+                else:
+                    journal.show(Progress("thinking", n, self._attempt, 0, item.text))
         if reply is None:
             raise MalformedReply(f"{model} ended without a reply")
         return reply

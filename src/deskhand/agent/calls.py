@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from ..policy.approval import EXECUTE_WITHIN_S, Setting, binding, shown, standing
 from ..policy.rules import Case, Decision
 from ..tools.aliases import TOOLS
-from ..tools.base import Ask, Context, Done, Judged, Tool
+from ..tools.base import Ask, Context, Done, Tool, judged_by
 from ..types.commit import Change
 from ..types.door import Progress
 from ..types.errors import ToolError
 from ..types.events import ApprovalAnswered, ApprovalAsked, QuestionAsked, ToolFinished, ToolStarted
-from ..types.interrupt import Interrupt
+from ..types.interrupt import Interrupt, meanwhile
 from ..types.labels import LOCAL
 from ..types.messages import ResultStatus, Text, ToolCall, ToolResult, clean
 from .journal import Journal
@@ -26,6 +26,8 @@ from .step import RunTools
 
 ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
+SOON_S = 0.02
+"""A tool that may run again and is done sooner has its call and its result written in one commit."""
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -109,8 +111,8 @@ class Calls:
 
     def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
         effect = tool.spec.effect
-        if isinstance(tool, Judged):
-            effect = tool.effect_of(call.call.arguments, turn.address)
+        if (judged := judged_by(tool)) is not None:
+            effect = judged(call.call.arguments, turn.address)
         label, said = self._journal.state.label, "\n".join(turn.said)
         arguments = bytes(call.call.arguments)
         return Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, label, arguments, said)
@@ -137,11 +139,10 @@ class Calls:
         return Change("call_grant_set", row)
 
     async def _run_group(self, group: list[Ready], turn: Turn) -> None:
-        journal = self._journal
-        for ready in group:
-            if ready.tool.spec.replay == "never":
-                journal.record(ToolStarted(ready.call.call.id))
-        await journal.flush()
+        never = [ToolStarted(ready.call.call.id) for ready in group if ready.tool.spec.replay == "never"]
+        if never:
+            self._journal.record(*never)
+            await self._journal.flush()
         outcomes: list[Done | Ask | None] = [None] * len(group)
 
         async def run(i: int, ready: Ready) -> None:
@@ -150,12 +151,13 @@ class Calls:
             outcomes[i] = await (one() if hooks is None else hooks.around_tool(journal.session, turn, spec, call, one))
 
         with self._interrupt:
-            if len(group) == 1:
-                await run(0, group[0])
-            else:
-                async with anyio.create_task_group() as tasks:
-                    for i, ready in enumerate(group):
-                        tasks.start_soon(run, i, ready)
+            async with meanwhile(SOON_S, self._journal.flush):
+                if len(group) == 1:
+                    await run(0, group[0])
+                else:
+                    async with anyio.create_task_group() as tasks:
+                        for i, ready in enumerate(group):
+                            tasks.start_soon(run, i, ready)
         for ready, outcome in zip(group, outcomes, strict=True):
             self._settle(ready, outcome)
 

@@ -156,7 +156,11 @@ class Assembly:
             found.append(ThinkingDelta(piece))
         said = content or delta.refusal
         if said and (piece := self._text_cleaner.feed(said)):
-            found += self._told(self._tags.feed(piece))
+            if self._tags.over:  # nearly always, and this is the path of every piece of every answer
+                self._text.append(piece)
+                found.append(TextDelta(piece))
+            else:
+                found += self._told(self._tags.feed(piece))
         for fragment in delta.tool_calls or ():
             self._fragment(fragment)
         return found

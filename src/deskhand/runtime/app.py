@@ -119,9 +119,11 @@ class App:
             prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
         home = Path(self.settings.environment.get("HOME", "/"))
 
-        def beside() -> tuple[Allowed, ...]:
-            wide = without_secrets(home, self.settings.home.root) if config.sandbox is False else ()
-            return (*skill_folders(self.settings), *wide)
+        async def beside() -> tuple[Allowed, ...]:
+            shared = skill_folders(self.settings)
+            if config.sandbox is not False:
+                return shared
+            return *shared, *await anyio.to_thread.run_sync(without_secrets, home, self.settings.home.root)
 
         async def reach() -> Reach:
             return await self.reaches.of(name, workspace, beside)

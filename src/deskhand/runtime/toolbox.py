@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
@@ -21,6 +22,8 @@ from .reach import workspace_of
 READ_FROM_LOG = frozenset({"terminal", "web", "api", "door"})
 """Surfaces whose people read the log itself: nothing has to be sent to them."""
 
+_BUNDLED = Allowed(str(BUNDLED.resolve()))
+
 
 def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
     """Where the skills of an agent are looked for, the strongest last."""
@@ -34,8 +37,10 @@ def skills_of(settings: Settings, agent: str) -> Skills:
 
 def skill_folders(settings: Settings) -> tuple[Allowed, ...]:
     """The folders of skills outside the workspace, to be read and run from."""
-    folders = (BUNDLED, settings.home.root / "skills")
-    return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
+    own = str(settings.home.skills)
+    if not os.path.isdir(own):  # noqa: PTH112 -- asked before every tool, and half the cost
+        return (_BUNDLED,)
+    return _BUNDLED, Allowed(os.path.realpath(own))
 
 
 def rules_of(settings: Settings) -> tuple[Rule, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import msgspec
 
@@ -107,11 +107,15 @@ class Tool(Protocol):
         ...
 
 
-@runtime_checkable
 class Judged(Protocol):
     """A tool whose effect depends on its arguments."""
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect: ...
+
+
+def judged_by(tool: Tool | Judged) -> Callable[[msgspec.Raw, Address], Effect] | None:
+    """How the tool's effect follows from its arguments; None where its spec says all."""
+    return getattr(tool, "effect_of", None)
 
 
 Tools = Mapping[str, Tool]
