@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.models.base import Model, Request
+from deskhand.models.base import Encoded, Model, Request
 from deskhand.policy.rules import Decision
 from deskhand.testing.bench import Bench
 from deskhand.testing.crash import Crash, Fuse
@@ -99,11 +99,11 @@ async def test_messages_are_changed_for_one_call_and_never_in_the_log(bench: Mak
 
 async def test_other_messages_are_never_sent_as_bytes_that_were_kept(bench: MakeBench) -> None:
     """A wire keeps the encoded bytes of a message by its key."""
-    kept: list[dict[tuple[str, int], bytes]] = []
+    kept: list[Encoded] = []
 
     def script(request: Request) -> Message:
         kept.append(request.encoded)
-        request.encoded.update({("wire", shown.key): shown.message.text.encode() for shown in request.messages})
+        request.encoded.each.update({("wire", shown.key): shown.message.text.encode() for shown in request.messages})
         return say("yes")
 
     async def hide(context: HookContext) -> None:
@@ -113,7 +113,7 @@ async def test_other_messages_are_never_sent_as_bytes_that_were_kept(bench: Make
     b = hooked(bench(ScriptedModel(script), []), {"before_llm_call": [hide]})
     await b.say("secret")
     await b.say("open")
-    assert b"[hidden]" in kept[0].values() and b"[hidden]" not in kept[1].values()
+    assert b"[hidden]" in kept[0].each.values() and b"[hidden]" not in kept[1].each.values()
 
 
 @pytest.mark.parametrize(

@@ -146,9 +146,11 @@ class Calls:
         outcomes: list[Done | Ask | None] = [None] * len(group)
 
         async def run(i: int, ready: Ready) -> None:
-            hooks, spec, call = journal.agent.hooks, ready.tool.spec, ready.call.call
-            one = partial(self._run_one, ready, turn)
-            outcomes[i] = await (one() if hooks is None else hooks.around_tool(journal.session, turn, spec, call, one))
+            journal, call, one = self._journal, ready.call.call, partial(self._run_one, ready, turn)
+            if (hooks := journal.agent.hooks) is None:
+                outcomes[i] = await one()
+            else:
+                outcomes[i] = await hooks.around_tool(journal.session, turn, ready.tool.spec, call, one)
 
         with self._interrupt:
             async with meanwhile(SOON_S, self._journal.flush):

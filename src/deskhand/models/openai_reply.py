@@ -157,8 +157,9 @@ class Assembly:
         said = content or delta.refusal
         if said and (piece := self._text_cleaner.feed(said)):
             if self._tags.over:  # nearly always, and this is the path of every piece of every answer
-                self._text.append(piece)
-                found.append(TextDelta(piece))
+                if told := self._echoes.feed(piece):
+                    self._text.append(told)
+                    found.append(TextDelta(told))
             else:
                 found += self._told(self._tags.feed(piece))
         for fragment in delta.tool_calls or ():

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from ..models.base import Reply, Request, Shown
+from ..models.base import Encoded, Reply, Request, Shown
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, Label
 from ..types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, clean
@@ -100,7 +100,7 @@ class Hooks:
         after = await self._fire("before_llm_call", before)
         if after.messages != before.messages:  # other messages have other bytes: none that were kept may be used
             shown = tuple(Shown(i, message) for i, message in enumerate(after.messages))
-            request = replace(request, messages=shown, encoded={})
+            request = replace(request, messages=shown, encoded=Encoded())
         reply = await call(request)
         await self._fire("after_llm_call", replace(context, messages=after.messages, reply=reply.message))
         return reply
