@@ -20,9 +20,8 @@ def got(at: float) -> Timed:
 
 
 def reply(at: float, *calls: ToolCall, tokens: int = 10) -> Timed:
-    parts = (Text("yes"), *calls)
-    usage = Usage(tokens, 2, 3)
-    return at, e.ModelReplied(Message("assistant", parts), "p/m", "calls" if calls else "stop", usage)
+    message = Message("assistant", (Text("yes"), *calls))
+    return at, e.ModelReplied(message, "p/m", "calls" if calls else "stop", Usage(tokens, 2, 3))
 
 
 def call(call_id: str, arguments: str = "{}") -> ToolCall:

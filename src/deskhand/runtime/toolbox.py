@@ -11,7 +11,7 @@ import msgspec
 from ..policy.rules import Rule
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import files, folders, kv, shell, talk
+from ..tools import files, folders, kv, shell, symbols, talk
 from ..tools.aliases import TOOLS
 from ..tools.base import Tool
 from ..tools.paths import Allowed
@@ -60,6 +60,7 @@ def ours(settings: Settings, agent: str, skills: Skills) -> tuple[Tool, ...]:
     return (
         *files.TOOLS,
         *folders.TOOLS,
+        *symbols.TOOLS,
         shell.shell_tool(wide=settings.agent(agent).sandbox is False),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
