@@ -26,6 +26,7 @@ from .step import RunTools
 
 ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
+PREVIEW_CHARS = 2_000
 SOON_S = 0.02
 """A tool that may run again and is done sooner has its call and its result written in one commit."""
 
@@ -151,6 +152,9 @@ class Calls:
                 outcomes[i] = await one()
             else:
                 outcomes[i] = await hooks.around_tool(journal.session, turn, ready.tool.spec, call, one)
+            if len(group) > 1 and isinstance(over := outcomes[i], Done):
+                text = clean(ToolResult(call.id, over.parts).text[:PREVIEW_CHARS])
+                journal.show(Progress("tool_result", journal.state.n, text=text, call_id=call.id, status=over.status))
 
         with self._interrupt:
             async with meanwhile(SOON_S, self._journal.flush):

@@ -19,6 +19,7 @@ from ..types.identity import Principal
 BACKLOG = 256
 """Items that a follower may lag behind before it is sent back to the log."""
 POLL_S = 0.05
+_OF_TOOLS = ("tool_output", "tool_result")
 
 
 class Follower:
@@ -103,7 +104,7 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
             while follower.items:
                 item = follower.items.popleft()
                 if isinstance(item, Progress):
-                    if item.n > n or (item.kind == "tool_output" and item.n == n):  # of the event that it follows
+                    if item.n > n or (item.kind in _OF_TOOLS and item.n == n):  # of the event that it follows
                         yield item
                 elif item.n == n + 1:
                     n = item.n
