@@ -60,7 +60,8 @@ def _is_hint(message: Message) -> bool:
 
 def _ledger(state: State) -> Ledger:
     turn = None if state.turn is None else msgspec.convert(state.turn, OpenTurn, from_attributes=True)
-    return Ledger(state.usage, state.masked_up_to, turn, state.archived, state.label)
+    asides, sent = dict(state.asides), dict(state.sent)
+    return Ledger(state.usage, state.masked_up_to, turn, state.archived, state.label, asides, sent)
 
 
 def mask(messages: Sequence[Shown], up_to_n: int) -> list[Shown]:

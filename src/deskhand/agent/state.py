@@ -9,6 +9,7 @@ from typing import assert_never
 
 import msgspec
 
+from ..models.asides import note, remember
 from ..models.base import Shown
 from ..types import events as e
 from ..types.dates import stamp
@@ -78,7 +79,7 @@ class State(msgspec.Struct):
     `messages` is the conversation as the model is to see it, every call in it followed by its result unless that call
     is in `calls`: the open ones, in the order in which they were made. `zone` is where messages are dated; None: not
     at all. `context_tokens` is what the model counted at its last call. `label` is the lowest of all that it has read,
-    `pictures` where in `messages` the images are.
+    `pictures` where in `messages` the images are, `asides` what the next message is told with (`models.asides`).
     """
 
     session: str
@@ -95,6 +96,8 @@ class State(msgspec.Struct):
     pictures: list[int] = []
     zone: tzinfo | None = None
     hours: dict[int, tuple[str, int]] = {}
+    asides: dict[str, Text] = {}
+    sent: dict[str, str] = {}
 
 
 def fold(state: State, events: Iterable[e.Recorded]) -> State:
@@ -132,7 +135,11 @@ def _apply(state: State, recorded: e.Recorded) -> None:  # noqa: C901 -- one lin
             _restore(state, kept, ledger)
         case e.Masked(up_to_n=up_to_n):
             state.masked_up_to = up_to_n
-        case e.MessageEdited() | e.Reacted() | e.MessageDelivered() | e.Erased():
+        case e.MessageEdited() | e.Reacted():
+            note(state.asides, state.sent, event)
+        case e.MessageDelivered():
+            remember(state.sent, event, state.messages, FORMS)
+        case e.Erased():
             pass  # nothing that the model sees
         case _:
             assert_never(event)
@@ -148,6 +155,8 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
     state.turn.pieces, state.turn.empty, state.turn.finish, state.turn.ending = [], 0, "", ""
     message = event.message
     state.turn.said.append(message.text)
+    if state.asides:
+        message, state.asides = Message("user", (*state.asides.values(), *message.parts)), {}
     if state.zone is not None:
         message = Message("user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts))
     _show(state, recorded.n, message)
@@ -232,6 +241,7 @@ def _restore(state: State, kept: tuple[tuple[int, Message], ...], ledger: e.Ledg
         _show(state, n, message)
     state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label
     state.context_tokens, state.archived = 0, ledger.archived
+    state.asides, state.sent = dict(ledger.asides), dict(ledger.sent)
     state.turn = None
     if ledger.turn is not None:
         state.turn = msgspec.convert(ledger.turn, Turn, from_attributes=True)
