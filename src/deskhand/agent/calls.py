@@ -163,7 +163,7 @@ class Calls:
         try:
             with anyio.fail_after(spec.timeout_s):
                 outcome = await ready.tool.run(call.arguments, await self._context(ready.call, turn))
-            if not isinstance(outcome, Done | Ask):  # a tool from outside that nobody type-checked
+            if not isinstance(outcome, (Done, Ask)):  # a tool from outside that nobody type-checked
                 raise TypeError(f"it returned {outcome!r}")
             return outcome
         except ToolError as error:

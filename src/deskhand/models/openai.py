@@ -165,7 +165,7 @@ class OpenAIModel:
         texts = [
             part.text if isinstance(part, Text) else encode.placeholder(part)
             for part in message.parts
-            if isinstance(part, Text | Image | Audio | File)
+            if isinstance(part, (Text, Image, Audio, File))
         ]
         return b'{"role":"user","content":' + string("\n".join(texts)) + b"}"
 

@@ -158,6 +158,6 @@ def _cleaned(message: Message) -> Message:
 
 
 def _too_long(body: Body) -> str:
-    if isinstance(body, Said | Edit) and (size := len(body.message.text)) > TEXT_CHARS:
+    if isinstance(body, (Said, Edit)) and (size := len(body.message.text)) > TEXT_CHARS:
         return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
     return ""

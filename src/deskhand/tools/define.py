@@ -43,7 +43,7 @@ class FunctionTool:
         if self._wants_context:
             given["context"] = context
         outcome = await self._function(**given)
-        return outcome if isinstance(outcome, Done | Ask) else await shown(outcome, context, self._spec.reads)
+        return outcome if isinstance(outcome, (Done, Ask)) else await shown(outcome, context, self._spec.reads)
 
 
 S = TypeVar("S", bound=msgspec.Struct)
