@@ -58,7 +58,7 @@ def said(channel: MemoryChannel) -> list[tuple[str, str]]:
     ]
 
 
-async def until(true: Callable[[], bool], seconds: float = 10) -> None:
+async def until(true: Callable[[], bool], seconds: float = 30) -> None:
     with anyio.fail_after(seconds):
         while not true():
             await anyio.sleep(0.005)
@@ -316,4 +316,4 @@ async def test_stop_ends_a_command_with_all_that_it_started(tmp_path: Path) -> N
         await until(lambda: said(channel) == [("1", "Stopped.")])
         took = anyio.current_time() - began
         await until(lambda: not processes(mark), 2)
-    assert took < 1
+    assert took < 5  # of the hour that it would sleep

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from deskhand.runtime.door import _read
 from deskhand.runtime.reach import without_secrets, workspace_of
 from deskhand.runtime.toolbox import permitted, rules_of
 from deskhand.sandbox.probes import Proven, open_sandbox
+from deskhand.testing.effort import least_cpu_s
 from deskhand.testing.evasions import EVASIONS
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import ConfigError
@@ -79,7 +80,7 @@ class Agent:
 
 
 async def find(app: App, session: str, kind: type) -> Any:
-    with anyio.fail_after(15):
+    with anyio.fail_after(50):
         while True:
             for each in await app.store.events(session):
                 if isinstance(each.event, kind):
@@ -240,6 +241,5 @@ async def test_permissive_rules_let_nothing_out_of_the_sandbox(home: Path) -> No
 def test_a_megabyte_of_message_takes_no_time(filler: str) -> None:
     text = filler * (1_000_000 // len(filler))
     for start in ("", "/", "/help ", "!stop\n"):
-        began = time.process_time()
-        _read(Said(Message("user", (Text(start + text),))), OWNERS_WORD)
-        assert time.process_time() - began < 0.25
+        said = Said(Message("user", (Text(start + text),)))
+        assert least_cpu_s(partial(_read, said, OWNERS_WORD)) < 0.25

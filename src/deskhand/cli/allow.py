@@ -13,10 +13,10 @@ from ..sandbox.launcher import checked
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.errors import DeskhandError
-from .run import FAILED, ME, USAGE, agent_of, agent_option, config_option, fail, settings_of, with_store
+from .run import FAILED, ME, USAGE, Listing, agent_of, agent_option, config_option, fail, settings_of, with_store
 
 
-@click.group(no_args_is_help=True)
+@click.group(cls=Listing)
 def allow() -> None:
     """Allow an agent more than its workspace, see what is allowed, and take it back.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version as version_of
-from pathlib import Path
 
 import click
 
-from ..runtime.config import Settings
 from ..types.errors import ConfigError
-from .plain import one_line, plain
+from .plain import one_line
 from .run import agent_of, agent_option, config_option, fail, settings_of
 from .table import table
 
@@ -66,30 +65,21 @@ def skills(agent: str, config: str | None) -> None:
     Example:
       deskhand skills
     """
+    from ..runtime.toolbox import skills_of
+
     settings = settings_of(config)
+    found = skills_of(settings, agent_of(settings, agent)).find().values()
     rows = [
-        (path.parent.name, one_line(_description(path), 70), plain(str(path.parent)))
-        for path in _skill_files(settings, agent_of(settings, agent))
+        (
+            skill.name,
+            one_line(skill.problem or skill.description, 70),
+            skill.source if skill.source == "bundled" else str(skill.folder),
+        )
+        for skill in found
     ]
-    if rows:
-        table(("skill", "what it is for", "where"), rows)
-    else:
-        click.echo(f"No skills yet. A skill is a folder with a SKILL.md in {settings.home.skills}")
-
-
-def _skill_files(settings: Settings, agent: str) -> list[Path]:
-    folders = (settings.home.skills, settings.home.workspace(agent) / "skills")
-    return [path for folder in folders for path in sorted(folder.glob("*/SKILL.md"))]
-
-
-def _description(path: Path) -> str:
-    try:
-        with path.open(errors="replace") as file:
-            lines = file.read(8192).splitlines()
-    except OSError:
-        return "(cannot be read)"
-    found = [line.partition(":")[2].strip(" \"'") for line in lines if line.startswith("description:")]
-    return found[0] if found else ""
+    table(("skill", "what it is for", "where"), rows)
+    if all(skill.source == "bundled" for skill in found) and sys.stdout.isatty():
+        click.echo(f"Add your own: a folder with a SKILL.md in {settings.home.skills}")
 
 
 @click.command()

@@ -64,8 +64,11 @@ class LazyGroup(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], COMMANDS, 1)
+            begin = [name for name in COMMANDS if len(args[0]) > 1 and name.startswith(args[0])]
+            near = begin or get_close_matches(args[0], COMMANDS, 1)
             hint = f"did you mean '{near[0]}'?" if near else f'to ask something, write: deskhand ask "{args[0]} …"'
+            if args[0] in ("chat", "run", "talk"):
+                hint = "to talk to it, write: deskhand"
             ctx.fail(f"there is no command '{args[0]}'; {hint}")
         return super().resolve_command(ctx, args)
 

@@ -47,6 +47,15 @@ def agent_option(command: C) -> C:
     return click.option("--agent", "-a", default="", metavar="NAME", callback=inherited, help=text)(command)
 
 
+class Listing(click.Group):
+    """A group that lists where no command is named: `deskhand sessions` is `deskhand sessions list`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 def fail(message: str, code: int = FAILED) -> NoReturn:
     """End with a sentence on stderr."""
     click.echo(f"deskhand: {plain(message)}", err=True)
