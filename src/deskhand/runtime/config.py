@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.step import Limits
+from ..agent.step import COMPACT_AT, Limits
 from ..models.base import Thinking
 from ..policy.rules import Rule, check_rules
 from ..types.errors import ConfigError
@@ -29,15 +29,17 @@ NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE"})
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent. What is not set comes from `defaults`.
 
-    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `tools` are patterns of
-    the tools that it is offered. `sandbox: false` lets it reach all of the owner's folders, those with secrets
-    excluded; commands then ask first.
+    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
+    share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` are
+    patterns of the tools that it is offered. `sandbox: false` lets it reach all of the owner's folders, those with
+    secrets excluded; commands then ask first.
     """
 
     models: tuple[str, ...] = ()
     steps: int | None = None
     tokens: int | None = None
     output_tokens: int | None = None
+    context_ratio: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     thinking: Thinking | None = None
     temperature: float | None = None
     workspace: str = ""
@@ -182,7 +184,10 @@ class Settings(msgspec.Struct, frozen=True):
         return tuple(self.config.agents) or ("default",)
 
     def limits(self, agent: AgentConfig, window: int) -> Limits:
+        """What one turn of this agent may use, on a model with this window."""
         usual = Limits()
+        if agent.context_ratio is not None:  # the agent shortens at COMPACT_AT of what it takes for the window
+            window = max(1, int(window * agent.context_ratio / COMPACT_AT))
         return Limits(agent.steps or usual.steps, agent.tokens or usual.tokens, agent.output_tokens, window)
 
 
