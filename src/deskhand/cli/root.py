@@ -20,6 +20,7 @@ COMMANDS = {
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
     "skills": ("deskhand.cli.lists:skills", "List the skills."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
+    "serve": ("deskhand.cli.serve:serve", "Stay and work, and be started again."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
     "dlq": ("deskhand.cli.dlq:dlq", "See what was given up, and try it again."),
@@ -31,7 +32,7 @@ COMMANDS = {
 SECTIONS = (
     ("Talk", ("ask", "approvals", "sessions", "demo")),
     ("Set up", ("init", "config", "model", "agents", "tools", "skills", "kv", "allow")),
-    ("Look after it", ("policy", "doctor", "logs", "dlq", "audit", "version")),
+    ("Look after it", ("serve", "policy", "doctor", "logs", "dlq", "audit", "version")),
 )
 
 EXAMPLES = """\b

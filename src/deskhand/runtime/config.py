@@ -23,7 +23,7 @@ PREFIX = "DESKHAND_"
 FILE_NAME = "deskhand.yaml"
 SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
-NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE"})
+NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "WORKER"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -114,6 +114,14 @@ class Home(msgspec.Struct, frozen=True):
     @property
     def log(self) -> Path:
         return self.root / "logs" / "deskhand.log"
+
+    @property
+    def last_start(self) -> Path:
+        return self.state / "last_start"
+
+    @property
+    def startup_error(self) -> Path:
+        return self.state / "startup_error.json"
 
     @property
     def history(self) -> Path:
@@ -212,6 +220,11 @@ def home_of(environment: Mapping[str, str] | None = None) -> Home:
     """Where this person's Deskhand lies."""
     env = os.environ if environment is None else environment
     return Home(Path(env.get(f"{PREFIX}HOME") or Path(env.get("HOME", "/")) / ".deskhand").expanduser().absolute())
+
+
+def worker_environment() -> dict[str, str]:
+    """What a worker process is started with: our own environment, and that it is one."""
+    return {**os.environ, "IS_WORKER": "1", f"{PREFIX}WORKER": "1"}
 
 
 def convert(data: Mapping[str, Any], path: Path) -> Config:
