@@ -32,10 +32,10 @@ class Served:
         return subprocess.run(argv, env=self.env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
 
     @contextmanager
-    def serving(self) -> Iterator[subprocess.Popen[str]]:
-        argv = [*DESKHAND, "serve"]
+    def serving(self, *before: str, **env: str) -> Iterator[subprocess.Popen[str]]:
+        argv = [*DESKHAND, *before, "serve"]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        with subprocess.Popen(argv, env=self.env, text=True, **pipes) as process:  # type: ignore[call-overload]
+        with subprocess.Popen(argv, env=self.env | env, text=True, **pipes) as process:  # type: ignore[call-overload]
             try:
                 self.until(self.drives)
                 yield process
@@ -86,6 +86,15 @@ def test_it_works_and_ends_when_told(served: Served) -> None:
     assert "No channel is set up yet" in out
     assert not (served.home / "state" / "startup_error.json").exists()
     assert "`deskhand serve` last began to drive at" in served.run("doctor").stdout
+
+
+@pytest.mark.parametrize(("flags", "variable"), [((), ""), (("-v",), ""), ((), "1"), ((), "false")])
+def test_the_log_is_shown_where_that_is_wanted(served: Served, flags: tuple[str, ...], variable: str) -> None:
+    with served.serving(*flags, DESKHAND_VERBOSE=variable) as process:
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=15)
+    assert ("INFO deskhand.runtime.worker: driving" in out) == (bool(flags) or variable == "1")
+    assert "INFO deskhand.runtime.worker: driving" in (served.home / "logs" / "deskhand.log").read_text()
 
 
 def test_a_reload_is_a_new_worker(served: Served) -> None:

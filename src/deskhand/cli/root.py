@@ -88,9 +88,12 @@ class LazyGroup(click.Group):
 @click.option("--agent", "-a", default="", metavar="NAME", help="Talk to this agent.")
 @click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model.")
 @click.option("--config", metavar="FILE", help="Use this configuration file.")
+@click.option("--verbose", "-v", is_flag=True, help="Show the log here too; `logs -f` shows it beside a chat.")
 @click.version_option(package_name="deskhand", message="deskhand %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, session: str, latest: bool, agent: str, model: str, config: str | None) -> None:
+def cli(  # noqa: PLR0913 -- one parameter for each option
+    ctx: click.Context, session: str, latest: bool, agent: str, model: str, config: str | None, verbose: bool
+) -> None:
     """A personal AI agent on your own machine.
 
     Without a command you talk to it here. It loses no message, repeats no effect, and asks before it does what

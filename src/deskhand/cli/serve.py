@@ -10,14 +10,13 @@ import click
 from ..runtime.app import App, Parts, open_app
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings, worker_environment
-from ..runtime.logs import logging_to_file
 from ..runtime.models import Models
 from ..runtime.starts import newer_startup_error
 from ..runtime.supervise import Supervisor
 from ..runtime.worker import CRASHED, end_with_parent, guarded, started_well, work
 from .asks import somebody_drives
 from .plain import plain
-from .run import config_option, settings_of
+from .run import config_option, logging_of, settings_of, verbose
 
 QUIET = "No channel is set up yet, so nobody can write from elsewhere: it drives the conversations that are open."
 
@@ -42,7 +41,7 @@ def serve(worker: bool, config: str | None) -> None:
     click.echo(f"Deskhand works until you end it (Ctrl+C). Talk to it: deskhand. Its log: {settings.home.log}")
     click.echo(QUIET)
     command = [sys.executable, "-P", "-m", "deskhand"]  # -P: what lies in this folder is not ours to import
-    command += [*(("--config", config) if config else ()), "serve", "--worker"]
+    command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ()), "serve", "--worker"]
     parent = Supervisor(command, worker_environment(), SystemClock().monotonic, reload=not sys.stdin.isatty())
     sys.exit(anyio.run(parent.run))
 
@@ -64,7 +63,7 @@ def _work(settings: Settings) -> int:
             models.warm(model for name in settings.agents for model in settings.agent(name).models)
             return await use(app)
 
-    with logging_to_file(settings):
+    with logging_of(settings):
         code = anyio.run(guarded, settings, main, now)
     if code == CRASHED:
         error = newer_startup_error(settings.home)

@@ -23,7 +23,7 @@ PREFIX = "DESKHAND_"
 FILE_NAME = "deskhand.yaml"
 SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
-NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "WORKER"})
+NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -179,6 +179,12 @@ class Settings(msgspec.Struct, frozen=True):
         agents = {name: replace(agent, models=()) for name, agent in self.config.agents.items()}
         defaults = replace(self.config.defaults, models=(model,))
         return replace(self, config=replace(self.config, defaults=defaults, agents=agents))
+
+    @property
+    def verbose(self) -> bool:
+        """The environment wants the log on the console too."""
+        wanted = self.environment.get(f"{PREFIX}VERBOSE") or self.environment.get("OPERATOR_VERBOSE", "")
+        return wanted.lower() not in ("", "0", "false", "no")
 
     @property
     def cache(self) -> Path:
