@@ -13,6 +13,7 @@ COMMANDS = {
     "policy": ("deskhand.cli.policy:policy", "Why something is allowed, asked or refused."),
     "approvals": ("deskhand.cli.approvals:approvals", "See what waits for your yes, and answer it."),
     "sessions": ("deskhand.cli.sessions:sessions", "List, read and export conversations."),
+    "setup": ("deskhand.cli.setup:setup", "Choose a model, your time zone and your name, and store keys."),
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
     "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),
     "model": ("deskhand.cli.model:model", "List, choose, fetch and try models."),
@@ -31,7 +32,7 @@ COMMANDS = {
 
 SECTIONS = (
     ("Talk", ("ask", "approvals", "sessions", "demo")),
-    ("Set up", ("init", "config", "model", "agents", "tools", "skills", "kv", "allow")),
+    ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "kv", "allow")),
     ("Look after it", ("serve", "policy", "doctor", "logs", "dlq", "audit", "version")),
 )
 
