@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.asks import back_to, name_of
-from deskhand.cli.root import COMMANDS, SECTIONS, cli
+from deskhand.cli.root import ALIASES, COMMANDS, SECTIONS, cli
 from deskhand.runtime.config import AgentConfig, Config, read_settings
 
 SOURCES = Path(__file__).parent.parent / "runtime" / "sources"
@@ -107,6 +107,8 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
     ("args", "code", "said"),
     [
         (("sesions",), 2, "there is no command 'sesions'; did you mean 'sessions'?"),
+        (("gatway",), 2, "did you mean 'gateway'?"),
+        (("help", "sesions"), 2, "did you mean 'sessions'?"),
         (("what is this",), 2, 'to ask something, write: deskhand ask "what is this …"'),
         (("sessions", "show", "nope"), 2, "there is no conversation 'nope'; `deskhand sessions list` shows them"),
         (("approvals", "allow", "ask_1"), 1, "is not open any more, or never was; `deskhand approvals list`"),
@@ -192,6 +194,72 @@ def test_an_imported_file_means_the_same(desk: Desk, name: str) -> None:
         assert "#   heartbeat.enabled: true" in (desk.home / "deskhand.yaml").read_text()
     desk("config", "import", str(SOURCES / name), "--write")
     assert (desk.home / "deskhand.yaml.bak").exists()
+
+
+def test_agents_come_and_go(desk: Desk) -> None:
+    """Who is there without being named stays the first one; files stay."""
+    desk("init")
+    said = desk("agents", "add", "coder", "--model", "scripted/echo", "--model", "scripted/echo")
+    assert "Talk to it: deskhand --agent coder" in said
+    assert (desk.home / "agents" / "coder" / "workspace" / "shared").is_symlink()
+    assert [line.split("\t")[:2] for line in desk("agents", "list").splitlines()] == [
+        ["default", "no model"],
+        ["coder", "scripted/echo, scripted/echo"],
+    ]
+    desk("agents", "add", "other")
+    (desk.home / "agents" / "coder" / "workspace" / "note").write_text("mine")
+    said = desk("agents", "remove", "default")
+    assert "Where none is named, coder answers." in said
+    said = desk("agents", "remove", "coder")
+    assert f"Its files stay in {desk.home}/agents/coder/workspace" in said
+    assert (desk.home / "agents" / "coder" / "workspace" / "note").read_text() == "mine"
+    assert [line.split("\t")[0] for line in desk("agents").splitlines()] == ["other"]
+    assert "is the only agent" in desk("agents", "remove", "other", code=2)
+    assert "# Deskhand's configuration." in (desk.home / "deskhand.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("default", "there is an agent 'default' already"),
+        ("list", "cannot be a name"),
+        ("../x", "cannot be a name"),
+        ("Big", "cannot be a name"),
+    ],
+)
+def test_agents_that_cannot_be_made(desk: Desk, name: str, said: str) -> None:
+    assert said in desk("agents", "add", name, code=2)
+    assert "there is no agent 'who'; there are: default" in desk("agents", "remove", "who", code=2)
+
+
+@pytest.mark.parametrize("text", ["agents: [{id: a}, {id: b}]", '{"agents": {"list": [{"id": "a"}, {"id": "b"}]}}'])
+def test_agents_of_another_system_are_left_alone(desk: Desk, text: str) -> None:
+    file = desk.home / "deskhand.yaml"
+    file.parent.mkdir()
+    file.write_text(text)
+    for args in (("add", "c"), ("remove", "a")):
+        assert "make them ours first: deskhand config import" in desk("agents", *args, code=2)
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (("gateway", "--help"), ("serve", "--help")),
+        (("onboard", "--help"), ("setup", "--help")),
+        (("status", "--help"), ("doctor", "--help")),
+        (("models", "anthropic"), ("model", "list", "anthropic")),
+        (("config", "list"), ("config",)),
+        (("sessions", "-n", "5"), ("sessions", "list", "-n", "5")),
+        (("help",), ("--help",)),
+        (("help", "kv"), ("kv", "--help")),
+        (("help", "models"), ("model", "list", "--help")),
+    ],
+)
+def test_what_others_call_our_commands(desk: Desk, theirs: tuple[str, ...], ours: tuple[str, ...]) -> None:
+    assert desk(*theirs) == desk(*ours)
+    listed = [line.split()[0] for line in desk("--help").splitlines() if line.startswith("  ")]
+    assert set(ALIASES) & set(listed) == set()
 
 
 def test_a_model_is_chosen(desk: Desk) -> None:

@@ -164,6 +164,8 @@ def test_the_share_of_the_window(tmp_path: Path) -> None:
 def test_agents_may_be_a_list(tmp_path: Path) -> None:
     settings = read(tmp_path, "agents: [{name: a, steps: 3}, {id: b}]")
     assert settings.config.agents == {"a": AgentConfig(steps=3), "b": AgentConfig()}
+    theirs = read(tmp_path / "theirs", '{"agents": {"list": [{"id": "a"}, {"id": "b", "maxToolIterations": 3}]}}')
+    assert theirs.config.agents == {"a": AgentConfig(), "b": AgentConfig(steps=3)}
 
 
 def test_unknown_keys_are_named_and_never_fatal(tmp_path: Path) -> None:

@@ -88,6 +88,19 @@ def get(ctx: click.Context, key: str, config: str | None) -> None:
         click.echo(msgspec.json.encode(value))
 
 
+@config.command("list")
+@config_option
+@click.pass_context
+def list_(ctx: click.Context, config: str | None) -> None:
+    """Print all of it, as `config` alone does.
+
+    \b
+    Example:
+      deskhand config list
+    """
+    _print(resolved(settings_of(_inherited(ctx, config))))
+
+
 @config.command("set")
 @click.argument("key")
 @click.argument("value")

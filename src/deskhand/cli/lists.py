@@ -1,4 +1,4 @@
-"""`deskhand agents`, `tools`, `skills` and `version`: what there is."""
+"""`deskhand tools`, `skills` and `version`: what there is."""
 
 from __future__ import annotations
 
@@ -12,24 +12,6 @@ from ..types.errors import ConfigError
 from .plain import one_line, plain
 from .run import agent_of, agent_option, config_option, fail, settings_of
 from .table import table
-
-
-@click.command()
-@config_option
-def agents(config: str | None) -> None:
-    """List the agents of the configuration; the first one answers where none is named.
-
-    \b
-    Example:
-      deskhand agents
-    """
-    settings = settings_of(config)
-    rows = []
-    for name in settings.agents:
-        agent = settings.agent(name)
-        place = agent.workspace or str(settings.home.workspace(name))
-        rows.append((name, ", ".join(agent.models) or "no model", ", ".join(agent.tools), place))
-    table(("agent", "models", "tools", "workspace"), rows)
 
 
 @click.command()

@@ -17,7 +17,7 @@ COMMANDS = {
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
     "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),
     "model": ("deskhand.cli.model:model", "List, choose, fetch and try models."),
-    "agents": ("deskhand.cli.lists:agents", "List the agents."),
+    "agents": ("deskhand.cli.agents:agents", "List, make and remove agents."),
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
     "skills": ("deskhand.cli.lists:skills", "List the skills."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
@@ -29,6 +29,14 @@ COMMANDS = {
     "version": ("deskhand.cli.lists:version", "Show the version."),
 }
 """name -> (module:function, one line of help)"""
+
+ALIASES = {
+    "gateway": ("serve",),
+    "models": ("model", "list"),
+    "onboard": ("setup",),
+    "status": ("doctor",),
+}
+"""What other systems call a command of ours -> ours. They work, and are not listed."""
 
 SECTIONS = (
     ("Talk", ("ask", "approvals", "sessions", "demo")),
@@ -63,10 +71,17 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] == "help":
+            args = [*args[1:], "--help"]
+            if len(args) == 1:
+                click.echo(ctx.get_help())
+                ctx.exit()
+        if args and args[0] in ALIASES:
+            args = [*ALIASES[args[0]], *args[1:]]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], COMMANDS, 1)
+            near = get_close_matches(args[0], [*COMMANDS, *ALIASES], 1)
             hint = f"did you mean '{near[0]}'?" if near else f'to ask something, write: deskhand ask "{args[0]} …"'
             ctx.fail(f"there is no command '{args[0]}'; {hint}")
         return super().resolve_command(ctx, args)

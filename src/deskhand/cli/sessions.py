@@ -21,16 +21,21 @@ from .run import ME, USAGE, agent_of, config_option, fail, settings_of, with_sto
 from .table import table
 
 
-@click.group()
-def sessions() -> None:
+@click.group(invoke_without_command=True)
+@click.option("--limit", "-n", default=20, show_default=True, type=click.IntRange(1), help="How many at most.")
+@config_option
+@click.pass_context
+def sessions(ctx: click.Context, limit: int, config: str | None) -> None:
     """List, read and export conversations.
 
     \b
     Examples:
-      deskhand sessions list
+      deskhand sessions
       deskhand sessions show nov21-0930
       deskhand sessions export nov21-0930 > talk.jsonl
     """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_, limit=limit, as_json=False, config=config)
 
 
 @sessions.command("list")

@@ -125,7 +125,12 @@ def translate(data: Mapping[str, Any]) -> Translation:
     """Every key that the table knows, as ours; the others are in `left`."""
     done = Translation({}, [], {})
     rows = [(tuple(theirs.split(".")), ours) for theirs, ours in TABLE]
-    for path, value in _leaves(_prepared(data), rows):
+    prepared = _prepared(data)
+    agents = prepared.get("agents")
+    listed = agents.get("list") if isinstance(agents, Mapping) else None
+    if isinstance(listed, Mapping):  # also those of which nothing but the name is said
+        done.config["agents"] = {name: {} for name in listed}
+    for path, value in _leaves(prepared, rows):
         found = next(((row, ours) for row, ours in rows if _matches(row, path)), None)
         if found is None:
             _leave(done, path, value)
