@@ -67,7 +67,13 @@ def test_operator_ai_0_4(tmp_path: Path) -> None:
         timezone="America/Vancouver",
         env_file="keys.env",
     )
-    assert any("keys.env' does not exist" in warning for warning in settings.warnings)
+    transport, elsewhere, env_file = settings.warnings
+    assert transport == (
+        "agents.operator.transport: there are no channels yet; 'operator' answers in the terminal, and SLACK_BOT_TOKEN"
+        " and SLACK_APP_TOKEN are not read"
+    )
+    assert elsewhere.startswith("not used here yet: agents.researcher.permissions.skills, roles.team.agents, memory.")
+    assert "keys.env' does not exist" in env_file
 
 
 def test_operator_ai_0_7(tmp_path: Path) -> None:
@@ -79,6 +85,17 @@ def test_operator_ai_0_7(tmp_path: Path) -> None:
         env_file=".env",
         show_usage=True,
     )
+
+
+def test_how_strangers_are_answered_stands_in_three_places(tmp_path: Path) -> None:
+    assert read(tmp_path).config.reject_response == "ignore"
+    for text in (
+        "settings: {reject_response: announce}",
+        "runtime: {reject_response: announce}",
+        "reject_response: announce",
+    ):
+        settings = read(tmp_path, text)
+        assert (settings.config.reject_response, settings.warnings) == ("announce", ())
 
 
 def test_agent_computer(tmp_path: Path) -> None:
@@ -225,6 +242,8 @@ BAD: list[tuple[str | bytes, str]] = [
     ("- a\n- b", "must hold keys and values"),
     ("just words", "must hold keys and values"),
     ("defaults: {steps: many}", "'defaults.steps': Expected `int | null`, got `str`"),
+    ("roles: {admin: {agents: [a]}}", "'roles.admin' is built in, with all agents: give this role another"),
+    ("settings: {reject_response: shout}", "'reject_response': Invalid enum value 'shout'"),
     ("defaults: {context_ratio: 1.5}", "'defaults.context_ratio': Expected `float` <= 1.0"),
     ("agents: {a: {context_ratio: 0}}", "Expected `float` > 0.0"),
     ("agents: {a: {thinking: hard}}", "'agents[...].thinking': Invalid enum value 'hard'"),

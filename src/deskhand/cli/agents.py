@@ -147,5 +147,5 @@ def _text(settings: Settings) -> str:
 
 def _write(settings: Settings, text: str) -> None:
     """Write it only if it can be read back. Raises ConfigError, OSError."""
-    convert(ours(parse_value(text) or {}).config, settings.file)
+    convert(ours(parse_value(text) or {}, settings.file).config, settings.file)
     write_private(settings.file, text)

@@ -35,6 +35,8 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("runtime.timezone", "timezone"),
     ("runtime.env_file", "env_file"),
     ("runtime.show_usage", "show_usage"),
+    ("runtime.reject_response", "reject_response"),
+    ("settings.reject_response", "reject_response"),
     ("agents.*.model", "agents.*.models"),
     ("agents.*.max_iterations", "agents.*.steps"),
     ("agents.*.max_output_tokens", "agents.*.output_tokens"),

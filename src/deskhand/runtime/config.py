@@ -61,6 +61,7 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: the terminal says what each turn used.
+    `reject_response`: whether who is not known here hears so.
     `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another system's environment names."""
 
     defaults: AgentConfig = AgentConfig()
@@ -70,6 +71,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     timezone: str = "UTC"
     env_file: str = ""
     show_usage: bool = False
+    reject_response: Literal["ignore", "announce"] = "ignore"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
 
@@ -211,7 +213,7 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] | Non
     started_with = dict(os.environ if environment is None else environment)
     home = home_of(started_with)
     path = file or home.config
-    found = ours(_read(path, required=file is not None))
+    found = ours(_read(path, required=file is not None), path)
     warnings = list(found.warnings)
     env = found.secrets | _env_files(home, path, found.config, warnings) | started_with
     data = keys.overlay(_compat(found.config, env), found.config)
@@ -259,10 +261,13 @@ class Found(msgspec.Struct):
     secrets: dict[str, str]
 
 
-def ours(data: Mapping[str, Any]) -> Found:
-    """Whoever wrote this file, as our own keys."""
+def ours(data: Mapping[str, Any], path: Path) -> Found:
+    """Whoever wrote this file, as our own keys. Raises ConfigError for what must not be said."""
     known, foreign = keys.split(data, Config)
     translation = translate(foreign)
+    roles = foreign.get("roles")
+    if isinstance(roles, Mapping) and "admin" in roles:
+        raise ConfigError(f"{str(path)!r}: 'roles.admin' is built in, with all agents: give this role another name")
     warnings = keys.complaints(translation.left, Config)
     return Found(keys.overlay(translation.config, known), translation, warnings, translation.secrets)
 
@@ -307,7 +312,7 @@ def _compat(data: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
         for name, value in env.items():
             if name.startswith("OPERATOR_") and "__" in name:
                 keys.put(nested, name.removeprefix("OPERATOR_").lower().split("__"), parse_value(value))
-        return ours(nested).config
+        return ours(nested, Path("OPERATOR_")).config
     return {}
 
 

@@ -160,14 +160,20 @@ def near(path: str, into: type[msgspec.Struct]) -> str:
 
 def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> list[str]:
     """A sentence for each key that means nothing, and one for all that only another system has."""
-    said, elsewhere = [], []
-    for path, _ in left:
+    said, elsewhere, transports = [], [], dict[str, list[str]]()
+    for path, value in left:
         parts = [snake(part) for part in path.split(".")]
-        if _ELSEWHERE.fullmatch(parts[0]) or any(map(_ELSEWHERE_IN_AGENT.fullmatch, parts[1:])):
+        if parts[0] == "agents" and parts[2:3] == ["transport"]:
+            named = [str(value)] if parts[-1].endswith("_env") else []
+            transports[parts[1]] = [*transports.get(parts[1], []), *named]
+        elif _ELSEWHERE.fullmatch(parts[0]) or any(map(_ELSEWHERE_IN_AGENT.fullmatch, parts[1:])):
             elsewhere.append(path)
         else:
             guess = near(path, into)
             said.append(f"unknown key {path!r}" + (f"; did you mean {guess!r}?" if guess else ""))
+    for agent, variables in transports.items():
+        unread = f", and {' and '.join(variables)} are not read" if variables else ""
+        said.append(f"agents.{agent}.transport: there are no channels yet; {agent!r} answers in the terminal{unread}")
     if elsewhere:
         shown = ", ".join(elsewhere[:4]) + (f" and {len(elsewhere) - 4} more" if len(elsewhere) > 4 else "")
         said.append(f"not used here yet: {shown}")
