@@ -17,7 +17,7 @@ from deskhand.runtime.setting_up import (
     stored_secrets,
     system_timezone,
 )
-from deskhand.types.errors import ConfigError
+from deskhand.types.errors import ConfigError, ToolError
 
 
 def settings(home: Path) -> Settings:
@@ -84,6 +84,20 @@ def test_what_the_owner_is_called(tmp_path: Path) -> None:
     for wrong in ("", "x" * 81, "a\x1bb"):
         with pytest.raises(ConfigError):
             name_owner(here, "default", wrong)
+
+
+def test_a_link_in_the_workspace_leads_nowhere(tmp_path: Path) -> None:
+    """The agent may have made it."""
+    here = settings(tmp_path)
+    here.home.env.write_text("A_KEY=secret\n- Name: of a secret\n")
+    workspace = tmp_path / "agents/default/workspace"
+    workspace.mkdir(parents=True)
+    (workspace / "USER.md").symlink_to(here.home.env)
+    with pytest.raises(ToolError):
+        owner_of(here, "default")
+    with pytest.raises(ToolError):
+        name_owner(here, "default", "Ann")
+    assert "Ann" not in here.home.env.read_text()
 
 
 def test_a_key_keeps_what_stands_beside_it(tmp_path: Path) -> None:

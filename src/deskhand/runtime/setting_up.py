@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
+from ..tools.paths import Workspace
 from ..types.errors import ConfigError
 from ..types.messages import clean
 from .config import Settings
@@ -17,7 +18,8 @@ from .datafile import read_env_file, read_text
 from .edit import set_key, write_private
 from .reach import workspace_of
 
-NAME_CHARS = 80
+NAME_CHARS, MOST_FILES = 80, 100_000
+USER_FILE = "USER.md"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CALLED = re.compile(r"^- Name:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 
@@ -84,22 +86,32 @@ def store_secret(settings: Settings, name: str, value: str) -> None:
 
 def owner_of(settings: Settings, agent: str) -> str:
     """What the owner is called, by the USER.md that this agent reads; '' where it does not say."""
-    match = _CALLED.search(_text(workspace_of(settings, agent) / "USER.md"))
+    with Workspace(str(workspace_of(settings, agent))) as files:
+        match = _CALLED.search(_user(files))
     return match[1] if match else ""
 
 
 def name_owner(settings: Settings, agent: str, name: str) -> None:
-    """Write it into USER.md, of which everything else stays. Raises OSError, ConfigError."""
+    """Write it into USER.md, of which everything else stays. Raises ConfigError, and ToolError where that file leads
+    out of the workspace: the agent can write there, and a link of its making is not followed."""
     name = " ".join(clean(name).split())
     if not name or len(name) > NAME_CHARS or not name.isprintable():
         raise ConfigError(f"a name has 1 to {NAME_CHARS} characters on one line")
-    path = workspace_of(settings, agent) / "USER.md"
-    text, line = _text(path), f"- Name: {name}"
-    if _CALLED.search(text):
-        text = _CALLED.sub(lambda _: line, text, count=1)
-    else:
-        text += ("\n" if text and not text.endswith("\n") else "") + f"{line}\n"
-    path.write_text(text, encoding="utf-8")
+    line = f"- Name: {name}"
+    with Workspace(str(workspace_of(settings, agent))) as files:
+        text = _user(files)
+        if _CALLED.search(text):
+            text = _CALLED.sub(lambda _: line, text, count=1)
+        else:
+            text += ("\n" if text and not text.endswith("\n") else "") + f"{line}\n"
+        files.write(USER_FILE, text.encode())
+
+
+def _user(files: Workspace) -> str:
+    """Raises ToolError where it is no file of the workspace."""
+    if not any(entry.name == USER_FILE for entry in files.list(".", MOST_FILES)):
+        return ""
+    return files.read(USER_FILE).decode("utf-8", "replace")
 
 
 def _text(path: Path) -> str:
