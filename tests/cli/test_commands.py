@@ -94,7 +94,7 @@ def test_help_imports_little() -> None:
         (("dlq", "list"), "Nothing was given up.\n"),
         (("dlq", "list", "--json"), "[]\n"),
         (("kv", "list"), "{}\n"),
-        (("skills",), "No skills yet. A skill is a folder with a SKILL.md in "),
+        (("skills",), "deskhand-help\tbundled\tHow Deskhand itself works."),
         (("agents",), "default\tno model\t*\t"),
         (("audit", "verify"), "0 events, 0 conversations anchored in "),
     ],
@@ -113,6 +113,7 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
         (("sessions", "show", "nope"), 2, "there is no conversation 'nope'; `deskhand sessions list` shows them"),
         (("approvals", "allow", "ask_1"), 1, "is not open any more, or never was; `deskhand approvals list`"),
         (("dlq", "retry", "d1"), 2, "there is no 'd1'; `deskhand dlq list` shows what there is"),
+        (("skills", "reset", "brew"), 2, "no skill 'brew' came with Deskhand; there are: deskhand-help"),
         (("kv", "delete", "x"), 1, "there is no key 'x'"),
         (("kv", "get", "x", "-a", "who"), 2, "there is no agent 'who'; there are: default"),
         (("config", "get", "timezon"), 2, "there is no key 'timezon'; did you mean 'timezone'?"),
@@ -260,6 +261,49 @@ def test_what_others_call_our_commands(desk: Desk, theirs: tuple[str, ...], ours
     assert desk(*theirs) == desk(*ours)
     listed = [line.split()[0] for line in desk("--help").splitlines() if line.startswith("  ")]
     assert set(ALIASES) & set(listed) == set()
+
+
+def skill(desk: Desk, folder: Path, name: str, description: str) -> Path:
+    path = desk.home / folder / name / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"---\nname: {name}\ndescription: {description}\n---\nSteps.\n")
+    return path
+
+
+def test_bundled_skills_are_as_they_came(desk: Desk) -> None:
+    """What the person put in their place is kept, and other skills are left alone."""
+    desk("init")
+    before = desk("skills")
+    own = Path("agents/default/workspace/skills")
+    assert desk("skills", "reset", "--all") == "deskhand-help is as it came\n"
+    shared = skill(desk, Path("skills"), "deskhand-help", "Mine.")
+    skill(desk, own, "deskhand-help", "The agent's.")
+    other = skill(desk, Path("skills"), "brew", "Makes tea.")
+    assert "deskhand-help\tagent\tThe agent's." in desk("skills")
+    said = desk("skills", "reset", "deskhand-help")
+    assert said.count("deskhand-help is as it came; yours is in ") == 2
+    assert not shared.exists() and other.exists()
+    kept = [Path(line.rpartition(" yours is in ")[2]) / "SKILL.md" for line in said.splitlines()]
+    assert ["Mine." in path.read_text() for path in kept] == [True, False]
+    assert [line for line in desk("skills").splitlines() if not line.startswith("brew")] == before.splitlines()
+    skill(desk, Path("skills"), "deskhand-help", "Mine again.")
+    assert "yours is in" in desk("skills", "reset", "--all")
+    (desk.home / "skills" / "deskhand-help").symlink_to(kept[0].parent)
+    assert "remove the link" in desk("skills", "reset", "--all", code=2)
+
+
+@pytest.mark.parametrize("args", [(), ("deskhand-help", "--all")])
+def test_which_skill_is_meant(desk: Desk, args: tuple[str, ...]) -> None:
+    assert "name one skill, or say --all" in desk("skills", "reset", *args, code=2)
+
+
+def test_skills_that_are_not_permitted_do_not_exist(desk: Desk) -> None:
+    desk("init")
+    skill(desk, Path("skills"), "brew", "Makes tea.")
+    desk("config", "set", "agents.main.skills", "deskhand-*, pour")
+    assert [line.split("\t")[0] for line in desk("skills").splitlines()] == ["deskhand-help"]
+    desk("config", "set", "agents.main.skills", "none")
+    assert desk("skills").startswith("No skills. A skill is a folder with a SKILL.md in ")
 
 
 def test_a_model_is_chosen(desk: Desk) -> None:

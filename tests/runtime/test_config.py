@@ -62,7 +62,7 @@ def test_operator_ai_0_4(tmp_path: Path) -> None:
         defaults=AgentConfig(("anthropic/claude-opus-4-6", "google/gemini-3-pro"), steps=25, context_ratio=0.5),
         agents={
             "operator": AgentConfig(("anthropic/claude-sonnet-4-6",), sandbox=False),
-            "researcher": AgentConfig(steps=10, tools=("read_file", "shell")),
+            "researcher": AgentConfig(steps=10, tools=("read_file", "shell"), skills=("summarize",)),
         },
         timezone="America/Vancouver",
         env_file="keys.env",
@@ -72,7 +72,7 @@ def test_operator_ai_0_4(tmp_path: Path) -> None:
         "agents.operator.transport: there are no channels yet; 'operator' answers in the terminal, and SLACK_BOT_TOKEN"
         " and SLACK_APP_TOKEN are not read"
     )
-    assert elsewhere.startswith("not used here yet: agents.researcher.permissions.skills, roles.team.agents, memory.")
+    assert elsewhere.startswith("not used here yet: roles.team.agents, memory.")
     assert "keys.env' does not exist" in env_file
 
 
@@ -176,6 +176,16 @@ def test_the_share_of_the_window(tmp_path: Path) -> None:
         assert next_step(state, limits, 0.0) == Compact(int(share * 50_000)), agent
     usual = read(tmp_path / "usual")
     assert usual.limits(usual.agent("default"), 100_000) == Limits(window=100_000)
+
+
+def test_permissions(tmp_path: Path) -> None:
+    """No block and `*` are all, a list is only these."""
+    settings = read(
+        tmp_path, "agents: {a: {permissions: {tools: '*', skills: '*'}}, b: {permissions: {skills: [x]}}, c: {}}"
+    )
+    found = [(settings.agent(name).tools, settings.agent(name).skills) for name in "abc"]
+    assert found == [(("*",), ("*",)), (("*",), ("x",)), (("*",), ("*",))]
+    assert read(tmp_path, DESKHAND_DEFAULTS__SKILLS="x, y").config.defaults.skills == ("x", "y")
 
 
 def test_agents_may_be_a_list(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ COMMANDS = {
     "model": ("deskhand.cli.model:model", "List, choose, fetch and try models."),
     "agents": ("deskhand.cli.agents:agents", "List, make and remove agents."),
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
-    "skills": ("deskhand.cli.lists:skills", "List the skills."),
+    "skills": ("deskhand.cli.skills:skills", "List the skills, and undo changes to bundled ones."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
     "serve": ("deskhand.cli.serve:serve", "Stay and work, and be started again."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),

@@ -41,6 +41,7 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("agents.*.max_iterations", "agents.*.steps"),
     ("agents.*.max_output_tokens", "agents.*.output_tokens"),
     ("agents.*.permissions.tools", "agents.*.tools"),
+    ("agents.*.permissions.skills", "agents.*.skills"),
     # agent_computer, config.json
     ("agent.model", "defaults.models"),
     ("agent.model.max_tokens", "defaults.output_tokens"),

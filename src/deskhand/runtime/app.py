@@ -117,7 +117,7 @@ class App:
 
         def beside() -> tuple[Allowed, ...]:
             wide = without_secrets(home, self.settings.home.root) if config.sandbox is False else ()
-            return (*skill_folders(self.settings), *wide)
+            return (*skill_folders(self.settings, name, skills), *wide)
 
         async def reach() -> Reach:
             return await self.reaches.of(name, workspace, beside)

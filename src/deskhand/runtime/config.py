@@ -30,9 +30,9 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent. What is not set comes from `defaults`.
 
     `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
-    share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` are
-    patterns of the tools that it is offered. `sandbox: false` lets it reach all of the owner's folders, those with
-    secrets excluded; commands then ask first.
+    share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` and
+    `skills` are patterns of those that it is offered. `sandbox: false` lets it reach all of the owner's folders, those
+    with secrets excluded; commands then ask first.
     """
 
     models: tuple[str, ...] = ()
@@ -44,6 +44,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     temperature: float | None = None
     workspace: str = ""
     tools: tuple[str, ...] = ("*",)
+    skills: tuple[str, ...] = ("*",)
     sandbox: bool | None = None
 
 
@@ -327,6 +328,6 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
             continue
-        listed = path.endswith((".models", ".tools"))
+        listed = path.endswith((".models", ".tools", ".skills"))
         keys.put(data, path.split("."), value.split(",") if listed else value)
     return data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -180,16 +180,24 @@ def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> l
     return said
 
 
+_NAMES: dict[str, Callable[[str], str]] = {
+    "models": lambda name: model_name(name.strip()),
+    "tools": lambda name: TOOLS.get(name.strip(), name.strip()),
+    "skills": str.strip,
+}
+"""How a name of each kind becomes ours."""
+
+
 def normalise(data: dict[str, Any]) -> None:
-    """Names of models and tools as ours, in place; a single name becomes a list."""
+    """Names of models, tools and skills as ours, in place; a single name becomes a list."""
     agents = data.get("agents")
     for agent in (data.get("defaults"), *(agents.values() if isinstance(agents, dict) else ())):
         if not isinstance(agent, dict):
             continue
-        for key in ("models", "tools"):
+        for key, as_ours in _NAMES.items():
             names = [agent[key]] if isinstance(agent.get(key), str) else agent.get(key)
             if isinstance(names, list) and all(isinstance(name, str) for name in names):
-                agent[key] = [model_name(n.strip()) if key == "models" else TOOLS.get(n, n) for n in names]
+                agent[key] = [as_ours(name) for name in names]
 
 
 def plainly(error: Exception) -> str:
