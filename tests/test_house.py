@@ -41,6 +41,7 @@ def test_broad_excepts_stand_in_five_kinds_of_places() -> None:
         "runtime/app.py",  # a channel's receive
         "runtime/dispatch.py",  # a supervised child
         "runtime/outbox.py",  # a send
+        "runtime/worker.py",  # a supervised child
         "store/writer.py",  # handed to the caller, who raises it
     }
     assert broad <= allowed

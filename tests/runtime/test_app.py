@@ -22,9 +22,9 @@ from deskhand.tools.base import Context, Tool
 from deskhand.tools.define import tool
 from deskhand.types.clock import Clock
 from deskhand.types.door import Progress
-from deskhand.types.events import ModelReplied, Recorded
+from deskhand.types.events import Compacted, ModelReplied, Recorded
 from deskhand.types.identity import Address, Inbound, Principal, Said
-from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
 ANN = Principal("ann", ("owner",))
 
@@ -268,6 +268,19 @@ async def test_an_answer_is_shown_while_it_is_written(tmp_path: Path) -> None:
     for piece in pieces:
         shown = shown[: piece.offset] + piece.text
     assert shown == text
+
+
+async def test_a_share_of_the_window_is_all_that_a_conversation_fills(tmp_path: Path) -> None:
+    """At 12,000 of 32,768 tokens: less than half, more than a quarter."""
+    for share, shortened in ((0.5, False), (0.25, True)):
+        model, channel = ScriptedModel(lambda request: Reply(say("word"), "stop", Usage(12_000, 0))), MemoryChannel()
+        config = {"defaults": {"models": ["unknown/test"], "context_ratio": share}}
+        async with running(tmp_path / str(share), model, channel, config) as app:
+            for number in (1, 2):
+                channel.write(f"message {number}")
+                await until(lambda sent=channel.sent, number=number: len(sent) == number)  # type: ignore[misc]
+            events = [recorded.event for recorded in await app.store.events("default/memory:1")]
+        assert any(isinstance(event, Compacted) for event in events) == shortened
 
 
 async def test_who_goes_round_in_circles_is_stopped_and_the_person_told(tmp_path: Path) -> None:

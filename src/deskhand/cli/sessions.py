@@ -27,7 +27,7 @@ def sessions() -> None:
 
     \b
     Examples:
-      deskhand sessions list
+      deskhand sessions
       deskhand sessions show nov21-0930
       deskhand sessions export nov21-0930 > talk.jsonl
     """

@@ -46,6 +46,7 @@ from .reach import Reaches, Room, without_secrets, workspace_of
 from .retries import Retries
 from .small import asking_about_unnamed, with_listing
 from .statements import statements
+from .strangers import Strangers
 from .toolbox import READ_FROM_LOG, rules_of, skill_folders, skills_of, toolbox
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class App:
         self.dispatch = Dispatch(self.store, self._driver, parts.clock)
         access = Access(parts.authorise, lambda inbound: settings.agents[0])
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
+        self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
         self._agents = {name: self._agent(name) for name in settings.agents}
         retries = Retries(random.random)
         self._ports = Ports(
@@ -114,7 +116,7 @@ class App:
         home = Path(self.settings.environment.get("HOME", "/"))
 
         async def beside() -> tuple[Allowed, ...]:
-            shared = skill_folders(self.settings)
+            shared = skill_folders(self.settings, name, skills)
             if config.sandbox is not False:
                 return shared
             return *shared, *await anyio.to_thread.run_sync(without_secrets, home, self.settings.home.root)
@@ -214,7 +216,9 @@ class App:
         while True:
             try:
                 async for inbound in channel.receive():
-                    await self.door.submit(inbound)
+                    receipt = await self.door.submit(inbound)
+                    if receipt.status == "refused" and self.parts.authorise(inbound) is None:
+                        await self.strangers.refuse(inbound, channel)
                     pause = 0.5
             except (ChannelError, StoreUnavailable) as error:
                 log.warning("%s: %s", channel.name, error)

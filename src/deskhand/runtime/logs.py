@@ -22,25 +22,35 @@ def secrets_of(environment: Mapping[str, str]) -> dict[str, str]:
     return {v: name for name, v in environment.items() if _NAMED.search(name) and len(v) >= SHORTEST}
 
 
-class Redacting(logging.Formatter):
-    """Puts the name of a secret where its value was, in messages and in tracebacks."""
+class Redactor:
+    """Puts the name of a secret of this environment where its value was."""
 
-    def __init__(self, secrets: Mapping[str, str]) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-        self._secrets = dict(secrets)
-        longest_first = sorted(secrets, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if secrets else None
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._secrets = secrets_of(environment)
+        longest_first = sorted(self._secrets, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
-    def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
+    def __call__(self, text: str) -> str:
         if self._pattern is None:
             return text
         return self._pattern.sub(lambda match: f"[{self._secrets[match[0]]}]", text)
 
 
+class Redacting(logging.Formatter):
+    """Writes no secret, neither in messages nor in tracebacks."""
+
+    def __init__(self, redact: Redactor) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redact(super().format(record))
+
+
 @contextmanager
-def logging_to_file(settings: Settings) -> Iterator[None]:
-    """Log to the home while inside: our own messages from `log_level` on, those of others from WARNING on.
+def logging_to_file(settings: Settings, console: logging.Handler | None = None) -> Iterator[None]:
+    """Log to the home while inside, and to `console`: our own messages from `log_level` on, those of others from
+    WARNING on.
 
     A home that cannot be written has no log; that is no reason not to work.
     """
@@ -53,13 +63,16 @@ def logging_to_file(settings: Settings) -> Iterator[None]:
         handler = RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace")
     except OSError:
         handler = logging.NullHandler()
-    handler.setFormatter(Redacting(secrets_of(settings.environment)))
+    handlers = (handler,) if console is None else (handler, console)
     before = own.level
-    root.addHandler(handler)
+    for each in handlers:
+        each.setFormatter(Redacting(Redactor(settings.environment)))
+        root.addHandler(each)
     own.setLevel(settings.config.log_level.upper())
     try:
         yield
     finally:
         own.setLevel(before)
-        root.removeHandler(handler)
-        handler.close()
+        for each in handlers:
+            root.removeHandler(each)
+            each.close()

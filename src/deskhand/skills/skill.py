@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -55,10 +56,10 @@ class Skill(msgspec.Struct, frozen=True):
 
 
 class Skills:
-    """The skills of these sources, the strongest last."""
+    """The skills of these sources, the strongest last, whose names one of the patterns of `allowed` covers."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = sources
+    def __init__(self, sources: Sequence[Source], allowed: Sequence[str] = ("*",)) -> None:
+        self._sources, self._allowed = sources, allowed
         self._parsed: dict[tuple[Path, str], tuple[tuple[float, int], Skill | None]] = {}
         self._watched: dict[str, tuple[int, int]] = {}
         self._found: dict[str, Skill] = {}
@@ -84,7 +85,8 @@ class Skills:
         found: dict[str, Skill] = {}
         for source in self._sources:
             for skill in self._of(source):
-                found[skill.name] = skill
+                if any(fnmatchcase(skill.name, pattern) for pattern in self._allowed):
+                    found[skill.name] = skill
         return dict(sorted(found.items()))
 
     def _of(self, source: Source) -> Iterator[Skill]:
