@@ -24,6 +24,7 @@ COMMANDS = {
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
     "dlq": ("deskhand.cli.dlq:dlq", "See what was given up, and try it again."),
+    "trace": ("deskhand.cli.trace:trace", "Show each call of a conversation: time, tokens, status."),
     "audit": ("deskhand.cli.audit:audit", "Prove that nothing in the log was changed."),
     "version": ("deskhand.cli.lists:version", "Show the version."),
 }
@@ -32,7 +33,7 @@ COMMANDS = {
 SECTIONS = (
     ("Talk", ("ask", "approvals", "sessions", "demo")),
     ("Set up", ("init", "config", "model", "agents", "tools", "skills", "plugins", "kv", "allow")),
-    ("Look after it", ("policy", "doctor", "logs", "dlq", "audit", "version")),
+    ("Look after it", ("policy", "doctor", "logs", "trace", "dlq", "audit", "version")),
 )
 
 EXAMPLES = """\b
