@@ -9,10 +9,11 @@ import pytest
 
 from deskhand.agent.compact import compact
 from deskhand.agent.state import _FOLDS, State, fold
-from deskhand.agent.step import AskModel, Compact, EndTurn, Limits, RunTools, Step, Wait, answer, next_step
+from deskhand.agent.step import AskModel, Compact, EndTurn, RunTools, Step, Wait, answer, next_step
 from deskhand.policy.guard import loop_guard
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
+from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
 NOW = 1_700_000_000.0
@@ -34,6 +35,11 @@ def reply(text: str = "", *calls: str, finish: e.Finish = "stop", tokens: int = 
 
 def result(call: str, text: str = "ok") -> e.AnyEvent:
     return e.ToolFinished(ToolResult(call, (Text(text),)))
+
+
+def last(call: str, text: str = "bye") -> e.AnyEvent:
+    """A result that ends the turn."""
+    return e.ToolFinished(ToolResult(call, (Text(text),)), end_turn=True)
 
 
 def rounds(*calls: str, text: str = "ok") -> list[e.AnyEvent]:
@@ -93,6 +99,13 @@ SORRY = "Sorry, I could not answer: "
         ([got(), reply("hi", tokens=801), e.TurnEnded("done", (1,)), got()], Compact(400)),
         ([got(), reply("hm", "c1", tokens=800), result("c1")], AskModel()),
         ([got(), reply("hi", finish="filtered")], EndTurn("done")),
+        ([got(), reply("", "c1"), last("c1")], EndTurn("done", "bye")),
+        ([got(), reply("", "c1", "d2"), last("c1"), result("d2")], EndTurn("done", "bye")),
+        ([got(), reply("", "c1"), last("c1", "")], EndTurn("done", "Done.")),
+        ([got(), reply("", "c1", tokens=801), last("c1")], EndTurn("done", "bye")),
+        ([got(), reply("", "c1"), last("c1"), NO_MORE], EndTurn("stopped", "Stopped.")),
+        ([got(), reply("", "c1"), last("c1"), got("wait", 2)], AskModel()),
+        ([got(), reply("", "c1"), last("c1"), e.TurnEnded("done", (1,), "bye"), got("again", 2)], AskModel()),
         ([e.CommandRun(1, ANN, "stop")], None),
         ([e.Reacted(1, ANN, "1", "x", True), e.MessageDelivered("k", "p"), e.Erased("session")], None),
     ],

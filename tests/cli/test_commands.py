@@ -379,3 +379,62 @@ def test_a_home_that_cannot_be_made(home: str) -> None:
         said = desk(*args, code=1 if home == "/proc/nowhere" or args == ("doctor",) else 2)
         assert home in said
         assert "Traceback" not in said
+
+
+PLUGIN = """
+from deskhand.tools.define import tool
+from deskhand.tools.plugin import Plugin
+
+@tool
+async def dice() -> str:
+    "Throws a die."
+    return "4"
+
+class Games(Plugin):
+    def get_tools(self):
+        return [dice]
+    def get_system_prompt(self):
+        return "You like games."
+
+plugin = Games
+"""
+
+
+def test_plugins(desk: Desk) -> None:
+    folder = desk.home / "plugins"
+    assert desk("plugins", "list") == (
+        f"No plugins yet. A plugin is a Python file in {folder}, or an installed package.\n"
+    )
+    assert "there is no games.py there" in desk("plugins", "enable", "games", code=2)
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "games.py").write_text(PLUGIN)
+    (folder / "games.py").chmod(0o600)
+    (desk.home / "deskhand.yaml").write_text("# mine\ntimezone: UTC  # for now\n")
+    assert desk("plugins", "list") == f"games\toff\t\t{folder}/games.py\n"
+    assert "dice" not in desk("tools")
+    assert desk("plugins", "enable", "games").startswith("games is on: dice, a prompt. ")
+    written = (desk.home / "deskhand.yaml").read_text()
+    assert written == "# mine\ntimezone: UTC  # for now\nplugins: [games]\n"
+    assert desk("plugins", "list") == f"games\ton\tdice, a prompt\t{folder}/games.py\n"
+    assert "dice\tnone\tThrows a die." in desk("tools")
+    assert desk("policy", "why", "dice").startswith("allow: ")
+    (folder / "games.py").write_text("1 / 0")
+    left_out = f"deskhand: the plugin 'games' is left out: {folder}/games.py: ZeroDivisionError: division by zero\n"
+    assert desk("plugins", "list") == left_out and left_out in desk("tools")
+    assert desk("plugins", "disable", "games").startswith("games is off. ")
+    assert "is not on; `deskhand plugins list` shows what is" in desk("plugins", "disable", "games", code=1)
+    assert desk("config", "get", "plugins") == "[]\n"
+    refused = desk("plugins", "enable", "games", code=2)
+    assert refused.startswith("deskhand: 'games' is not enabled: ") and refused.endswith(". Plugins here: games\n")
+    assert desk("config", "get", "plugins") == "[]\n"
+
+
+def test_plugins_by_config_and_environment(desk: Desk) -> None:
+    desk("config", "set", "plugins", "a, b")
+    assert desk("config", "get", "plugins") == '["a","b"]\n'
+    assert "the plugin 'c' is left out" in desk("plugins", "list", DESKHAND_PLUGINS="c")
+
+
+def test_a_plugin_that_fails_is_said_and_the_answer_comes(desk: Desk) -> None:
+    told = desk("ask", "hello", DESKHAND_MODELS="scripted/echo", DESKHAND_PLUGINS="c")
+    assert "deskhand: the plugin 'c' is left out: " in told and "You said: hello" in told

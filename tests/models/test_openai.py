@@ -338,3 +338,14 @@ async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None
         fake.script(Behaviour(named="overflow_openai"))
         with pytest.raises(openai.BadRequestError, match="maximum context length"):
             await client.chat.completions.create(**asked)
+
+
+async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(fake: FakeLLM, transport: Transport) -> None:
+    pieces = ("<think>hm</think>", "[bot_", "msg_id:7]", " Hel", "lo <ctr", "l46>there", " <ct")
+    chunks = [f'{{"choices":[{{"index":0,"delta":{{"content":"{piece}"}}}}]}}' for piece in pieces]
+    model = await play(
+        transport, fake, *chunks, '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}', "[DONE]"
+    )
+    *deltas, _ = await items_of(model)
+    assert deltas == [ThinkingDelta("hm"), *(TextDelta(text) for text in ("Hel", "lo ", "there", " ", "<ct"))]
+    assert (await reply_of(model)).message.text == "Hello there <ct"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from deskhand.agent.state import State, Turn
-from deskhand.agent.step import AskModel, Compact, Limits, next_step
+from deskhand.agent.step import AskModel, Compact, next_step
 from deskhand.policy.rules import Rule
 from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE
@@ -16,6 +16,7 @@ from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Setting
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address, Principal
+from deskhand.types.limits import Limits
 
 SOURCES = Path(__file__).parent / "sources"
 

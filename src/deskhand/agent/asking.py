@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from functools import partial
 
 import anyio
 from msgspec.structs import replace
@@ -51,7 +52,13 @@ class Asking:
             try:
                 if (wait_s := step.at - journal.ports.clock.now()) > 0:
                     await anyio.sleep(wait_s)
-                reply = await self._call(model, self._request(model, step))
+                request, hooks, turn = self._request(model, step), journal.agent.hooks, journal.state.turn
+                if hooks is None or turn is None:
+                    reply = await self._call(model, request)
+                else:
+                    if turn.steps == 0 and not turn.failures:
+                        await hooks.started(journal.session, turn)
+                    reply = await hooks.around_llm(journal.session, turn, request, partial(self._call, model))
             except ModelError as error:
                 failed = error
             except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import partial
 
 import anyio
 import msgspec
@@ -145,7 +146,11 @@ class Calls:
         outcomes: list[Done | Ask | None] = [None] * len(group)
 
         async def run(i: int, ready: Ready) -> None:
-            outcomes[i] = await self._run_one(ready, turn)
+            journal, call, one = self._journal, ready.call.call, partial(self._run_one, ready, turn)
+            if (hooks := journal.agent.hooks) is None:
+                outcomes[i] = await one()
+            else:
+                outcomes[i] = await hooks.around_tool(journal.session, turn, ready.tool.spec, call, one)
 
         with self._interrupt:
             async with meanwhile(SOON_S, self._journal.flush):
@@ -195,10 +200,10 @@ class Calls:
     def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
         journal, call_id = self._journal, ready.call.call.id
         match outcome:
-            case Done(parts=parts, status=status, changes=changes, outbox=outbox):
-                journal.change(changes, outbox)
+            case Done(parts=parts, status=status, end_turn=end_turn):
+                journal.change(outcome.changes, outcome.outbox)
                 cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
-                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status)))
+                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn))
             case Ask(question=question, choices=choices, wait_s=wait_s):
                 until = journal.ports.clock.now() + wait_s
                 journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, clean(question), choices, until))

@@ -49,7 +49,7 @@ class OpenCall(msgspec.Struct):
 class Turn(msgspec.Struct):
     """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
     replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at; `said` is what people
-    wrote in this turn."""
+    wrote in this turn, `ending` what a tool ends it with."""
 
     principal: Principal
     address: Address
@@ -69,6 +69,7 @@ class Turn(msgspec.Struct):
     overflows: int = 0
     compacted: int = 0
     said: list[str] = []
+    ending: str = ""
 
 
 class State(msgspec.Struct):
@@ -112,7 +113,7 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
         state.turn = Turn(event.principal, event.address, reply_to, recorded.at, [event.inbox_id])
     else:
         state.turn.answers.append(event.inbox_id)
-        state.turn.pieces, state.turn.empty, state.turn.finish = [], 0, ""
+        state.turn.pieces, state.turn.empty, state.turn.finish, state.turn.ending = [], 0, "", ""
     message = event.message
     state.turn.said.append(message.text)
     if state.zone is not None:
@@ -162,6 +163,8 @@ def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished | e.CallCl
         _close(state, recorded.n, ToolResult(event.call_id, (Text(event.reason, LOCAL),), event.status))
     else:
         _close(state, recorded.n, event.result)
+        if event.end_turn:
+            _turn(state).ending = event.result.text or "Done."
 
 
 def _close(state: State, n: int, result: ToolResult) -> None:

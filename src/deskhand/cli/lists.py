@@ -7,6 +7,7 @@ from importlib.metadata import version as version_of
 import click
 
 from ..types.errors import ConfigError
+from .plain import plain
 from .run import agent_of, agent_option, config_option, fail, settings_of
 from .table import table
 
@@ -21,14 +22,17 @@ def tools(agent: str, config: str | None) -> None:
     Example:
       deskhand tools --agent main
     """
-    from ..runtime.toolbox import skills_of, toolbox
+    from ..runtime.toolbox import plugins_of, skills_of, toolbox
 
     settings = settings_of(config)
     try:
         name = agent_of(settings, agent)
-        found = [tool.spec for tool in toolbox(settings, name, skills_of(settings, name)).values()]
+        plugins = plugins_of(settings)
+        found = [tool.spec for tool in toolbox(settings, name, skills_of(settings, name), plugins.tools).values()]
     except ConfigError as error:
         fail(str(error))
+    for failed in plugins.failed:
+        click.echo(f"deskhand: {plain(str(failed))}", err=True)
     if not found:
         click.echo("This agent has no tools: it can only talk.")
     else:

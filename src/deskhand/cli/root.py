@@ -20,11 +20,13 @@ COMMANDS = {
     "agents": ("deskhand.cli.agents:agents", "List, make and remove agents."),
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
     "skills": ("deskhand.cli.skills:skills", "List the skills, and undo changes to bundled ones."),
+    "plugins": ("deskhand.cli.plugins:plugins", "List plugins, switch them on and off."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
     "serve": ("deskhand.cli.serve:serve", "Stay and work, and be started again."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
     "dlq": ("deskhand.cli.dlq:dlq", "See what was given up, and try it again."),
+    "trace": ("deskhand.cli.trace:trace", "Show each call of a conversation: time, tokens, status."),
     "audit": ("deskhand.cli.audit:audit", "Prove that nothing in the log was changed."),
     "version": ("deskhand.cli.lists:version", "Show the version."),
 }
@@ -40,8 +42,8 @@ ALIASES = {
 
 SECTIONS = (
     ("Talk", ("ask", "approvals", "sessions", "demo")),
-    ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "kv", "allow")),
-    ("Look after it", ("serve", "policy", "doctor", "logs", "dlq", "audit", "version")),
+    ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv", "allow")),
+    ("Look after it", ("serve", "policy", "doctor", "logs", "trace", "dlq", "audit", "version")),
 )
 
 EXAMPLES = """\b

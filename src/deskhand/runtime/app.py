@@ -47,7 +47,7 @@ from .retries import Retries
 from .small import asking_about_unnamed, with_listing
 from .statements import statements
 from .strangers import Strangers
-from .toolbox import READ_FROM_LOG, rules_of, skill_folders, skills_of, toolbox
+from .toolbox import READ_FROM_LOG, plugins_of, rules_of, skill_folders, skills_of, toolbox
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +92,7 @@ class App:
         access = Access(parts.authorise, lambda inbound: settings.agents[0])
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
+        self.plugins = plugins_of(settings)
         self._agents = {name: self._agent(name) for name in settings.agents}
         retries = Retries(random.random)
         self._ports = Ports(
@@ -105,7 +106,12 @@ class App:
         rules = rules_of(self.settings)
         skills = skills_of(self.settings, name)
         memory = workspace / MEMORY_FILE
-        prompt: Callable[[Address], tuple[str, ...]] = Prompt(SYSTEM, files, memory, lambda: index(skills.find()))
+        plugins, learned = self.plugins, self.plugins.prompt
+
+        def extras() -> str:
+            return "\n\n".join(filter(None, (index(skills.find()), learned)))
+
+        prompt: Callable[[Address], tuple[str, ...]] = Prompt(SYSTEM, files, memory, extras)
 
         def decided(case: Case) -> Decision:
             return decide(rules, case)
@@ -128,7 +134,7 @@ class App:
             name,
             config.models,
             prompt,
-            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills),
+            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills, plugins.tools),
             judge,
             reach,
             str(workspace),
@@ -136,6 +142,7 @@ class App:
             config.thinking or "off",
             config.temperature,
             ZoneInfo(self.settings.config.timezone),
+            hooks=plugins.hooks(name),
         )
 
     def _driver(self, session: str) -> Driver:

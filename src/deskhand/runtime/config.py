@@ -11,10 +11,11 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.step import COMPACT_AT, Limits
+from ..agent.step import COMPACT_AT
 from ..models.base import Thinking
 from ..policy.rules import Rule, check_rules
 from ..types.errors import ConfigError
+from ..types.limits import Limits
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .datafile import parse_value, read_data, read_env_file
@@ -63,12 +64,14 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: the terminal says what each turn used.
     `reject_response`: whether who is not known here hears so.
-    `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another system's environment names."""
+    `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another system's environment names.
+    `plugins` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
     providers: dict[str, ProviderConfig] = {}
     policy: tuple[Rule, ...] = ()
+    plugins: tuple[str, ...] = ()
     timezone: str = "UTC"
     env_file: str = ""
     show_usage: bool = False
@@ -133,6 +136,10 @@ class Home(msgspec.Struct, frozen=True):
     @property
     def skills(self) -> Path:
         return self.root / "skills"
+
+    @property
+    def plugins(self) -> Path:
+        return self.root / "plugins"
 
     def make(self, folder: Path) -> None:
         """Make a folder of this home, and the home itself, for its owner alone. Raises OSError."""
@@ -328,6 +335,6 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
             continue
-        listed = path.endswith((".models", ".tools", ".skills"))
+        listed = path.endswith((".models", ".tools", ".skills")) or path == "plugins"
         keys.put(data, path.split("."), value.split(",") if listed else value)
     return data

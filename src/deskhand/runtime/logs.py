@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 
@@ -22,26 +23,21 @@ def secrets_of(environment: Mapping[str, str]) -> dict[str, str]:
     return {v: name for name, v in environment.items() if _NAMED.search(name) and len(v) >= SHORTEST}
 
 
-class Redactor:
-    """Puts the name of a secret of this environment where its value was."""
-
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._secrets = secrets_of(environment)
-        longest_first = sorted(self._secrets, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-
-    def __call__(self, text: str) -> str:
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(lambda match: f"[{self._secrets[match[0]]}]", text)
+def redactor(secrets: Mapping[str, str]) -> Callable[[str], str]:
+    """Puts the name of a secret where its value was, also where that stands in JSON."""
+    named = {json.dumps(value)[1:-1]: name for value, name in secrets.items()} | dict(secrets)
+    if not named:
+        return str
+    pattern = re.compile("|".join(map(re.escape, sorted(named, key=len, reverse=True))))
+    return lambda text: pattern.sub(lambda match: f"[{named[match[0]]}]", text)
 
 
 class Redacting(logging.Formatter):
-    """Writes no secret, neither in messages nor in tracebacks."""
+    """No secret in messages and in tracebacks."""
 
-    def __init__(self, redact: Redactor) -> None:
+    def __init__(self, secrets: Mapping[str, str]) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-        self._redact = redact
+        self._redact = redactor(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
         return self._redact(super().format(record))
@@ -66,7 +62,7 @@ def logging_to_file(settings: Settings, console: logging.Handler | None = None) 
     handlers = (handler,) if console is None else (handler, console)
     before = own.level
     for each in handlers:
-        each.setFormatter(Redacting(Redactor(settings.environment)))
+        each.setFormatter(Redacting(secrets_of(settings.environment)))
         root.addHandler(each)
     own.setLevel(settings.config.log_level.upper())
     try:

@@ -11,7 +11,7 @@ import msgspec
 
 from .config import Home
 from .edit import write_private
-from .logs import Redactor
+from .logs import redactor, secrets_of
 
 
 class StartupError(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ def write_startup_error(home: Home, error: BaseException, now: float, environmen
     innermost = _only(error)
     trace = "".join(traceback.format_exception(error))
     type_, time = type(innermost).__name__, datetime.fromtimestamp(now, UTC).isoformat()
-    redact = Redactor(environment)
+    redact = redactor(secrets_of(environment))
     found = StartupError(type_, redact(str(innermost)), redact(trace), time)
     home.make(home.state)
     write_private(home.startup_error, json.dumps(msgspec.to_builtins(found), indent=2) + "\n")

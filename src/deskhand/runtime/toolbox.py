@@ -16,6 +16,7 @@ from ..tools.aliases import TOOLS
 from ..tools.base import Tool
 from ..tools.paths import Allowed
 from .config import Settings
+from .plugins import Plugins, load_plugins
 from .reach import workspace_of
 
 READ_FROM_LOG = frozenset({"terminal", "web", "api", "door"})
@@ -51,19 +52,30 @@ def rules_of(settings: Settings) -> tuple[Rule, ...]:
     return tuple(msgspec.structs.replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
 
 
-def toolbox(settings: Settings, agent: str, skills: Skills) -> dict[str, Tool]:
+def toolbox(settings: Settings, agent: str, skills: Skills, plugins: Sequence[Tool] = ()) -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them."""
     config = settings.agent(agent)
-    everything: Sequence[Tool] = (
+    everything = (*ours(settings, agent, skills), *plugins)
+    return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
+
+
+def ours(settings: Settings, agent: str, skills: Skills) -> tuple[Tool, ...]:
+    """All that we bring ourselves, allowed or not."""
+    return (
         *files.TOOLS,
         *folders.TOOLS,
-        shell.shell_tool(wide=config.sandbox is False),
+        shell.shell_tool(wide=settings.agent(agent).sandbox is False),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
         *skill_tools(skills),
     )
-    return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
+
+
+def plugins_of(settings: Settings) -> Plugins:
+    """The plugins that the configuration names, each tool under a name that we do not have."""
+    first = settings.agents[0]
+    return load_plugins(settings, [tool.spec.name for tool in ours(settings, first, skills_of(settings, first))])
 
 
 def permitted(name: str, allowed: Sequence[str]) -> bool:

@@ -74,12 +74,14 @@ class Context(msgspec.Struct, frozen=True):
 
 class Done(msgspec.Struct, frozen=True):
     """The call is over. `changes` and `outbox` are committed with the result; only tools that replay by `commit`
-    may have any."""
+    may have any. With `end_turn` the turn is over too, once the other calls of the reply have their results: the text
+    is said as it is, and the model is not asked again."""
 
     parts: tuple[ResultPart, ...]
     status: ResultStatus = "ok"
     changes: tuple[Change, ...] = ()
     outbox: tuple[Outgoing, ...] = ()
+    end_turn: bool = False
 
 
 class Ask(msgspec.Struct, frozen=True):
