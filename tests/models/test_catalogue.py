@@ -47,6 +47,7 @@ def test_the_shipped_catalogue_is_sound(shipped: Catalogue) -> None:
             assert facts.window >= 4096 and facts.max_output <= facts.window, model
             assert facts.cached_usd <= facts.input_usd <= facts.output_usd, model
             assert (facts.thinking in ("budget", "adaptive")) <= (provider.wire == "anthropic"), model
+            assert bool(facts.tools_effort) <= (facts.wire == "responses"), "reasoning would be lost beside tools"
 
 
 def test_names_may_have_slashes() -> None:

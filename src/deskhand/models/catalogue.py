@@ -14,7 +14,8 @@ from ..types.errors import ConfigError
 from .anthropic import AnthropicModel
 from .base import Model
 from .openai import OpenAIModel
-from .settings import Catalogued, Facts, Spec
+from .responses import ResponsesModel
+from .settings import Catalogued, Facts, Spec, Wire
 from .transport import Transport
 
 ENTRY_POINTS = "deskhand.models"
@@ -50,6 +51,13 @@ class Catalogue(msgspec.Struct, frozen=True):
         if families:
             return found.models[max(families, key=len)]
         return UNKNOWN_LOCAL if found.local else UNKNOWN
+
+    def wire(self, provider: str, name: str, base_url: str = "") -> Wire:
+        """What is spoken with a model. At an address of the person's own it is the provider's usual wire: a proxy or a
+        local server there need not know the newer one."""
+        found = self.provider(provider)
+        own = base_url.rstrip("/") not in ("", found.base_url.rstrip("/"))
+        return found.wire if own else self.facts(provider, name).wire or found.wire
 
     def spec(self, provider: str, name: str, key: str = "", base_url: str = "") -> Spec:
         """Everything that a wire needs. Raises ConfigError where the address or the key is missing."""
@@ -90,9 +98,13 @@ def open_model(catalogue: Catalogue, transport: Transport, model: str, key: str 
     if provider not in catalogue.providers and (factory := _installed(provider)) is not None:
         return factory(name, key, base_url)
     spec = catalogue.spec(provider, name, key, base_url)
-    if catalogue.provider(provider).wire == "anthropic":
-        return AnthropicModel(transport, spec)
-    return OpenAIModel(transport, spec)
+    match catalogue.wire(provider, name, base_url):
+        case "anthropic":
+            return AnthropicModel(transport, spec)
+        case "responses":
+            return ResponsesModel(transport, spec)
+        case "openai":
+            return OpenAIModel(transport, spec)
 
 
 def _installed(provider: str) -> Factory | None:

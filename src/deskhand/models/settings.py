@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-Wire = Literal["openai", "anthropic"]
+Wire = Literal["openai", "responses", "anthropic"]
 
 
 class Quirks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,8 +33,9 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a model can do. Sizes in tokens, prices in USD per million tokens (0: free or not known).
 
     `thinking` is how it is asked to think: not at all, by effort, by a budget of tokens, or adaptively;
-    `off_effort` is the effort that turns it off, or down as far as it goes; `tools_effort` the only one that it takes
-    together with tools. `temperature`: it takes one.
+    `off_effort` is the effort that turns it off, or down as far as it goes; `tools_effort` the only one that Chat
+    Completions takes together with tools. `temperature`: it takes one. `wire` is the one to speak with this model at
+    its provider's own address, where that is not the provider's usual one.
     """
 
     window: int
@@ -47,6 +48,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     off_effort: str = ""
     tools_effort: str = ""
     temperature: bool = True
+    wire: Wire | Literal[""] = ""
 
 
 class Spec(msgspec.Struct, frozen=True):

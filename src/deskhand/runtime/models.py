@@ -118,10 +118,13 @@ def catalogue_of(settings: Settings) -> Catalogue:
     shipped = read_catalogue()
     providers = dict(shipped.providers)
     for name, own in settings.config.providers.items():
+        # Our protocol for small models is spoken over Chat Completions.
+        wire = own.wire if own.tools == "native" else "openai"
         if name not in providers:
-            providers[name] = Catalogued(own.wire, source="", as_of="", base_url=own.base_url, local=not own.key_env)
-        elif own.wire != "openai":
-            providers[name] = replace(providers[name], wire=own.wire)
+            providers[name] = Catalogued(wire or "openai", "", "", own.base_url, local=not own.key_env)
+        elif wire:
+            models = {model: replace(facts, wire="") for model, facts in providers[name].models.items()}
+            providers[name] = replace(providers[name], wire=wire, models=models)
     return replace(shipped, providers=providers)
 
 
