@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -80,3 +80,10 @@ class Model(Protocol):
         never retries by itself and never waits for longer than its limits: the agent decides what comes next.
         """
         ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A model with connections of its own, which whoever opened it frees at the end."""
+
+    async def aclose(self) -> None: ...

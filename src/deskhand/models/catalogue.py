@@ -19,6 +19,8 @@ from .settings import Catalogued, Facts, Spec, Wire
 from .transport import Transport
 
 ENTRY_POINTS = "deskhand.models"
+EXTRAS = {"pydantic-ai": "providers"}
+"""Our own entry points that need an extra."""
 
 # A model that nobody described: most have more room than this, and too small a guess only shortens sooner. A local
 # server gives what memory allows; 8192 is what the common ones start with on a desktop machine.
@@ -40,7 +42,10 @@ class Catalogue(msgspec.Struct, frozen=True):
             return self.providers[name]
         except KeyError:
             known = ", ".join(sorted(self.providers))
-            raise ConfigError(f"There is no model provider {name!r}. Known are {known}, and installed ones.") from None
+            raise ConfigError(
+                f"There is no model provider {name!r}. Known are {known}, and installed ones. For one that pydantic-ai "
+                f"knows, write pydantic-ai/{name}/MODEL."
+            ) from None
 
     def facts(self, provider: str, name: str) -> Facts:
         """What is known of a model: its own entry, else the longest `family*` that fits, else a careful guess."""
@@ -112,6 +117,9 @@ def _installed(provider: str) -> Factory | None:
         try:
             factory: Factory = entry.load()
         except (ImportError, AttributeError) as error:
+            if provider in EXTRAS:
+                extra = f"pip install 'deskhand[{EXTRAS[provider]}]'"
+                raise ConfigError(f"What {provider!r} needs is not installed: {extra}.") from error
             raise ConfigError(f"The model provider {provider!r} is installed but does not load: {error}") from error
         return factory
     return None
