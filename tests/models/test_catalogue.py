@@ -10,6 +10,7 @@ import pytest
 from deskhand.models.anthropic import AnthropicModel
 from deskhand.models.catalogue import UNKNOWN, Catalogue, open_model, parse, read_catalogue
 from deskhand.models.openai import OpenAIModel
+from deskhand.models.settings import EFFORTS
 from deskhand.models.transport import Transport
 from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import ConfigError
@@ -47,6 +48,7 @@ def test_the_shipped_catalogue_is_sound(shipped: Catalogue) -> None:
             assert facts.window >= 4096 and facts.max_output <= facts.window, model
             assert facts.cached_usd <= facts.input_usd <= facts.output_usd, model
             assert (facts.thinking in ("budget", "adaptive")) <= (provider.wire == "anthropic"), model
+            assert facts.efforts and set(facts.efforts) <= set(EFFORTS), model
             assert bool(facts.tools_effort) <= (facts.wire == "responses"), "reasoning would be lost beside tools"
 
 
@@ -65,6 +67,23 @@ def test_a_model_is_known_by_itself_or_its_family(shipped: Catalogue) -> None:
     assert shipped.facts("anthropic", "claude-sonnet-4-5-20250929").thinking == "budget"
     assert shipped.facts("together", "nobody/knows") == UNKNOWN
     assert shipped.facts("lmstudio", "mine").window == 8192
+
+
+@pytest.mark.parametrize(
+    ("model", "sent"),
+    [
+        ("openai/gpt-6.1-sol", "low medium high max"),
+        ("openai/gpt-5.4-mini", "low medium high xhigh"),
+        ("openai/o3", "low medium high high"),
+        ("anthropic/claude-opus-5-5", "low medium high max"),
+        ("anthropic/claude-opus-4-5", "low medium high high"),
+        ("deepseek/deepseek-flash", "low high high max"),
+        ("google/gemini-3-flash", "low medium high high"),
+    ],
+)
+def test_each_model_thinks_as_hard_as_it_can(shipped: Catalogue, model: str, sent: str) -> None:
+    facts = shipped.facts(*parse(model))
+    assert " ".join(facts.effort(asked) for asked in ("low", "medium", "high", "max")) == sent
 
 
 def test_what_is_missing_is_said(shipped: Catalogue) -> None:

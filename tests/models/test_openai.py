@@ -153,6 +153,9 @@ async def test_a_thought_signature_goes_back_with_its_call() -> None:
 
 
 THINKS = Facts(window=1, thinking="effort", temperature=False)
+DEEP = Facts(window=1, thinking="effort", efforts=("low", "high", "max"))
+SWITCH = Facts(window=1, thinking="switch")
+ENABLED = {"thinking": {"type": "enabled"}}
 NONE = Facts(window=1, thinking="effort", off_effort="none", tools_effort="none")
 
 
@@ -167,6 +170,13 @@ NONE = Facts(window=1, thinking="effort", off_effort="none", tools_effort="none"
         ({}, Quirks(), NONE, {"reasoning_effort": "none"}),
         ({"thinking": "high", "tools": (TOOL,)}, Quirks(), NONE, {"reasoning_effort": "none"}),
         ({"thinking": "low"}, Quirks(effort="reasoning"), THINKS, {"reasoning": {"effort": "low"}}),
+        ({"thinking": "max"}, Quirks(), THINKS, {"reasoning_effort": "high"}),
+        ({"thinking": "max"}, Quirks(), DEEP, {"reasoning_effort": "max"}),
+        ({"thinking": "max"}, Quirks(effort="reasoning"), DEEP, {"reasoning": {"effort": "max"}}),
+        ({"thinking": "medium"}, Quirks(effort="thinking"), DEEP, {**ENABLED, "reasoning_effort": "high"}),
+        ({"thinking": "max"}, Quirks(effort="thinking"), DEEP, {**ENABLED, "reasoning_effort": "max"}),
+        ({"thinking": "max"}, Quirks(effort="thinking"), SWITCH, ENABLED),
+        ({}, Quirks(effort="thinking"), NONE, {**ENABLED, "reasoning_effort": "none"}),
         ({}, Quirks(effort="thinking"), THINKS, {"thinking": {"type": "disabled"}}),
         ({}, Quirks(effort="template"), THINKS, {"chat_template_kwargs": {"enable_thinking": False}}),
         ({"thinking": "low"}, Quirks(effort=""), THINKS, {}),

@@ -27,6 +27,7 @@ TOOL = ToolSchema("read_file", "Read a file.", {"type": "object", "properties": 
 PICTURE = Image("sha256:a", "image/png", "a.png")
 MINE = "responses:fake/m"
 SEALED = '{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"c2ln"}'
+DEEP = Facts(window=1, thinking="effort", efforts=("low", "medium", "high", "xhigh", "max"))
 THINKS = Facts(window=1, thinking="effort", off_effort="none", temperature=False)
 
 
@@ -142,6 +143,8 @@ async def test_reasoning_goes_back_to_its_model_alone_and_never_without_what_fol
         ({"thinking": "high"}, FACTS, {}),
         ({"thinking": "high", "temperature": 0.5}, THINKS, {"reasoning": {"effort": "high", "summary": "auto"}}),
         ({"thinking": "low", "tools": (TOOL,)}, THINKS, {"reasoning": {"effort": "low", "summary": "auto"}}),
+        ({"thinking": "max"}, THINKS, {"reasoning": {"effort": "high", "summary": "auto"}}),
+        ({"thinking": "max"}, DEEP, {"reasoning": {"effort": "max", "summary": "auto"}}),
         ({}, THINKS, {"reasoning": {"effort": "none"}}),
         ({"extra": msgspec.Raw(b'{"top_p": 0.5}')}, FACTS, {"top_p": 0.5}),
     ],

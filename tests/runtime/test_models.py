@@ -27,7 +27,7 @@ KEYS = {"OPENAI_API_KEY": "k"}
 
 
 def settings(home: Path, providers: dict[str, Any], models: tuple[str, ...] = ()) -> Settings:
-    raw = {"defaults": {"models": models, "thinking": "high"}, "providers": providers}
+    raw = {"defaults": {"models": models, "thinking": "max"}, "providers": providers}
     return Settings(Home(home), msgspec.convert(raw, Config), environment=KEYS)
 
 
@@ -77,7 +77,7 @@ async def test_reasoning_lasts_through_a_turn_with_tools(tmp_path: Path) -> None
                         break
             tasks.cancel_scope.cancel()
         first, second = (asked.json for asked in fake.requests)
-    assert first["tools"] and first["reasoning"] == {"effort": "high", "summary": "auto"}
+    assert first["tools"] and first["reasoning"] == {"effort": "max", "summary": "auto"}
     kinds = [item.get("role") or item["type"] for item in second["input"]]
     assert kinds == ["user", "reasoning", "function_call", "function_call_output"]
     assert second["input"][1]["encrypted_content"] == "gAAAA"

@@ -10,7 +10,7 @@ import msgspec
 from ..types.events import Finish
 from ..types.messages import Message, Usage
 
-Thinking = Literal["off", "low", "medium", "high"]
+Thinking = Literal["off", "low", "medium", "high", "max"]
 
 
 class ToolSchema(msgspec.Struct, frozen=True, gc=False):

@@ -82,7 +82,7 @@ class ResponsesModel:
         if facts.thinking:
             options["include"] = ["reasoning.encrypted_content"]
             if request.thinking != "off":
-                options["reasoning"] = {"effort": request.thinking, "summary": "auto"}
+                options["reasoning"] = {"effort": facts.effort(request.thinking), "summary": "auto"}
             elif facts.off_effort:
                 options["reasoning"] = {"effort": facts.off_effort}
         return options
