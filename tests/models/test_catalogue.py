@@ -9,6 +9,7 @@ import pytest
 
 from deskhand.models.anthropic import AnthropicModel
 from deskhand.models.catalogue import UNKNOWN, Catalogue, open_model, parse, read_catalogue
+from deskhand.models.logins import LOGINS
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.settings import EFFORTS
 from deskhand.models.transport import Transport
@@ -17,15 +18,17 @@ from deskhand.types.errors import ConfigError
 
 from .tools import reply_of
 
-CLOUD = ["openai", "anthropic", "google", "mistral", "groq", "cerebras", "deepseek", "openrouter", "xai", "together"]
+CLOUD = ["openai", "anthropic", "google", "mistral", "groq", "cerebras", "deepseek", "openrouter", "xai", "zai"]
 PROVIDERS = [
     *CLOUD,
+    "together",
     "nvidia",
     "azure",
     "ollama",
     "lmstudio",
     "vllm",
     "llamacpp",
+    "litellm",
     "custom",
     "custom-anthropic",
     "embedded",
@@ -41,7 +44,7 @@ def test_the_shipped_catalogue_is_sound(shipped: Catalogue) -> None:
     assert list(shipped.providers) == PROVIDERS
     for name, provider in shipped.providers.items():
         assert provider.source.startswith("https://"), name
-        assert date.fromisoformat(provider.as_of) <= date(2026, 11, 21), name
+        assert date.fromisoformat(provider.as_of) <= date(2026, 11, 22), name
         assert provider.base_url or name in ("azure", "custom", "custom-anthropic", "embedded")
         for model, facts in provider.models.items():
             assert "*" not in model[:-1], model
@@ -78,6 +81,7 @@ def test_a_model_is_known_by_itself_or_its_family(shipped: Catalogue) -> None:
         ("anthropic/claude-opus-5-5", "low medium high max"),
         ("anthropic/claude-opus-4-5", "low medium high high"),
         ("deepseek/deepseek-flash", "low high high max"),
+        ("zai/glm-5.3", "low high high max"),
         ("google/gemini-3-flash", "low medium high high"),
     ],
 )
@@ -93,6 +97,23 @@ def test_what_is_missing_is_said(shipped: Catalogue) -> None:
         shipped.spec("azure", "m", "key")
     assert shipped.spec("ollama", "m").base_url == "http://127.0.0.1:11434/v1"
     assert "sk-secret" not in repr(shipped.spec("openai", "m", "sk-secret"))
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("codex", "OPENAI_API_KEY, and write openai/MODEL"),
+        ("claude-code", "ANTHROPIC_API_KEY, and write anthropic/MODEL"),
+        ("Claude_Code", "ANTHROPIC_API_KEY"),
+        ("antigravity", "GEMINI_API_KEY, and write google/MODEL"),
+        ("github_copilot", "OPENAI_API_KEY"),
+    ],
+)
+def test_the_login_of_another_program_is_not_taken(shipped: Catalogue, name: str, instead: str) -> None:
+    with pytest.raises(ConfigError, match=instead):
+        open_model(shipped, Transport(), f"{name}/m")
+    for known in LOGINS.values():
+        assert known.source.startswith("https://") and date.fromisoformat(known.as_of) <= date(2026, 11, 22)
 
 
 async def test_opening(shipped: Catalogue, fake: FakeLLM, transport: Transport) -> None:

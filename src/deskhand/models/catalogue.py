@@ -13,6 +13,7 @@ import msgspec
 from ..types.errors import ConfigError
 from .anthropic import AnthropicModel
 from .base import Model
+from .logins import login
 from .openai import OpenAIModel
 from .responses import ResponsesModel
 from .settings import Catalogued, Facts, Spec, Wire
@@ -41,6 +42,11 @@ class Catalogue(msgspec.Struct, frozen=True):
         try:
             return self.providers[name]
         except KeyError:
+            if (wanted := login(name)) is not None:
+                key = self.providers[wanted.instead].keys[0]
+                raise ConfigError(
+                    f"{wanted.why} Use a key instead: set {key}, and write {wanted.instead}/MODEL ({wanted.source})."
+                ) from None
             known = ", ".join(sorted(self.providers))
             raise ConfigError(
                 f"There is no model provider {name!r}. Known are {known}, and installed ones. For one that pydantic-ai "
