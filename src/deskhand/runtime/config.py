@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ..agent.step import COMPACT_AT
 from ..models.base import Thinking
+from ..models.settings import Wire
 from ..policy.rules import Rule, check_rules
 from ..types.errors import ConfigError
 from ..types.limits import Limits
@@ -51,13 +52,16 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a provider is reached, if not where the catalogue says. `key_env` names the environment variable that
-    holds its key; the key itself never stands in the configuration. `tools`: its models call tools by themselves, or
-    need our small-model protocol, on a server with llama.cpp's grammars or on any (`fenced`)."""
+    holds its key; the key itself never stands in the configuration. `wire` is what all of its models are spoken to in:
+    OpenAI's Chat Completions or Responses, or Anthropic's Messages; '' is what the catalogue says, `openai` for a new
+    provider. `tools`: its models call tools by themselves, or need our small-model protocol, on a server with
+    llama.cpp's grammars or on any (`fenced`). `via: pydantic-ai`: it is not we who speak to it, but that library."""
 
     base_url: str = ""
     key_env: str = ""
-    wire: Literal["openai", "anthropic"] = "openai"
+    wire: Wire | Literal[""] = ""
     tools: Literal["native", "grammar", "fenced"] = "native"
+    via: Literal["", "pydantic-ai"] = ""
 
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
