@@ -10,7 +10,7 @@ from ..models.base import Shown
 from ..models.tokens import chars, tokens
 from ..types.events import Compacted, Ledger, Masked, OpenTurn
 from ..types.labels import LOCAL
-from ..types.messages import Message, Part, Text, ToolResult
+from ..types.messages import File, Message, Part, Text, ToolResult
 from .state import FORMS, State
 
 CUTS = (4000, 2000, 1000, 500, 250, 120)
@@ -67,13 +67,18 @@ def shorten(message: Message, limit: int) -> Message:
 def _shorten(part: Part, limit: int) -> Part:
     match part:
         case Text(text=text, label=label) if len(text) > limit + len(CUT_NOTE):
-            half = limit // 2
-            return Text(text[:half] + CUT_NOTE + text[-half:], label)
+            return Text(_cut(text, limit), label)
+        case File(shown=shown) if len(shown) > limit + len(CUT_NOTE):
+            return msgspec.structs.replace(part, shown=_cut(shown, limit))
         case ToolResult(parts=parts):
             pieces = tuple(_shorten(piece, limit) for piece in parts)
             return msgspec.structs.replace(part, parts=pieces)
         case _:
             return part
+
+
+def _cut(text: str, limit: int) -> str:
+    return text[: limit // 2] + CUT_NOTE + text[-(limit // 2) :]
 
 
 def _ledger(state: State) -> Ledger:

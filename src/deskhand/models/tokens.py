@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types.messages import Message, Part, Text, ToolCall, ToolResult
+from ..types.messages import File, Message, Part, Text, ToolCall, ToolResult
 
 CHARS_PER_TOKEN = 3.5
 """A low guess for prose, so that estimates err towards too long."""
@@ -18,6 +18,8 @@ def chars(part: Part) -> int:
     match part:
         case Text(text=text):
             return len(text)
+        case File(shown=shown) if shown:
+            return len(shown)
         case ToolCall(name=name, arguments=arguments):
             return len(name) + len(bytes(arguments))
         case ToolResult(parts=parts):

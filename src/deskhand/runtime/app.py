@@ -30,9 +30,10 @@ from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
-from ..types.errors import ChannelError, StoreUnavailable
+from ..types.errors import ChannelError, StoreUnavailable, ToolError
 from ..types.events import Recorded
 from ..types.identity import Address, Inbound, Principal
+from ..types.messages import Message
 from .anchor import EVERY_S, Heads, note_anchors
 from .clock import RandomIds, SystemClock
 from .config import Settings
@@ -43,6 +44,7 @@ from .models import facts_of, is_small
 from .outbox import Outbox
 from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
 from .reach import Reaches, Room, without_secrets, workspace_of
+from .received import with_files
 from .retries import Retries
 from .small import asking_about_unnamed, with_listing
 from .statements import statements
@@ -88,7 +90,7 @@ class App:
         self.feed = Feed()
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock)
-        access = Access(parts.authorise, lambda inbound: settings.agents[0])
+        access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         self._agents = {name: self._agent(name) for name in settings.agents}
         retries = Retries(random.random)
@@ -134,10 +136,19 @@ class App:
             ZoneInfo(self.settings.config.timezone),
         )
 
+    def _agent_of(self, session: str) -> Agent:
+        return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
+
     def _driver(self, session: str) -> Driver:
-        name = session.partition("/")[0]
-        agent = self._agents.get(name) or self._agents[self.settings.agents[0]]
-        return Driver(session, agent, self._ports)
+        return Driver(session, self._agent_of(session), self._ports)
+
+    async def _unpack(self, session: str, message: Message) -> Message:
+        try:
+            files = (await self._agent_of(session).reach()).files
+        except ToolError as error:
+            log.warning("the files of a message were not opened: %s", error)
+            return message
+        return await with_files(message, self.blobs.get, files)
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)
