@@ -16,6 +16,7 @@ from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.events import ModelFailed, Recorded
 from ..types.identity import Address
+from .state import State
 from .step import Limits
 
 
@@ -29,7 +30,7 @@ class Agent(msgspec.Struct, frozen=True):
 
     name: str
     models: tuple[str, ...]
-    prompt: Callable[[Address], tuple[str, ...]]
+    prompt: Callable[[State], tuple[str, ...]]
     tools: Tools
     decide: Callable[[Case], Decision]
     reach: Callable[[], Awaitable[Reach]]

@@ -17,12 +17,12 @@ import msgspec
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Channel
+from ..channels.base import Channel, Instructing
 from ..models.base import Model
 from ..policy.rules import Case, Decision, decide
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
-from ..skills.skill import index
+from ..skills.skill import Skills, index
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
@@ -42,12 +42,13 @@ from .door import Access, LocalDoor, cuts
 from .feed import Feed
 from .models import facts_of, is_small
 from .outbox import Outbox
-from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
+from .prompt import Prompt, Prompting, Sources, machine_of
 from .reach import Reaches, Room, without_secrets, workspace_of
 from .received import with_files
 from .retries import Retries
 from .small import asking_about_unnamed, with_listing
 from .statements import statements
+from .templates import lay_out
 from .toolbox import READ_FROM_LOG, rules_of, skill_folders, skills_of, toolbox
 
 log = logging.getLogger(__name__)
@@ -100,12 +101,14 @@ class App:
 
     def _agent(self, name: str) -> Agent:
         config = self.settings.agent(name)
+        try:
+            lay_out(self.settings, name)
+        except OSError as error:
+            log.warning("the files of agent %r are not made: %s", name, error)
         workspace = workspace_of(self.settings, name)
-        files = [(file, workspace / file) for file in WORKSPACE_FILES]
         rules = rules_of(self.settings)
         skills = skills_of(self.settings, name)
-        memory = workspace / MEMORY_FILE
-        prompt: Callable[[Address], tuple[str, ...]] = Prompt(SYSTEM, files, memory, lambda: index(skills.find()))
+        prompt = self._prompt(name, workspace, skills)
 
         def decided(case: Case) -> Decision:
             return decide(rules, case)
@@ -135,6 +138,25 @@ class App:
             config.temperature,
             ZoneInfo(self.settings.config.timezone),
         )
+
+    def _prompt(self, name: str, workspace: Path, skills: Skills) -> Prompting:
+        config, home = self.settings.agent(name), self.settings.home
+        sources = Sources(
+            home.root,
+            home.agent(name),
+            workspace,
+            config.prompt or "full",
+            config.preset,
+            config.voice,
+            ZoneInfo(self.settings.config.timezone),
+            machine_of(home.root, self.settings.environment.get("HOME", ""), config.sandbox is False),
+        )
+        told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
+
+        def extras(address: Address) -> str:
+            return told[address.channel](address) if address.channel in told else ""
+
+        return Prompt(sources, lambda: index(skills.find()), self.parts.clock, extras)
 
     def _agent_of(self, session: str) -> Agent:
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
