@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,17 @@ async def test_nothing_is_written_over(tmp_path: Path) -> None:
     assert requests[0].system[0].startswith("mine: SYSTEM.md") and "# RULES.md\nmine: RULES.md" in requests[0].system[0]
     (work / "AGENTS.md").unlink()
     assert lay_out(chosen, "default") == [work / "AGENTS.md"]
+
+
+def test_many_may_start_at_once(tmp_path: Path) -> None:
+    chosen = settings(tmp_path)
+    with ThreadPoolExecutor(8) as threads:
+        made = [path for one in threads.map(lambda _: lay_out(chosen, "default"), range(8)) for path in one]
+    files = [path for path in made if path.is_file()]
+    assert len(files) == len(set(files)) == len(IN_WORKSPACE) + 2, "each file was made by one of them"
+    for path in files:
+        assert path.read_bytes() == (TEMPLATES / path.name).read_bytes()
+    assert list(tmp_path.rglob(".*")) == [], "nothing unfinished is left"
 
 
 async def test_a_folder_of_ones_own_stays_as_it_is(tmp_path: Path) -> None:

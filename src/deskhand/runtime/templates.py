@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 from .config import Home, Settings
@@ -38,7 +39,7 @@ def lay_out(settings: Settings, agent: str) -> list[Path]:
     workspace = home.workspace(agent)
     for folder in (workspace, *(workspace / name for name in FOLDERS)):
         if not folder.is_dir():
-            folder.mkdir(parents=True, mode=0o700)
+            folder.mkdir(parents=True, mode=0o700, exist_ok=True)
             made.append(folder)
     for name in IN_WORKSPACE:
         made += _file(workspace / name)
@@ -48,7 +49,16 @@ def lay_out(settings: Settings, agent: str) -> list[Path]:
 def _file(path: Path) -> list[Path]:
     if os.path.lexists(path):
         return []
-    write_private(path, (TEMPLATES / path.name).read_text(encoding="utf-8"))
+    whole = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    write_private(whole, (TEMPLATES / path.name).read_text(encoding="utf-8"))
+    try:
+        os.link(whole, path)  # never over a file that has just come, as another process may start too
+    except FileExistsError:
+        return []
+    except OSError:  # a file system without hard links
+        whole.replace(path)
+    finally:
+        whole.unlink(missing_ok=True)
     return [path]
 
 
@@ -56,7 +66,8 @@ def _shared(home: Home, workspace: Path) -> list[Path]:
     """The link to the folder that all agents share."""
     link, folder = workspace / "shared", home.root / "shared"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if os.path.lexists(link):
+    try:
+        link.symlink_to("../../../shared")
+    except FileExistsError:
         return []
-    link.symlink_to("../../../shared")
     return [link]
