@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from deskhand.cli.asks import back_to, name_of
 from deskhand.cli.root import ALIASES, COMMANDS, SECTIONS, cli
 from deskhand.runtime.config import AgentConfig, Config, read_settings
+from deskhand.types.limits import Limits
 
 SOURCES = Path(__file__).parent.parent / "runtime" / "sources"
 
@@ -155,16 +156,40 @@ def test_kv(desk: Desk) -> None:
 def test_init_makes_everything_once(desk: Desk) -> None:
     said = desk("init")
     assert "Next: choose a model" in said
+    lines = [" ".join(line.split()) for line in said.splitlines()]
+    assert "RULES.md what must never be done; no tool can change it" in lines
+    assert "agents/default/AGENT.md what this agent is for" in lines
+    assert f"Made in {desk.home / 'agents/default/workspace'}" in said.splitlines()
+    assert "memory/ knowledge/ skills/ tools/ shared/" in lines
     (desk.home / "deskhand.yaml").write_text("timezone: Asia/Tokyo")
     (desk.home / "skills").rmdir()
     again = desk("init")
-    assert again.startswith(f"made  {desk.home / 'skills'}\n")
+    assert again.splitlines()[:2] == [f"Made in {desk.home}", "  skills/"]
     assert (desk.home / "deskhand.yaml").read_text() == "timezone: Asia/Tokyo"
     assert desk("init").startswith("Everything is there already")
     assert (desk.home / ".env").stat().st_mode & 0o777 == 0o600
     assert desk.home.stat().st_mode & 0o777 == 0o700
     assert (desk.home / "agents/default/workspace/shared").resolve() == (desk.home / "shared").resolve()
     desk("config", "get", "timezone")
+    (desk.home / "agents/default/workspace/SOUL.md").unlink()
+    (desk.home / "deskhand.yaml").write_text("agents: {default: {}, other: {}}")
+    only = desk("init", "--agent", "default").splitlines()
+    work = desk.home / "agents/default/workspace"
+    assert only[0] == f"Made in {work}" and only[1].split()[0] == "SOUL.md" and "other" not in "".join(only)
+    assert f"Made in {desk.home / 'agents/other/workspace'}" in desk("init").splitlines()
+    (desk.home / "settings.yaml").write_text("{}")
+    assert "is there already" in desk("init", "--config", str(desk.home / "settings.yaml"))
+
+
+def test_the_first_configuration_is_right_where_it_is_taken_up(desk: Desk) -> None:
+    """Without the marks of its comments it is a configuration that holds, and it says what holds without it."""
+    desk("init")
+    file = desk.home / "deskhand.yaml"
+    taken_up = [line.removeprefix("# ") for line in file.read_text().splitlines()[1:]]
+    file.write_text("\n".join(taken_up))
+    assert desk("config", "get", "defaults.steps") == "50\n" == desk("config", "get", "agents.main.steps")
+    assert desk("config", "get", "defaults.preset") == "work\n"
+    assert Limits().steps == 50
 
 
 def test_config_is_read_changed_and_kept(desk: Desk) -> None:

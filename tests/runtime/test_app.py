@@ -10,11 +10,13 @@ from typing import Any
 
 import anyio
 import msgspec
+import pytest
 
 from deskhand.models.base import Item, Model, Reply, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.prompt import ONE_LINE
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
@@ -22,6 +24,7 @@ from deskhand.tools.base import Context, Tool
 from deskhand.tools.define import tool
 from deskhand.types.clock import Clock
 from deskhand.types.door import Progress
+from deskhand.types.errors import ConfigError
 from deskhand.types.events import Compacted, ModelReplied, Recorded
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
@@ -330,3 +333,33 @@ async def test_stop_ends_a_command_with_all_that_it_started(tmp_path: Path) -> N
         took = anyio.current_time() - began
         await until(lambda: not processes(mark), 2)
     assert took < 5  # of the hour that it would sleep
+
+
+async def test_how_much_an_agent_is_told_is_a_setting(tmp_path: Path) -> None:
+    """Files of the owner, a preset, topics, and what the channel adds: through the settings, and as they are now."""
+    model, home = ScriptedModel(), tmp_path
+    write(home, "SYSTEM.md", "the system")
+    write(home, "agents/a/AGENT.md", "the agent")
+    write(home, "agents/a/workspace/knowledge/tea.md", "# How he takes his tea")
+
+    class Telling(MemoryChannel):
+        def instructions(self, address: Address) -> str:
+            return f"Mention people in {address.chat} by @name."
+
+    async def shown(**agent: object) -> list[str]:
+        channel = Telling()
+        async with running(home, model, channel, {"agents": {"a": agent}}):
+            channel.write("hello", external_id=str(agent))
+            await until(lambda: len(channel.sent) == 1)
+        return list(model.requests[-1].system)
+
+    stable, place = await shown(preset="coding", voice=True)
+    places = [stable.index(words) for words in ("the system", "the agent", "# Coding", "# RULES.md", "# Knowledge")]
+    assert places == sorted(places) and "How he takes his tea" in stable
+    places = [place.index(words) for words in ("# Context", "with ann (owner)", "Mention people in 1", "spoken aloud")]
+    assert places == sorted(places)
+    stable, place = await shown(prompt="minimal")
+    assert "the agent" in stable and "# RULES.md" in stable and "tea" not in stable and "spoken" not in place
+    assert await shown(prompt="none") == [ONE_LINE]
+    with pytest.raises(ConfigError, match="there is no preset 'codnig'"):
+        await shown(preset="codnig")

@@ -46,7 +46,7 @@ def test_operator_use(tmp_path: Path) -> None:
         defaults=AgentConfig(steps=40),
         agents={
             "operator": AgentConfig(("openrouter/anthropic/claude-sonnet-4-6",), steps=60, workspace="/srv/operator"),
-            "coder": AgentConfig(("openai/gpt-5",)),
+            "coder": AgentConfig(("openai/gpt-5",), prompt="minimal"),
         },
         providers={"azure": ProviderConfig("https://example.openai.azure.com/openai/v1")},
     )

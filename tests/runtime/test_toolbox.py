@@ -115,19 +115,24 @@ async def test_edits(desk: Desk) -> None:
 
 
 async def test_folders(desk: Desk) -> None:
+    top = desk.work / "top"
     for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt", ".hidden", "node_modules/x.js", "__pycache__/y"):
-        (desk.work / name).parent.mkdir(parents=True, exist_ok=True)
-        (desk.work / name).write_text("a needle\n")
-    (desk.work / "away").symlink_to("/etc")
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("a needle\n")
+    (top / "away").symlink_to("/etc")
     here, deep, found = await desk.do(
-        ("list_files", {}), ("list_files", {"path": "sub", "depth": 2}), ("search_files", {"text": "NEEDLE"})
+        ("list_files", {"path": "top"}),
+        ("list_files", {"path": "top/sub", "depth": 2}),
+        ("search_files", {"text": "NEEDLE"}),
     )
     names = [line.split()[0] for line in here.splitlines()]
     assert names == ["sub/", "deep/", "c.txt", "away", "b.txt"], (
         "folders first, hidden names left out, links not followed"
     )
     assert "d.txt" in deep and "d.txt" not in here
-    assert sorted(found.splitlines()) == [f"{name}:1: a needle" for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt")]
+    assert sorted(found.splitlines()) == [
+        f"top/{name}:1: a needle" for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt")
+    ]
 
 
 async def test_nothing_outside_the_workspace(desk: Desk, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("agents.list.*.max_tool_iterations", "agents.*.steps"),
     ("agents.list.*.llm_config", "agents.*.models"),
     ("agents.list.*.workspace", "agents.*.workspace"),
+    ("agents.list.*.prompt_mode", "agents.*.prompt"),
     ("agents.list.*.id", ""),
     ("providers.*.api_key", SECRET),
     ("providers.*.api_base", "providers.*.base_url"),

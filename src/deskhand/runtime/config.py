@@ -34,7 +34,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
     share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` and
     `skills` are patterns of those that it is offered. `sandbox: false` lets it reach all of the owner's folders, those
-    with secrets excluded; commands then ask first.
+    with secrets excluded; commands then ask first. `prompt` is how much it is told, `preset` a prompt that is ready;
+    `voice`: its answers are spoken, or never are.
     """
 
     models: tuple[str, ...] = ()
@@ -48,6 +49,9 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     tools: tuple[str, ...] = ("*",)
     skills: tuple[str, ...] = ("*",)
     sandbox: bool | None = None
+    prompt: Literal["full", "minimal", "none"] | None = None
+    preset: str = ""
+    voice: bool | None = None
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -150,8 +154,21 @@ class Home(msgspec.Struct, frozen=True):
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
+    def keeps(self, folder: Path, write: bool) -> bool:
+        """Whether no tool may have this folder: it holds this home or our state, or, to `write`, what tells agents how
+        to behave. `folder` has no links in it."""
+        root = self.root.resolve()
+        if root.is_relative_to(folder) or not folder.is_relative_to(root):
+            return root.is_relative_to(folder)
+        inside = folder.relative_to(root).parts
+        steering = inside[0] in ("jobs", "prompts") or (inside[0] == "agents" and len(inside) < 3)
+        return inside[0] == self.state.name or (write and steering)
+
+    def agent(self, name: str) -> Path:
+        return self.root / "agents" / name
+
     def workspace(self, agent: str) -> Path:
-        return self.root / "agents" / agent / "workspace"
+        return self.agent(agent) / "workspace"
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -18,8 +18,7 @@ _ELSEWHERE = re.compile(
 )
 """Sections and variables of the other systems that have no counterpart here yet."""
 _ELSEWHERE_IN_AGENT = re.compile(
-    "acp_token|channels|description|permissions|plugins|prompt_mode|sandbox|streaming|subagent"
-    "|system_prompt|tools|transport"
+    "acp_token|channels|description|permissions|plugins|sandbox|streaming|subagent|system_prompt|tools|transport"
 )
 
 

@@ -144,7 +144,7 @@ def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
     return Skill(name, description, source, root, inner, problem)
 
 
-def _split(text: str) -> tuple[list[str] | None, str]:
+def split_front(text: str) -> tuple[list[str] | None, str]:
     """The lines of the front matter (None: there is none) and the rest."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
@@ -155,7 +155,7 @@ def _split(text: str) -> tuple[list[str] | None, str]:
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
     """The keys of the front matter that have plain text, and what is wrong with it ('' for nothing)."""
-    lines, _ = _split(text)
+    lines, _ = split_front(text)
     if lines is None:
         return {}, "it has no front matter"
     front, problem = "\n".join(lines), ""
@@ -185,7 +185,7 @@ def read_skill(skill: Skill, path: str = "") -> str:
                 raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
             return files.read(f"{skill.inner}/{path}").decode(errors="replace")
         text = files.read(f"{skill.inner}/{FILE_NAME}", FILE_BYTES).decode("utf-8-sig", "replace")
-        body = _split(text)[1].strip()
+        body = split_front(text)[1].strip()
         others = [name for name in _names(files, skill.inner) if name != FILE_NAME]
     more = f"\n\n[files, in {skill.folder}: {', '.join(others)}]" if others else ""
     return f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>'

@@ -54,7 +54,7 @@ class Bench:
         self.agent = Agent(
             "agent",
             ("test/model",),
-            lambda address: ("You help.", f"On {address.channel}."),
+            lambda state: ("You help.", f"On {state.turn.address.channel}." if state.turn else ""),
             {tool.spec.name: tool for tool in tools},
             allow,
             self.reach,

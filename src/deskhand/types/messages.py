@@ -33,11 +33,14 @@ class Audio(msgspec.Struct, frozen=True, tag="audio", omit_defaults=True, gc=Fal
 
 
 class File(msgspec.Struct, frozen=True, tag="file", omit_defaults=True, gc=False):
+    """`shown` is what the model reads in its place: its text, or where it lies. The Door writes it, once."""
+
     blob: str
     name: str
     mime: str
     size_bytes: int
     label: Label = UNTRUSTED
+    shown: str = ""
 
 
 class Thinking(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True, gc=False):
