@@ -58,7 +58,7 @@ def slow_then_echo(request: Request) -> Message:
 async def driven(driver: Driver, act: Callable[[], Any]) -> float:
     """Drive, and do `act` meanwhile. Returns the seconds from then to the end of the drive."""
     began = 0.0
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(driver.drive)
             await act()
@@ -75,7 +75,7 @@ async def test_stop_while_the_model_streams(bench: MakeBench) -> None:
             await anyio.sleep(0.01)
         await b.tell(Command("stop"))
 
-    assert await driven(b.driver, stop) < 1.0
+    assert await driven(b.driver, stop) < 5.0
     events = await b.events()
     reply, end = events[1], events[-1]
     assert isinstance(reply, ModelReplied) and reply.finish == "interrupted" and reply.message.text.startswith("word")
@@ -91,7 +91,7 @@ async def test_stop_while_a_tool_runs(bench: MakeBench) -> None:
         await slow.running.wait()
         await b.tell(Command("stop"))
 
-    assert await driven(b.driver, stop) < 1.0
+    assert await driven(b.driver, stop) < 5.0
     (result,) = await b.results()
     assert result.status == "interrupted" and "may or may not have happened" in result.text
     assert await b.sent() == ["Stopped."] and await b.store.open_sessions() == []
@@ -125,7 +125,7 @@ async def test_stop_that_comes_while_the_start_is_written(bench: MakeBench) -> N
     store, b.store = b.store, Between(b.store, act)
     driver = b.start()
     await b.tell("go")
-    with anyio.fail_after(2):
+    with anyio.fail_after(10):
         await driver.drive()
     assert await b.sent() == ["Stopped."]
 
@@ -199,7 +199,7 @@ class Broken:
 async def test_a_model_that_ends_without_a_reply(bench: MakeBench, items: Any, error: str) -> None:
     model = Broken(*items)
     b = bench(model, [])
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         await b.say("go")
     failed = [event for event in await b.events() if isinstance(event, ModelFailed)]
     assert [event.error for event in failed] == [error] and model.calls == 1

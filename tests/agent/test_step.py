@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 import pytest
 
 from deskhand.agent.compact import compact
-from deskhand.agent.state import State, fold
-from deskhand.agent.step import AskModel, Compact, EndTurn, Limits, RunTools, Step, Wait, answer, next_step
+from deskhand.agent.state import _FOLDS, State, fold
+from deskhand.agent.step import AskModel, Compact, EndTurn, RunTools, Step, Wait, answer, next_step
 from deskhand.policy.guard import loop_guard
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
+from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
 NOW = 1_700_000_000.0
@@ -213,3 +216,7 @@ def test_the_same_call_again_and_again() -> None:
     assert isinstance(step_of(got(), *turns[:-2], limits=wide), AskModel)
     assert isinstance(step_of(got(), *turns, limits=wide), EndTurn)
     assert loop_guard([b"a", b"b"] * 3 + [b"a", b"c"]) is None and loop_guard([]) is None
+
+
+def test_every_kind_of_event_is_folded() -> None:
+    assert set(_FOLDS) == set(get_args(e.AnyEvent))

@@ -165,6 +165,22 @@ THOUGHT = (user("Go."), assistant(Thinking("Hm.", MINE, "c2ln"), called("c")), r
                 "output_config": {"effort": "high"},
             },
         ),
+        (
+            (),
+            {"thinking": "max"},
+            msgspec.structs.replace(ADAPTIVE, efforts=("low", "medium", "high", "max")),
+            {
+                "max_tokens": 64000,
+                "thinking": {"type": "adaptive", "display": "summarized"},
+                "output_config": {"effort": "max"},
+            },
+        ),
+        (
+            (),
+            {"thinking": "max"},
+            BUDGET,
+            {"max_tokens": 64000, "thinking": {"type": "enabled", "budget_tokens": 24576}},
+        ),
         ((), {}, ADAPTIVE, {"max_tokens": 64000, "output_config": {"effort": "low"}}),
         ((), {"extra": msgspec.Raw(b'{"top_k": 7}')}, FACTS, {"max_tokens": 8192, "top_k": 7}),
     ],

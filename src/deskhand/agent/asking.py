@@ -80,10 +80,9 @@ class Asking:
     def _request(self, model: str, step: AskModel) -> Request:
         journal = self._journal
         agent, state = journal.agent, journal.state
-        address = state.turn.address if state.turn else None
         return Request(
             model.partition("/")[2],
-            agent.prompt(address) if address else (),
+            agent.prompt(state),
             view(state),
             self._schemas if step.tools else (),
             agent.limits.output_tokens,

@@ -19,7 +19,7 @@ from ..types.errors import ToolError
 from ..types.events import ApprovalAnswered, ApprovalAsked, QuestionAsked, ToolFinished, ToolStarted
 from ..types.interrupt import Interrupt, meanwhile
 from ..types.labels import LOCAL
-from ..types.messages import ResultStatus, Text, ToolCall, ToolResult, clean
+from ..types.messages import ResultPart, ResultStatus, Text, ToolCall, ToolResult, clean
 from .journal import Journal
 from .state import OpenCall, Turn
 from .step import RunTools
@@ -79,7 +79,7 @@ class Calls:
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
             return _failed(call, "error", f"there is no tool {name!r}; {hint}")
         if call.answer is not None:
-            return ToolResult(call.call.id, tuple(p for p in call.answer.parts if isinstance(p, Text)))
+            return ToolResult(call.call.id, tuple(p for p in call.answer.parts if isinstance(p, ResultPart)))
         if call.ask is not None:
             return _failed(call, "denied", f"nobody answered in time: {call.ask.question}")
         if call.started and tool.spec.replay == "never":
@@ -172,7 +172,7 @@ class Calls:
         try:
             with anyio.fail_after(spec.timeout_s):
                 outcome = await ready.tool.run(call.arguments, await self._context(ready.call, turn))
-            if not isinstance(outcome, Done | Ask):  # a tool from outside that nobody type-checked
+            if not isinstance(outcome, (Done, Ask)):  # a tool from outside that nobody type-checked
                 raise TypeError(f"it returned {outcome!r}")
             return outcome
         except ToolError as error:

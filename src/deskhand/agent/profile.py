@@ -17,7 +17,8 @@ from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.events import ModelFailed, Recorded
 from ..types.identity import Address
-from .step import Limits
+from ..types.limits import Limits
+from .state import State
 
 
 class Agent(msgspec.Struct, frozen=True):
@@ -31,7 +32,7 @@ class Agent(msgspec.Struct, frozen=True):
 
     name: str
     models: tuple[str, ...]
-    prompt: Callable[[Address], tuple[str, ...]]
+    prompt: Callable[[State], tuple[str, ...]]
     tools: Tools
     decide: Callable[[Case], Decision]
     reach: Callable[[], Awaitable[Reach]]

@@ -17,17 +17,17 @@ from ..types.events import Recorded
 from ..types.identity import Address, session_key
 from .asks import name_of
 from .plain import one_line
-from .run import ME, USAGE, agent_of, config_option, fail, settings_of, with_store
+from .run import ME, USAGE, Listing, agent_of, config_option, fail, settings_of, with_store
 from .table import table
 
 
-@click.group()
+@click.group(cls=Listing)
 def sessions() -> None:
     """List, read and export conversations.
 
     \b
     Examples:
-      deskhand sessions list
+      deskhand sessions
       deskhand sessions show nov21-0930
       deskhand sessions export nov21-0930 > talk.jsonl
     """

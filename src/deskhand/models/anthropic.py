@@ -85,12 +85,12 @@ class AnthropicModel:
         if facts.thinking == "adaptive" and thinks:
             # By default the newest models keep their thoughts, and what they say between two calls, to themselves.
             options["thinking"] = {"type": "adaptive", "display": "summarized"}
-            options["output_config"] = {"effort": request.thinking}
+            options["output_config"] = {"effort": facts.effort(request.thinking)}
         elif facts.thinking == "adaptive" and facts.off_effort:
             options["output_config"] = {"effort": facts.off_effort}
         elif facts.thinking == "budget" and thinks and not _unthought(request, self._wire):
             # The budget is a part of max_tokens: the answer needs its own share.
-            budget = max(_LEAST_BUDGET, min(_BUDGET[request.thinking], limit // 2))
+            budget = max(_LEAST_BUDGET, min(_BUDGET[facts.effort(request.thinking)], limit // 2))
             options["thinking"] = {"type": "enabled", "budget_tokens": budget}
             options["max_tokens"] = max(limit, budget + 1)
         if request.temperature is not None and facts.temperature and not thinks:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
 from ..types.events import Finish
 from ..types.messages import Message, Usage
 
-Thinking = Literal["off", "low", "medium", "high"]
+Thinking = Literal["off", "low", "medium", "high", "max"]
 
 
 class ToolSchema(msgspec.Struct, frozen=True, gc=False):
@@ -109,3 +109,10 @@ class Model(Protocol):
         never retries by itself and never waits for longer than its limits: the agent decides what comes next.
         """
         ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A model with connections of its own, which whoever opened it frees at the end."""
+
+    async def aclose(self) -> None: ...

@@ -15,7 +15,7 @@ from .base import Item, Request, Shown, Start, ToolSchema
 from .encode import string, to_json
 from .faults import Call
 from .openai_reply import Assembly
-from .settings import Spec
+from .settings import Facts, Spec
 from .transport import Transport
 
 _IMAGES = "\0images"
@@ -89,7 +89,7 @@ class OpenAIModel:
         if request.temperature is not None and facts.temperature:
             options["temperature"] = request.temperature
         if facts.thinking and quirks.effort:
-            options.update(_effort(quirks.effort, request.thinking, facts.off_effort))
+            options.update(_effort(quirks.effort, request.thinking, facts))
         if facts.tools_effort and request.tools:
             options["reasoning_effort"] = facts.tools_effort
         return options
@@ -165,7 +165,7 @@ class OpenAIModel:
         texts = [
             part.text if isinstance(part, Text) else encode.placeholder(part)
             for part in message.parts
-            if isinstance(part, Text | Image | Audio | File)
+            if isinstance(part, (Text, Image, Audio, File))
         ]
         return b'{"role":"user","content":' + string("\n".join(texts)) + b"}"
 
@@ -227,14 +227,17 @@ def _turn_start(messages: tuple[Shown, ...]) -> int:
     return 0
 
 
-def _effort(field: str, thinking: str, off: str) -> dict[str, Any]:
+def _effort(field: str, thinking: str, facts: Facts) -> dict[str, Any]:
     """The body's fields that ask for this much thinking."""
     on = thinking != "off"
+    level = facts.effort(thinking) if on else facts.off_effort
     match field:
-        case "reasoning_effort" if on or off:
-            return {"reasoning_effort": thinking if on else off}
+        case "reasoning_effort" if level:
+            return {"reasoning_effort": level}
         case "reasoning":
-            return {"reasoning": {"effort": thinking} if on else {"enabled": False}}
+            return {"reasoning": {"effort": level} if on else {"enabled": False}}
+        case "thinking" if level and facts.thinking == "effort":
+            return {"thinking": {"type": "enabled"}, "reasoning_effort": level}
         case "thinking":
             return {"thinking": {"type": "enabled" if on else "disabled"}}
         case "template":

@@ -72,10 +72,12 @@ _FINISH: dict[str, Finish] = {
     "eos": "stop",
     "length": "length",
     "max_tokens": "length",
+    "model_context_window_exceeded": "length",
     "tool_calls": "calls",
     "function_call": "calls",
     "content_filter": "filtered",
     "safety": "filtered",
+    "sensitive": "filtered",
 }
 
 
@@ -213,7 +215,7 @@ class Assembly:
         """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the reply did."""
         if self._finish is None and not self._ended:
             raise faults.broken(self._call, "the stream ended without a finish reason")
-        if self._finish == "error":
+        if self._finish in ("error", "network_error"):
             raise faults.broken(self._call, "the provider reports an error")
         found: list[TextDelta | ThinkingDelta | Reply] = []
         if thought := self._thinking_cleaner.close():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..types.messages import Message, Part, Text, ToolCall, ToolResult
+from ..types.messages import File, Message, Part, Text, ToolCall, ToolResult
 
 CHARS_PER_TOKEN = 3.5
 """A low guess for prose, so that estimates err towards too long."""
@@ -21,6 +21,8 @@ def chars(part: Part) -> int:
     match part:
         case Text(text=text):
             return len(text)
+        case File(shown=shown) if shown:
+            return len(shown)
         case ToolCall(name=name, arguments=arguments):
             return len(name) + len(bytes(arguments))
         case ToolResult(parts=parts):
@@ -37,10 +39,15 @@ def shorten(message: Message, limit: int) -> Message:
 def _shorten(part: Part, limit: int) -> Part:
     match part:
         case Text(text=text, label=label) if len(text) > limit + len(CUT_NOTE):
-            half = limit // 2
-            return Text(text[:half] + CUT_NOTE + text[-half:], label)
+            return Text(_cut(text, limit), label)
+        case File(shown=shown) if len(shown) > limit + len(CUT_NOTE):
+            return replace(part, shown=_cut(shown, limit))
         case ToolResult(parts=parts):
             pieces = tuple(_shorten(piece, limit) for piece in parts)
             return replace(part, parts=pieces)
         case _:
             return part
+
+
+def _cut(text: str, limit: int) -> str:
+    return text[: limit // 2] + CUT_NOTE + text[-(limit // 2) :]

@@ -19,7 +19,7 @@ from .sse import LineTooLong, Splitter
 
 _ERROR_BODY_BYTES = 64 * 1024
 _DRAIN_S = 0.2
-_LAST = (b"[DONE]", b'{"type":"message_stop"', b'{"type": "message_stop"')
+_LAST = (b"[DONE]", b'{"type":"message_stop"', b'{"type": "message_stop"', b'{"type":"response.completed"')
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -45,6 +45,7 @@ class Dispatch:
         self._slots: OrderedDict[str, Slot] = OrderedDict()
         self._tasks: TaskGroup | None = None
         self._alarm = anyio.Event()
+        self._draining = False
 
     @property
     def driving(self) -> bool:
@@ -73,6 +74,12 @@ class Dispatch:
             if clean:
                 with anyio.CancelScope(shield=True):
                     await self._store.hand_over()
+
+    async def drain(self) -> None:
+        """Begin no more, and wait until what is being driven rests. What comes in meanwhile waits for the next run."""
+        self._draining = True
+        while any(slot.running for slot in self._slots.values()):  # noqa: ASYNC110 -- the bound is the caller's
+            await anyio.sleep(LOOK_S)
 
     async def _drive_suspects(self, tasks: TaskGroup) -> None:
         """What crashed three times is driven by itself until it has got further, so that a fourth crash names the
@@ -108,12 +115,14 @@ class Dispatch:
             if cut:
                 slot.driver.interrupt()
             return
+        if self._draining:
+            return
         self.start(self._reserved(session))
 
     def reserve(self, session: str, inbound: Inbound, principal: Principal) -> tuple[Slot, First] | None:
         """A warm session at rest and the commit that takes this message in, held until `start` or `release`."""
         slot = self._slots.get(session)
-        if self._tasks is None or slot is None or slot.running:
+        if self._tasks is None or self._draining or slot is None or slot.running:
             return None
         first = slot.driver.first(inbound, principal)
         return (self._reserved(session), first) if first is not None else None

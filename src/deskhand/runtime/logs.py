@@ -44,8 +44,9 @@ class Redacting(logging.Formatter):
 
 
 @contextmanager
-def logging_to_file(settings: Settings) -> Iterator[None]:
-    """Log to the home while inside: our own messages from `log_level` on, those of others from WARNING on.
+def logging_to_file(settings: Settings, console: logging.Handler | None = None) -> Iterator[None]:
+    """Log to the home while inside, and to `console`: our own messages from `log_level` on, those of others from
+    WARNING on.
 
     A home that cannot be written has no log; that is no reason not to work.
     """
@@ -58,13 +59,16 @@ def logging_to_file(settings: Settings) -> Iterator[None]:
         handler = RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace")
     except OSError:
         handler = logging.NullHandler()
-    handler.setFormatter(Redacting(secrets_of(settings.environment)))
+    handlers = (handler,) if console is None else (handler, console)
     before = own.level
-    root.addHandler(handler)
+    for each in handlers:
+        each.setFormatter(Redacting(secrets_of(settings.environment)))
+        root.addHandler(each)
     own.setLevel(settings.config.log_level.upper())
     try:
         yield
     finally:
         own.setLevel(before)
-        root.removeHandler(handler)
-        handler.close()
+        for each in handlers:
+            root.removeHandler(each)
+            each.close()

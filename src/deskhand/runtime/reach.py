@@ -108,6 +108,6 @@ def workspace_of(settings: Settings, agent: str) -> Path:
     folder = Path(written) if written else home.workspace(agent)
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()
-    if home.root.resolve().is_relative_to(folder) or folder.is_relative_to(home.state.resolve()):
+    if home.keeps(folder, write=True):
         raise ConfigError(f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one beside them")
     return folder

@@ -32,11 +32,15 @@ def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
 
 
 def skills_of(settings: Settings, agent: str) -> Skills:
-    return Skills(skill_sources(settings, agent))
+    """The skills that an agent may read."""
+    return Skills(skill_sources(settings, agent), settings.agent(agent).skills)
 
 
-def skill_folders(settings: Settings) -> tuple[Allowed, ...]:
-    """The folders of skills outside the workspace, to be read and run from."""
+def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allowed, ...]:
+    """The folders of skills outside the workspace, to be read and run from: no others than the agent may read."""
+    if settings.agent(agent).skills != ("*",):
+        folders = [skill.folder for skill in skills.find().values() if skill.source != "agent"]
+        return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
     own = str(settings.home.skills)
     if not os.path.isdir(own):  # noqa: PTH112 -- asked before every tool, and half the cost
         return (_BUNDLED,)

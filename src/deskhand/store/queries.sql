@@ -32,6 +32,9 @@ INSERT INTO event(session, n, at, kind, body, salt, hash) VALUES(?, ?, ?, ?, ?, 
 -- event_read --
 SELECT seq, n, at, kind, body FROM event WHERE session = ? AND n > ? ORDER BY n
 
+-- event_history: what a fold needs of each event; what was erased is told as the event `erased` --
+SELECT n, at, coalesce(body, json_object('type', 'erased', 'of', kind)) FROM event WHERE session = ? AND n > ? ORDER BY n
+
 -- event_last_of_kind --
 SELECT coalesce(max(n), 0) FROM event WHERE session = ? AND kind = ?
 

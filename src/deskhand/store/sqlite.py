@@ -247,7 +247,9 @@ class SqliteStore:
 
     async def history(self, session: str) -> list[Recorded]:
         last = self._all(self._sql["event_last_of_kind"], (session, "compacted"))[0][0]
-        return await self.events(session, max(int(last) - 1, 0))
+        rows = self._all(self._sql["event_history"], (session, max(int(last) - 1, 0)))
+        with plain_errors(self.path):
+            return [Recorded(0, session, n, at, decode_event(body)) for n, at, body in rows]
 
     async def waiting(self, session: str) -> list[Waiting]:
         rows = self._all(self._sql["inbox_waiting"], (session,))

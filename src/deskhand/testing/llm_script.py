@@ -211,3 +211,11 @@ NAMED: dict[str, Behaviour] = {
 def resolve(behaviour: Behaviour) -> Behaviour:
     """The behaviour itself, or the fault that it names. Raises KeyError for a name that is not in NAMED."""
     return NAMED[behaviour.named] if behaviour.named else behaviour
+
+
+def cut(text: str, pieces: int) -> list[str]:
+    """`text` in at most `pieces` pieces of about the same length; nothing for no text."""
+    if not text:
+        return []
+    pieces = max(1, min(pieces, len(text)))
+    return [text[len(text) * n // pieces : len(text) * (n + 1) // pieces] for n in range(pieces)]

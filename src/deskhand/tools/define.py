@@ -43,7 +43,7 @@ class FunctionTool:
         given = {name: getattr(values, name) for name in values.__struct_fields__}
         given.update(dict.fromkeys(self._context, context))
         outcome = await self._function(**given)
-        return outcome if isinstance(outcome, Done | Ask) else await shown(outcome, context, self._spec.reads)
+        return outcome if isinstance(outcome, (Done, Ask)) else await shown(outcome, context, self._spec.reads)
 
 
 S = TypeVar("S", bound=msgspec.Struct)
