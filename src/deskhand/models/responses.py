@@ -66,7 +66,7 @@ class ResponsesModel:
         pieces += [b',"input":[', b",".join(items), b"]"]
         if request.tools:
             pieces += [b',"tools":', to_json([_tool(tool) for tool in request.tools])]
-        pieces += [b",", to_json(self._options(request) | {"prompt_cache_key": _cache_key(request, items)})[1:-1]]
+        pieces += [b",", to_json(self._options(request) | {"prompt_cache_key": self._cache_key(request)})[1:-1]]
         if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
             pieces += [b",", extra[1:-1]]
         pieces.append(b"}")
@@ -100,6 +100,13 @@ class ResponsesModel:
                 found.append(encoded)
         memory.starts[self._form] = Start(messages, b",".join(found))
         return found
+
+    def _cache_key(self, request: Request) -> str:
+        """The same for all requests of a conversation, so that they meet the same cache:
+        https://developers.openai.com/api/docs/guides/prompt-caching"""
+        first = request.encoded.each.get((self._form, request.messages[0].key), b"") if request.messages else b""
+        begin = request.system[0] if request.system else ""
+        return sha256(begin.encode("utf-8", "replace") + first).hexdigest()[:32]
 
     async def _remember(self, request: Request, shown: Shown) -> bytes:
         message = shown.message
@@ -169,10 +176,3 @@ def _tool(tool: ToolSchema) -> dict[str, Any]:
     # Without `strict` our schemas would be held to rules that they do not follow.
     found = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", **found, "strict": False}
-
-
-def _cache_key(request: Request, items: list[bytes]) -> str:
-    """The same for all requests of a conversation, so that they meet the same cache:
-    https://developers.openai.com/api/docs/guides/prompt-caching"""
-    begin = (request.system[0] if request.system else "").encode("utf-8", "replace") + b"".join(items[:1])
-    return sha256(begin).hexdigest()[:32]
