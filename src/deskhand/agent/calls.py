@@ -14,7 +14,7 @@ from ..policy.rules import Case, Decision
 from ..tools.aliases import TOOLS
 from ..tools.base import Ask, Context, Done, Tool, judged_by
 from ..types.commit import Change
-from ..types.door import Progress
+from ..types.door import PREVIEW_CHARS, Progress
 from ..types.errors import ToolError
 from ..types.events import ApprovalAnswered, ApprovalAsked, QuestionAsked, ToolFinished, ToolStarted
 from ..types.interrupt import Interrupt, meanwhile
@@ -26,7 +26,6 @@ from .step import RunTools
 
 ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
-PREVIEW_CHARS = 2_000
 SOON_S = 0.02
 """A tool that may run again and is done sooner has its call and its result written in one commit."""
 

@@ -94,12 +94,13 @@ def reasoning_wire(call: Call) -> str:
 class _Building:
     """An output item that is still being written."""
 
-    __slots__ = ("call_id", "cleaner", "item", "kind", "name", "phase", "pieces", "whole")
+    __slots__ = ("begun", "call_id", "cleaner", "item", "kind", "name", "phase", "pieces", "whole")
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.call_id = self.name = self.phase = ""
         self.pieces: list[str] = []
+        self.begun = False
         self.whole: str | None = None
         self.item = ""
         self.cleaner = AnswerCleaner() if kind == "message" else TextCleaner()
@@ -183,6 +184,7 @@ class Assembly:
     def _said(self, index: int, kind: str, text: object) -> list[Delta]:
         """A piece of text or of reasoning; what the item is decides which."""
         building = self._of(index, kind)
+        building.begun = building.begun or bool(text)
         if not isinstance(text, str) or not text or not (piece := building.cleaner.feed(text)):
             return []
         first = not building.pieces
@@ -217,7 +219,7 @@ class Assembly:
         if item.type == "reasoning" and (item.encrypted_content or item.content):
             building.item = clean(object_text({key: value for key, value in fields.items() if key != "status"}))
         found: list[Delta] = []
-        if not building.pieces and item.type in ("message", "reasoning"):
+        if not building.begun and item.type in ("message", "reasoning"):
             joint = _PARAGRAPH if item.type == "reasoning" else ""
             found = self._said(index, item.type, joint.join(piece.text or piece.refusal or "" for piece in pieces))
         return found + _rest(building)

@@ -11,6 +11,8 @@ from .events import Recorded
 from .identity import Inbound, Principal, Receipt
 from .messages import ResultStatus
 
+PREVIEW_CHARS = 2_000
+
 
 class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What happens between two events; never stored, may be dropped.
