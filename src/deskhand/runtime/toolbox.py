@@ -73,10 +73,12 @@ def ours(settings: Settings, agent: str, skills: Skills) -> tuple[Tool, ...]:
     )
 
 
-def plugins_of(settings: Settings) -> Plugins:
-    """The plugins that the configuration names, each tool under a name that we do not have."""
+def plugins_of(settings: Settings, known: Plugins | None = None) -> Plugins:
+    """The plugins that the configuration names, each tool under a name that we do not have. Those that are `known` are
+    not loaded again."""
     first = settings.agents[0]
-    return load_plugins(settings, [tool.spec.name for tool in ours(settings, first, skills_of(settings, first))])
+    taken = [tool.spec.name for tool in ours(settings, first, skills_of(settings, first))]
+    return load_plugins(settings, taken, known or Plugins())
 
 
 def permitted(name: str, allowed: Sequence[str]) -> bool:
