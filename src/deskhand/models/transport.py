@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import math
 import ssl
 from collections.abc import AsyncGenerator
@@ -19,6 +20,8 @@ from .sse import LineTooLong, Splitter
 
 _ERROR_BODY_BYTES = 64 * 1024
 _DRAIN_S = 0.2
+_LARGE = 1 << 20
+"""From here on aiohttp wants a body in pieces, and warns about one that is not."""
 _LAST = (b"[DONE]", b'{"type":"message_stop"', b'{"type": "message_stop"', b'{"type":"response.completed"')
 
 
@@ -125,7 +128,11 @@ class Transport:
             with anyio.fail_after(first_s):
                 # A redirect would carry the key to another host.
                 response = await self._session.post(
-                    call.url, data=body, headers=call.headers, proxy=self._proxy, allow_redirects=False
+                    call.url,
+                    data=body if len(body) < _LARGE else io.BytesIO(body),
+                    headers=call.headers,
+                    proxy=self._proxy,
+                    allow_redirects=False,
                 )
         except aiohttp.ConnectionTimeoutError as error:
             raise faults.too_slow(call, "connect", limits.connect_s) from error
