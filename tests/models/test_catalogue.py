@@ -13,6 +13,8 @@ from deskhand.models.logins import LOGINS
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.settings import EFFORTS
 from deskhand.models.transport import Transport
+from deskhand.runtime.config import Config, Home, ProviderConfig, Settings
+from deskhand.runtime.models import catalogue_of
 from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import ConfigError
 
@@ -53,6 +55,15 @@ def test_the_shipped_catalogue_is_sound(shipped: Catalogue) -> None:
             assert (facts.thinking in ("budget", "adaptive")) <= (provider.wire == "anthropic"), model
             assert facts.efforts and set(facts.efforts) <= set(EFFORTS), model
             assert bool(facts.tools_effort) <= (facts.wire == "responses"), "reasoning would be lost beside tools"
+
+
+def test_the_shipped_catalogue_is_read_once_and_nobody_changes_it(tmp_path: Path) -> None:
+    before = read_catalogue()
+    own = {"openai": ProviderConfig(wire="anthropic"), "mine": ProviderConfig(base_url="http://127.0.0.1:1/v1")}
+    changed = catalogue_of(Settings(Home(tmp_path), Config(providers=own)))
+    assert changed.provider("openai").wire == "anthropic"
+    assert read_catalogue() is before and before.provider("openai").wire == "openai"
+    assert "mine" in changed.providers and "mine" not in before.providers
 
 
 def test_names_may_have_slashes() -> None:
