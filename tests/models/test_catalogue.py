@@ -92,6 +92,7 @@ def test_a_model_is_known_by_itself_or_its_family(shipped: Catalogue) -> None:
         ("anthropic/claude-opus-5-5", "low medium high max"),
         ("anthropic/claude-opus-4-5", "low medium high high"),
         ("deepseek/deepseek-flash", "low high high max"),
+        ("xai/grok-4.7", "low medium high xhigh"),
         ("zai/glm-5.3", "low high high max"),
         ("google/gemini-3-flash", "low medium high high"),
     ],

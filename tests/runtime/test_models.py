@@ -28,7 +28,7 @@ from deskhand.types.events import Recorded, TurnEnded
 from deskhand.types.identity import Address, Inbound, Receipt, Said
 from deskhand.types.messages import Image, Message, Text
 
-KEYS = {"OPENAI_API_KEY": "k"}
+KEYS = {"OPENAI_API_KEY": "k", "XAI_API_KEY": "k"}
 
 
 def settings(home: Path, providers: dict[str, Any], models: tuple[str, ...] = ()) -> Settings:
@@ -54,6 +54,8 @@ async def until_the_end(app: App, receipt: Receipt) -> list[Any]:
         ("openai/gpt-6.1-sol", {}, ResponsesModel),
         ("openai/gpt-5-2025-08-07", {}, ResponsesModel),
         ("openai/gpt-4.1", {}, OpenAIModel),
+        ("xai/grok-4.5", {}, ResponsesModel),
+        ("xai/grok-4.20", {}, OpenAIModel),
         ("openai/gpt-6.1-sol", {"base_url": "https://api.openai.com/v1/"}, ResponsesModel),
         ("openai/gpt-6.1-sol", {"base_url": "http://127.0.0.1:4000/v1"}, OpenAIModel),
         ("openai/gpt-6.1-sol", {"base_url": "http://127.0.0.1:4000/v1", "wire": "responses"}, ResponsesModel),
