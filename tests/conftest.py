@@ -1,6 +1,9 @@
-"""What all tests share."""
+"""What all tests share: the event loop, and how they are spread over processes."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 import pytest
 
@@ -9,3 +12,20 @@ import pytest
 def anyio_backend() -> str:
     """We run on asyncio alone: aiohttp and prompt_toolkit do too."""
     return "asyncio"
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Half of the tests wait for processes, so that two workers suit one core. A few files need no more than one."""
+    if config.args_source is config.ArgsSource.ARGS and not any(Path(arg).is_dir() for arg in config.args):
+        return 0
+    return min(2 * (os.cpu_count() or 1), 8)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that may take long come first, so that none of them is alone at the end."""
+
+    def limit_s(item: pytest.Item) -> float:
+        mark = item.get_closest_marker("timeout")
+        return mark.args[0] if mark and mark.args else 0
+
+    items.sort(key=limit_s, reverse=True)

@@ -15,7 +15,7 @@ from deskhand.models.tokens import tokens
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import Label
-from deskhand.types.messages import Image, Message, Text, ToolCall, ToolResult, Usage
+from deskhand.types.messages import File, Image, Message, Text, ToolCall, ToolResult, Usage
 
 ANN, PLACE, OWNER = Principal("ann"), Address("chat"), Label("owner", source="ann")
 
@@ -129,3 +129,14 @@ def test_only_the_newest_picture_has_pixels() -> None:
     assert isinstance(old.parts[1], Text) and old.parts[1].text == "[image: shot, shown earlier]"
     assert old.parts[1].label.source == "page" and isinstance(new.parts[1], Image)
     assert state.label == Label("untrusted", source="page")
+
+
+def test_the_words_of_a_file_are_counted_and_cut() -> None:
+    file = File("sha256:0", "a.txt", "text/plain", 8000, OWNER, "begin" + "x" * 7990 + "end")
+    event = e.MessageReceived(1, ANN, PLACE, Message("user", (Text("see", OWNER), file)))
+    state = state_of(event)
+    assert tokens(event.message) > 2000
+    ((_, kept),) = compact(state, 600).kept
+    (short,) = [part for part in kept.parts if isinstance(part, File)]
+    assert short.shown.startswith("begin") and short.shown.endswith("end") and len(short.shown) < 2100
+    assert short.label == OWNER and tokens(kept) <= 600

@@ -84,7 +84,13 @@ def script(request: Request) -> Message:
         return say("", _call("slow", seconds=30))
     if text.startswith("choose"):
         return say("", _call("choose", question="Which colour?"))
-    texts = {"markdown": MARKDOWN, "evil": EVIL, "long": "\n\n".join(f"Paragraph {n}." for n in range(60))}
+    paragraphs = [f"Paragraph {n}." for n in range(300)]
+    texts = {
+        "markdown": MARKDOWN,
+        "evil": EVIL,
+        "long": "\n\n".join(paragraphs[:60]),
+        "endless": "\n\n".join(paragraphs),
+    }
     return say(texts.get(text, f"You said: {text}"))
 
 

@@ -90,7 +90,7 @@ class Terminal:
         self.wait_for(text.splitlines()[-1][-20:])
         self.type("\r")
 
-    def wait_for(self, text: str, timeout_s: float = 10.0) -> float:
+    def wait_for(self, text: str, timeout_s: float = 30.0) -> float:
         """Until it is seen somewhere. Returns how long that took, in seconds."""
         began = time.monotonic()
         while text not in self.all:
@@ -98,7 +98,7 @@ class Terminal:
             time.sleep(0.01)
         return time.monotonic() - began
 
-    def wait_gone(self, text: str, timeout_s: float = 10.0) -> float:
+    def wait_gone(self, text: str, timeout_s: float = 30.0) -> float:
         """Until it can no longer be seen."""
         began = time.monotonic()
         while text in self.shown:
@@ -111,7 +111,7 @@ class Terminal:
             self.screen.resize(rows, columns)
         self._size(columns, rows)
 
-    def wait(self, timeout_s: float = 10.0) -> int:
+    def wait(self, timeout_s: float = 30.0) -> int:
         """Until it ends by itself. Returns its exit code."""
         code = self.process.wait(timeout_s)
         self._reader.join(1)

@@ -113,7 +113,7 @@ def test_steering_and_stopping(opened: Open) -> None:
     chat.say("also look there")
     chat.wait_for("waits its turn: also look there")
     chat.type("\x03")
-    assert chat.wait_for("Stopped.", 1.0) < 1.0
+    chat.wait_for("Stopped.")
     assert "✗ slow" in chat.all
     chat.wait_gone("at work")
     chat.say("still here?")
@@ -128,12 +128,12 @@ def test_steering_and_stopping(opened: Open) -> None:
 def test_stopping_in_mid_sentence(opened: Open) -> None:
     chat = opened()
     chat.wait_for("Write a message.")
-    chat.say("long")
+    chat.say("endless")
     chat.wait_for("Paragraph 3.")
     chat.type("\x03")
-    assert chat.wait_for("Stopped.", 1.0) < 1.0
+    chat.wait_for("Stopped.")
     assert "stopped in mid-sentence" in chat.all
-    assert "Paragraph 40." not in chat.all
+    assert "Paragraph 290." not in chat.all
 
 
 def test_a_line_that_is_too_long(opened: Open, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_line_that_is_too_long(opened: Open, tmp_path: Path) -> None:
     chat.type("\x1b[200~" + "x" * 1_000_001 + "\x1b[201~")
     time.sleep(1)
     chat.type("\r")
-    chat.wait_for("at most 1,000,000 fit.", 15)
+    chat.wait_for("at most 1,000,000 fit.")
     assert (tmp_path / "state" / "history").stat().st_size < 1000
     chat.say("and now?")
     chat.wait_for("You said: and now?")
@@ -194,7 +194,7 @@ def test_two_terminals_see_one_conversation(opened: Open, tmp_path: Path) -> Non
 
 def test_the_first_run(opened: Open, tmp_path: Path) -> None:
     chat = opened(*DESKHAND)
-    chat.wait_for("A number, or q to leave")
+    chat.wait_for("or q to leave")
     assert "deskhand model use provider/name" in chat.shown
     last = re.search(r"(\d+)  Look around", chat.shown)
     assert last is not None

@@ -93,7 +93,7 @@ async def test_the_body_is_the_same_from_memory() -> None:
     model = open_wire("openai", Transport(), "http://127.0.0.1:9/v1")
     request = a_long_talk()
     first = await model.body(request)
-    assert len(request.encoded) == 6
+    assert len(request.encoded.each) == 6
     assert await model.body(request) == first
     forgetful = msgspec.structs.replace(request, blob=None)
     assert await model.body(forgetful) == first, "an image is not read twice"
@@ -362,3 +362,14 @@ async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None
         fake.script(Behaviour(named="overflow_openai"))
         with pytest.raises(openai.BadRequestError, match="maximum context length"):
             await client.chat.completions.create(**asked)
+
+
+async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(fake: FakeLLM, transport: Transport) -> None:
+    pieces = ("<think>hm</think>", "[bot_", "msg_id:7]", " Hel", "lo <ctr", "l46>there", " <ct")
+    chunks = [f'{{"choices":[{{"index":0,"delta":{{"content":"{piece}"}}}}]}}' for piece in pieces]
+    model = await play(
+        transport, fake, *chunks, '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}', "[DONE]"
+    )
+    *deltas, _ = await items_of(model)
+    assert deltas == [ThinkingDelta("hm"), *(TextDelta(text) for text in ("Hel", "lo ", "there", " ", "<ct"))]
+    assert (await reply_of(model)).message.text == "Hello there <ct"

@@ -10,11 +10,13 @@ from typing import Any
 
 import anyio
 import msgspec
+import pytest
 
 from deskhand.models.base import Item, Model, Reply, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.prompt import ONE_LINE
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
@@ -22,9 +24,10 @@ from deskhand.tools.base import Context, Tool
 from deskhand.tools.define import tool
 from deskhand.types.clock import Clock
 from deskhand.types.door import Progress
-from deskhand.types.events import ModelReplied, Recorded
+from deskhand.types.errors import ConfigError
+from deskhand.types.events import Compacted, ModelReplied, Recorded
 from deskhand.types.identity import Address, Inbound, Principal, Said
-from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
 ANN = Principal("ann", ("owner",))
 
@@ -58,7 +61,7 @@ def said(channel: MemoryChannel) -> list[tuple[str, str]]:
     ]
 
 
-async def until(true: Callable[[], bool], seconds: float = 10) -> None:
+async def until(true: Callable[[], bool], seconds: float = 30) -> None:
     with anyio.fail_after(seconds):
         while not true():
             await anyio.sleep(0.005)
@@ -270,6 +273,19 @@ async def test_an_answer_is_shown_while_it_is_written(tmp_path: Path) -> None:
     assert shown == text
 
 
+async def test_a_share_of_the_window_is_all_that_a_conversation_fills(tmp_path: Path) -> None:
+    """At 12,000 of 32,768 tokens: less than half, more than a quarter."""
+    for share, shortened in ((0.5, False), (0.25, True)):
+        model, channel = ScriptedModel(lambda request: Reply(say("word"), "stop", Usage(12_000, 0))), MemoryChannel()
+        config = {"defaults": {"models": ["unknown/test"], "context_ratio": share}}
+        async with running(tmp_path / str(share), model, channel, config) as app:
+            for number in (1, 2):
+                channel.write(f"message {number}")
+                await until(lambda sent=channel.sent, number=number: len(sent) == number)  # type: ignore[misc]
+            events = [recorded.event for recorded in await app.store.events("default/memory:1")]
+        assert any(isinstance(event, Compacted) for event in events) == shortened
+
+
 async def test_who_goes_round_in_circles_is_stopped_and_the_person_told(tmp_path: Path) -> None:
     ran: list[str] = []
 
@@ -316,4 +332,34 @@ async def test_stop_ends_a_command_with_all_that_it_started(tmp_path: Path) -> N
         await until(lambda: said(channel) == [("1", "Stopped.")])
         took = anyio.current_time() - began
         await until(lambda: not processes(mark), 2)
-    assert took < 1
+    assert took < 5  # of the hour that it would sleep
+
+
+async def test_how_much_an_agent_is_told_is_a_setting(tmp_path: Path) -> None:
+    """Files of the owner, a preset, topics, and what the channel adds: through the settings, and as they are now."""
+    model, home = ScriptedModel(), tmp_path
+    write(home, "SYSTEM.md", "the system")
+    write(home, "agents/a/AGENT.md", "the agent")
+    write(home, "agents/a/workspace/knowledge/tea.md", "# How he takes his tea")
+
+    class Telling(MemoryChannel):
+        def instructions(self, address: Address) -> str:
+            return f"Mention people in {address.chat} by @name."
+
+    async def shown(**agent: object) -> list[str]:
+        channel = Telling()
+        async with running(home, model, channel, {"agents": {"a": agent}}):
+            channel.write("hello", external_id=str(agent))
+            await until(lambda: len(channel.sent) == 1)
+        return list(model.requests[-1].system)
+
+    stable, place = await shown(preset="coding", voice=True)
+    places = [stable.index(words) for words in ("the system", "the agent", "# Coding", "# RULES.md", "# Knowledge")]
+    assert places == sorted(places) and "How he takes his tea" in stable
+    places = [place.index(words) for words in ("# Context", "with ann (owner)", "Mention people in 1", "spoken aloud")]
+    assert places == sorted(places)
+    stable, place = await shown(prompt="minimal")
+    assert "the agent" in stable and "# RULES.md" in stable and "tea" not in stable and "spoken" not in place
+    assert await shown(prompt="none") == [ONE_LINE]
+    with pytest.raises(ConfigError, match="there is no preset 'codnig'"):
+        await shown(preset="codnig")

@@ -115,7 +115,7 @@ async def events(app: App, chat: str = "1") -> list[Any]:
 
 
 async def until(look: Callable[[], Awaitable[Any]]) -> Any:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while not (found := await look()):
             await anyio.sleep(0.005)
     return found

@@ -51,12 +51,12 @@ async def test_poison_is_given_up_and_the_next_message_answered(tmp_path: Path) 
     channel.write("poison", chat="1")
     channel.write("first", chat="2")
     crashes = 0
-    while await live(tmp_path, channel, 5):
+    while await live(tmp_path, channel, 30):
         crashes += 1
         assert crashes <= 5
     channel.write("again", chat="1")
     channel.write("other", chat="2")
-    assert not await live(tmp_path, channel, 5)
+    assert not await live(tmp_path, channel, 30)
     sent: dict[str, list[str]] = {"1": [], "2": []}
     for outgoing, mark in channel.sent:
         text: str = outgoing.parts[0].text  # type: ignore[union-attr]
@@ -74,7 +74,7 @@ async def test_poison_is_given_up_and_the_next_message_answered(tmp_path: Path) 
 async def test_a_log_that_cannot_be_read_stops_nobody_else(tmp_path: Path) -> None:
     channel = MemoryChannel()
     channel.write("first", chat="1")
-    assert not await live(tmp_path, channel, 5)
+    assert not await live(tmp_path, channel, 30)
     broken = SqliteStore(Home(tmp_path).database, {"break": "UPDATE event SET body = x'7b' WHERE n = 2"})
     await broken.change((Change("break", ()),))
     await broken.close()

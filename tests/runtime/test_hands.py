@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from deskhand.runtime.door import _read
 from deskhand.runtime.reach import without_secrets, workspace_of
 from deskhand.runtime.toolbox import permitted, rules_of
 from deskhand.sandbox.probes import Proven, open_sandbox
+from deskhand.testing.effort import least_cpu_s
 from deskhand.testing.evasions import EVASIONS
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import ConfigError
@@ -79,7 +80,7 @@ class Agent:
 
 
 async def find(app: App, session: str, kind: type) -> Any:
-    with anyio.fail_after(15):
+    with anyio.fail_after(50):
         while True:
             for each in await app.store.events(session):
                 if isinstance(each.event, kind):
@@ -100,8 +101,8 @@ async def test_names_of_other_systems_are_served(home: Path) -> None:
         assert (await agent.result(app, "run_shell", command="pwd")).endswith("/agents/default/workspace\n")
         assert await agent.result(app, "write_file", file_path="f", content="a\n", overwrite=True) != ""
         assert await agent.result(app, "patch_file", path="f", patch="@@ -1 +1 @@\n-a\n+b\n") == "ok, f changed"
-        assert await agent.result(app, "list_directory") == "f  2 bytes"
-        assert await agent.result(app, "search_code", query="B") == "f:1: b"
+        assert "f  2 bytes" in (await agent.result(app, "list_directory")).splitlines()
+        assert await agent.result(app, "search_code", query="B", path="f") == "f:1: b"
         shown = {tool.name for request in agent.model.requests for tool in request.tools}
         assert shown >= {"shell", "read_file", "edit_file", "send_message", "read_skill"}
         assert not shown & {"bash", "list_dir"}
@@ -130,7 +131,7 @@ async def test_several_calls_of_one_reply(home: Path) -> None:
     async with agent.running() as app:
         calls = [("write_file", {"path": f"{n}", "content": str(n)}) for n in range(3)]
         reads = [("read_file", {"path": f"{n}"}) for n in range(3)]
-        texts = [each.text for each in await agent.results(app, *calls, *reads, ("shell", {"command": "cat *"}))]
+        texts = [each.text for each in await agent.results(app, *calls, *reads, ("shell", {"command": "cat [0-2]"}))]
         assert texts[3:] == ["1 | 0", "1 | 1", "1 | 2", "012"]
         undo = await app.store.rows("undo_list", (10,))
         assert [row[4] for row in undo] == ["2", "1", "0"]
@@ -240,6 +241,5 @@ async def test_permissive_rules_let_nothing_out_of_the_sandbox(home: Path) -> No
 def test_a_megabyte_of_message_takes_no_time(filler: str) -> None:
     text = filler * (1_000_000 // len(filler))
     for start in ("", "/", "/help ", "!stop\n"):
-        began = time.process_time()
-        _read(Said(Message("user", (Text(start + text),))), OWNERS_WORD)
-        assert time.process_time() - began < 0.25
+        said = Said(Message("user", (Text(start + text),)))
+        assert least_cpu_s(partial(_read, said, OWNERS_WORD)) < 0.25

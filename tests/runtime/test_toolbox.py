@@ -45,6 +45,7 @@ class Desk:
             return say("", ToolCall(f"c{len(told)}", name, msgspec.Raw(msgspec.json.encode(arguments))))
 
         model = ScriptedModel(script)
+        self.asked = model.requests
         parts = Parts(lambda name: model, channels=(self.channel,), authorise=lambda inbound: ANN)
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
@@ -114,19 +115,24 @@ async def test_edits(desk: Desk) -> None:
 
 
 async def test_folders(desk: Desk) -> None:
+    top = desk.work / "top"
     for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt", ".hidden", "node_modules/x.js", "__pycache__/y"):
-        (desk.work / name).parent.mkdir(parents=True, exist_ok=True)
-        (desk.work / name).write_text("a needle\n")
-    (desk.work / "away").symlink_to("/etc")
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("a needle\n")
+    (top / "away").symlink_to("/etc")
     here, deep, found = await desk.do(
-        ("list_files", {}), ("list_files", {"path": "sub", "depth": 2}), ("search_files", {"text": "NEEDLE"})
+        ("list_files", {"path": "top"}),
+        ("list_files", {"path": "top/sub", "depth": 2}),
+        ("search_files", {"text": "NEEDLE"}),
     )
     names = [line.split()[0] for line in here.splitlines()]
     assert names == ["sub/", "deep/", "c.txt", "away", "b.txt"], (
         "folders first, hidden names left out, links not followed"
     )
     assert "d.txt" in deep and "d.txt" not in here
-    assert sorted(found.splitlines()) == [f"{name}:1: a needle" for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt")]
+    assert sorted(found.splitlines()) == [
+        f"top/{name}:1: a needle" for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt")
+    ]
 
 
 async def test_nothing_outside_the_workspace(desk: Desk, tmp_path: Path) -> None:
@@ -196,6 +202,31 @@ async def test_key_values(desk: Desk) -> None:
     rows = await store.rows("kv_list", ("default", "mail", "", 0.0))
     await store.close()
     assert [tuple(row)[:2] for row in rows] == [("seen/1", "mail")]
+
+
+async def test_skills_that_are_not_permitted_do_not_exist(tmp_path: Path) -> None:
+    """Neither in the index, nor for the tools, nor in the folders that can be read; a file of its own workspace is
+    none of a skill's business."""
+    desk = Desk(tmp_path / "home", skills=["br*"])
+    shared = desk.settings.home.skills
+    for name in ("brew", "pour"):
+        (shared / name).mkdir(parents=True)
+        (shared / name / "SKILL.md").write_text(
+            f"---\nname: {name}\ndescription: The {name} one.\n---\nSecret {name}.\n"
+        )
+    listed, mine, other, file, other_file = await desk.do(
+        ("list_skills", {}),
+        ("read_skill", {"skill": "brew"}),
+        ("read_skill", {"skill": "pour"}),
+        ("read_file", {"path": str(shared / "brew" / "SKILL.md")}),
+        ("read_file", {"path": str(shared / "pour" / "SKILL.md")}),
+    )
+    assert listed == "brew: The brew one."
+    assert "Secret brew." in mine and "Secret brew." in file
+    assert other == "there is no skill 'pour'; there are: brew"
+    assert "outside the workspace" in other_file and "Secret" not in other_file
+    system = "\n".join(desk.asked[0].system)
+    assert "- brew: The brew one." in system and "pour" not in system and "deskhand-help" not in system
 
 
 async def test_skills(desk: Desk) -> None:

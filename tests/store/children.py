@@ -93,7 +93,7 @@ async def _write_until_full(store: SqliteStore, acknowledged: list[str]) -> None
 
 
 async def full_disk(folder: str) -> None:
-    """On a small disk of its own: fill it, go on reading, make room, go on writing, open it anew."""
+    """On a small disk of its own: fill it, go on reading, make room, go on writing by itself, open it anew."""
     disk = Path(folder) / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", disk], check=True)
@@ -113,9 +113,8 @@ async def full_disk(folder: str) -> None:
         waiting = [row.inbound.body.message.text for row in await store.waiting(S)]  # type: ignore[union-attr]
         assert waiting == acknowledged and len(acknowledged) - before < 3
     (disk / "ballast").unlink()
-    began = time.monotonic()
-    await store.commit(commit(1, received(1)))
-    assert time.monotonic() - began < 1.0, "it goes on by itself when there is room"
+    with anyio.fail_after(10):
+        await store.commit(commit(1, received(1)))
     await _write_until_full(store, acknowledged)
     await store.close()
     store = SqliteStore(disk / "deskhand.db")

@@ -16,7 +16,7 @@ from deskhand.testing.llm_script import NAMED, Behaviour, FakeCall
 
 def call(url: str, body: object = None) -> Any:
     data = None if body is None else msgspec.json.encode(body)
-    with urllib.request.urlopen(urllib.request.Request(url, data), timeout=5) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, data), timeout=30) as answer:
         return msgspec.json.decode(answer.read())
 
 

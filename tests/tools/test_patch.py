@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deskhand.testing.effort import least_cpu_s
 from deskhand.tools.edits import Replacement, apply_edits
 from deskhand.tools.patch import apply_patch
 from deskhand.types.errors import ToolError
@@ -113,12 +113,11 @@ def test_what_difflib_writes_applies(before: list[str], after: list[str], contex
     ids=range(8),
 )
 def test_a_megabyte_takes_no_time(text: str, patch: str) -> None:
-    began = time.process_time()
-    with contextlib.suppress(ToolError):
-        apply_patch(text, patch)
-    took_s = time.process_time() - began
-    print(f"{took_s * 1000:.0f} ms")
-    assert took_s < 1.0  # 250 ms alone; the machine may be busy
+    def work() -> None:
+        with contextlib.suppress(ToolError):
+            apply_patch(text, patch)
+
+    assert least_cpu_s(work, 1.0) < 1.0  # 250 ms where nothing else runs
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,8 @@ def test_a_megabyte_takes_no_time(text: str, patch: str) -> None:
     ids=range(3),
 )
 def test_a_megabyte_of_edits_takes_no_time(text: str, old: str) -> None:
-    began = time.process_time()
-    with pytest.raises(ToolError):
-        apply_edits(text, [Replacement(old, "x")])
-    assert time.process_time() - began < 1.0
+    def work() -> None:
+        with pytest.raises(ToolError):
+            apply_edits(text, [Replacement(old, "x")])
+
+    assert least_cpu_s(work, 1.0) < 1.0

@@ -13,10 +13,10 @@ from ..sandbox.launcher import checked
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.errors import DeskhandError
-from .run import FAILED, ME, USAGE, agent_of, agent_option, config_option, fail, settings_of, with_store
+from .run import FAILED, ME, USAGE, Listing, agent_of, agent_option, config_option, fail, settings_of, with_store
 
 
-@click.group(no_args_is_help=True)
+@click.group(cls=Listing)
 def allow() -> None:
     """Allow an agent more than its workspace, see what is allowed, and take it back.
 
@@ -49,7 +49,7 @@ def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
         checked([Mount(str(real))])
     except DeskhandError as error:
         fail(str(error), USAGE)
-    if settings.home.root.resolve().is_relative_to(real) or real.is_relative_to(settings.home.state.resolve()):
+    if settings.home.keeps(real, write):
         fail(f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE)
 
     async def use(store: SqliteStore) -> None:

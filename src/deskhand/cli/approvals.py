@@ -9,10 +9,10 @@ from ..runtime.app import App
 from .asks import OpenAsk, answer, back_to, open_asks, somebody_drives
 from .live import with_app
 from .plain import plain
-from .run import FAILED, config_option, fail, settings_of, with_store
+from .run import FAILED, Listing, config_option, fail, settings_of, with_store
 
 
-@click.group()
+@click.group(cls=Listing)
 def approvals() -> None:
     """See what waits for your yes, and answer it.
 

@@ -16,7 +16,7 @@ from ..types.identity import Inbound, Receipt, Said
 from .asks import back_to, name_of, somebody_drives
 from .live import with_app
 from .plain import one_line, plain
-from .run import USAGE, config_option, fail, settings_of, with_store
+from .run import USAGE, Listing, config_option, fail, settings_of, with_store
 from .sessions import when
 from .table import table
 
@@ -31,7 +31,7 @@ class Letter(msgspec.Struct, frozen=True):
     n: int = 0
 
 
-@click.group()
+@click.group(cls=Listing)
 def dlq() -> None:
     """See what was given up: conversations that crashed again and again, answers that could not be sent.
 

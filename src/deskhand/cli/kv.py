@@ -13,7 +13,7 @@ from ..runtime.clock import SystemClock
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.messages import clean
-from .run import FAILED, agent_of, agent_option, config_option, fail, settings_of, with_store
+from .run import FAILED, Listing, agent_of, agent_option, config_option, fail, settings_of, with_store
 
 C = TypeVar("C", bound=Callable[..., Any])
 HOUR_S = 3600.0
@@ -25,7 +25,7 @@ def _place(command: C) -> C:
     return config_option(agent_option(namespace(command)))
 
 
-@click.group()
+@click.group(cls=Listing)
 def kv() -> None:
     """Read and write an agent's key-values.
 

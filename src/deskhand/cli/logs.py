@@ -30,10 +30,11 @@ def logs(follow: bool, lines: int, config: str | None) -> None:
     """
     settings = settings_of(config)
     path = settings.home.log
-    if not path.exists() and not follow:
-        click.echo(f"No log yet: it is written to {path}")
+    found = _last(path, lines)
+    if not found and lines and not follow:
+        click.echo(f"Nothing was logged yet: only what goes wrong is, to {path}")
         return
-    for line in _last(path, lines):
+    for line in found:
         click.echo(plain(line))
     if follow:
         run(settings, lambda: _follow(path))

@@ -6,12 +6,12 @@ import click
 
 from ..runtime.config import Settings
 from ..types.errors import DeskhandError
-from .run import USAGE, agent_option, config_option, fail, settings_of
+from .run import USAGE, Listing, agent_option, config_option, fail, settings_of
 from .table import table
 from .weights import pull, test
 
 
-@click.group()
+@click.group(cls=Listing)
 def model() -> None:
     """List models, choose one, fetch and try them.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -47,6 +48,15 @@ def agent_option(command: C) -> C:
     return click.option("--agent", "-a", default="", metavar="NAME", callback=inherited, help=text)(command)
 
 
+class Listing(click.Group):
+    """A group that lists where no command is named: `deskhand sessions` is `deskhand sessions list`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 def fail(message: str, code: int = FAILED) -> NoReturn:
     """End with a sentence on stderr."""
     click.echo(f"deskhand: {plain(message)}", err=True)
@@ -72,10 +82,32 @@ def agent_of(settings: Settings, agent: str) -> str:
         fail(str(error), USAGE)
 
 
+class Console(logging.Handler):
+    """The log on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(plain(self.format(record)), err=True)
+
+
+def verbose(settings: Settings) -> bool:
+    """Whether the log is wanted on the console too: by `-v`, or by the environment. Never in a chat, which draws
+    there."""
+    context = click.get_current_context(silent=True)
+    root = context.find_root() if context else None
+    if root is not None and root.invoked_subcommand is None:
+        return False
+    return settings.verbose or bool(root and root.params.get("verbose"))
+
+
+def logging_of(settings: Settings) -> AbstractContextManager[None]:
+    """The log of a command, in its file, and on the console where that is wanted."""
+    return logging_to_file(settings, Console() if verbose(settings) else None)
+
+
 def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = True) -> T:
     """Run to the end, with a log; what goes wrong on purpose ends the command with its sentence."""
     try:
-        with logging_to_file(settings) if log else nullcontext():
+        with logging_of(settings) if log else nullcontext():
             return anyio.run(main)
     except BaseExceptionGroup as group:
         error = _first(group)

@@ -17,17 +17,17 @@ from ..types.events import Recorded
 from ..types.identity import Address, session_key
 from .asks import name_of
 from .plain import one_line
-from .run import ME, USAGE, agent_of, config_option, fail, settings_of, with_store
+from .run import ME, USAGE, Listing, agent_of, config_option, fail, settings_of, with_store
 from .table import table
 
 
-@click.group()
+@click.group(cls=Listing)
 def sessions() -> None:
     """List, read and export conversations.
 
     \b
     Examples:
-      deskhand sessions list
+      deskhand sessions
       deskhand sessions show nov21-0930
       deskhand sessions export nov21-0930 > talk.jsonl
     """
@@ -75,7 +75,7 @@ def show(name: str, config: str | None) -> None:
     from .view import View
 
     settings = settings_of(config)
-    events = _events(settings, name)
+    events = events_of(settings, name)
     columns = shutil.get_terminal_size().columns
     view = View(Paint(lambda: columns, colour_system() if sys.stdout.isatty() else None), SystemClock().monotonic)
     for recorded in events:
@@ -93,7 +93,7 @@ def export(name: str, config: str | None) -> None:
     Example:
       deskhand sessions export nov21-0930 > talk.jsonl
     """
-    for recorded in _events(settings_of(config), name):
+    for recorded in events_of(settings_of(config), name):
         click.echo(msgspec.json.encode(recorded))
 
 
@@ -102,9 +102,14 @@ def when(at: float, zone: ZoneInfo) -> str:
     return datetime.fromtimestamp(at, zone).strftime("%Y-%m-%d %H:%M")
 
 
-def _events(settings: Settings, name: str) -> list[Recorded]:
+def key_of(settings: Settings, name: str) -> str:
+    """The key of a conversation by its name here, or by the key itself."""
+    return name if "/" in name else session_key(agent_of(settings, ""), Address("terminal", chat=name))
+
+
+def events_of(settings: Settings, name: str) -> list[Recorded]:
     """The events of a conversation by its name or its key. Ends with exit code 2 where there is none."""
-    session = name if "/" in name else session_key(agent_of(settings, ""), Address("terminal", chat=name))
+    session = key_of(settings, name)
 
     async def use(store: SqliteStore) -> list[Recorded]:
         return await store.events(session)

@@ -9,7 +9,7 @@ from typing import Any
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
 from .anthropic_reply import Assembly, reasoning_wire
-from .base import Item, Request, Shown
+from .base import Item, Request, Shown, Start, ToolSchema
 from .encode import string, to_json
 from .faults import Call
 from .settings import Spec
@@ -39,6 +39,7 @@ class AnthropicModel:
         self._wire = reasoning_wire(spec.name)
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._form = f"{self._wire}:{spec.facts.vision:d}"
+        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
@@ -64,10 +65,11 @@ class AnthropicModel:
             blocks[stable] = blocks[stable][:-1] + _MARK
             pieces += [b',"system":[', b",".join(blocks), b"]"]
         if request.tools:
-            tools = [to_json(_tool(t.name, t.description, t.parameters)) for t in request.tools]
-            if not blocks:
-                tools[-1] = tools[-1][:-1] + _MARK
-            pieces += [b',"tools":[', b",".join(tools), b"]"]
+            if request.tools is not self._tools[0]:  # one agent's tools are one tuple, for as long as it lives
+                tools = [to_json(_tool(t.name, t.description, t.parameters)) for t in request.tools]
+                self._tools = request.tools, b",".join(tools)
+            joined = self._tools[1] if blocks else self._tools[1][:-1] + _MARK
+            pieces += [b',"tools":[', joined, b"]"]
         pieces += [b",", to_json(self._options(request))[1:-1]]
         if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
             pieces += [b",", extra[1:-1]]
@@ -98,12 +100,31 @@ class AnthropicModel:
     async def _messages(self, request: Request) -> list[bytes]:
         """The messages, ready to be joined. Neighbours of one side become one message, so that the results of
         parallel calls and what a person adds arrive together. The last two messages of the user's side get a cache
-        mark: the last writes the cache, the one before it finds what the call before wrote."""
-        memory, form = request.encoded, self._form
+        mark: the last writes the cache, the one before it finds what the call before wrote. What is before both is
+        remembered by the session in one piece."""
+        messages, settled = request.messages, _marked_from(request.messages)
+        start = request.encoded.start(self._form, messages[:settled])
+        if len(start.messages) < settled:
+            new, _, side = await self._encode(request, messages[len(start.messages) : settled], start.tail)
+            start = Start(messages[:settled], b"".join([start.data, *new]), side)
+            request.encoded.starts[self._form] = start
+        pieces, ends, _ = await self._encode(request, messages[settled:], start.tail)
+        for end in ends[-2:]:
+            pieces[end] = pieces[end][:-1] + _MARK
+        pieces.insert(0, start.data)
+        if start.data or len(pieces) > 1:
+            pieces.append(b"]}")
+        return pieces
+
+    async def _encode(
+        self, request: Request, messages: tuple[Shown, ...], side: bool | None
+    ) -> tuple[list[bytes], list[int], bool | None]:
+        """The pieces after a message of `side`, at which of them a message of the user's side ends, and the side of
+        the last."""
+        memory, form = request.encoded.each, self._form
         pieces: list[bytes] = []
         ends: list[int] = []
-        side: bool | None = None
-        for shown in request.messages:
+        for shown in messages:
             encoded = memory.get((form, shown.key))
             if encoded is None:
                 encoded = await self._remember(request, shown)
@@ -114,23 +135,19 @@ class AnthropicModel:
                 pieces.append(b",")
             else:
                 pieces.append(_BEGIN[user] if side is None else _NEXT[user])
-                if user:
-                    ends.append(0)
-                side = user
+            if user and (user is not side or not ends):
+                ends.append(0)
+            side = user
             if user:
                 ends[-1] = len(pieces)
             pieces.append(encoded)
-        for end in ends[-2:]:
-            pieces[end] = pieces[end][:-1] + _MARK
-        if pieces:
-            pieces.append(b"]}")
-        return pieces
+        return pieces, ends, side
 
     async def _remember(self, request: Request, shown: Shown) -> bytes:
         message = shown.message
         blocks = await self._user(message, request) if message.role != "assistant" else _assistant(message, self._wire)
         encoded = b",".join(blocks)
-        request.encoded[self._form, shown.key] = encoded
+        request.encoded.each[self._form, shown.key] = encoded
         return encoded
 
     async def _user(self, message: Message, request: Request) -> list[bytes]:
@@ -192,6 +209,17 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
             case _:
                 pass
     return blocks if said else []
+
+
+def _marked_from(messages: tuple[Shown, ...]) -> int:
+    """Where the second last message of the user's side begins: no cache mark will ever stand before it again."""
+    sides = 0
+    for position in range(len(messages) - 1, 0, -1):
+        if messages[position].message.role != "assistant" and messages[position - 1].message.role == "assistant":
+            sides += 1
+            if sides == 2:
+                return position
+    return 0
 
 
 def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:

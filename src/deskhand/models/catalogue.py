@@ -78,7 +78,9 @@ class Catalogue(msgspec.Struct, frozen=True):
         if not url:
             raise ConfigError(f"The provider {provider!r} has no address of its own: set its base_url.")
         if not key and found.keys and not found.local and not base_url:
-            raise ConfigError(f"There is no key for {provider!r}: set {found.keys[0]}.")
+            raise ConfigError(
+                f"There is no key for {provider!r}: set {found.keys[0]} in the environment or in the .env of the home."
+            )
         return Spec(provider, name, url, self.facts(provider, name), found.quirks, key)
 
 

@@ -76,11 +76,11 @@ async def pixels(image: Image, blob: Blob | None) -> Pixels | Text:
 
 
 def placeholder(part: Image | Audio | File) -> str:
-    """What stands for a part that this model cannot take."""
+    """What stands for a part that this model cannot take as it is."""
     match part:
         case Image():
             return f"[image {part.name}]" if part.name else "[image]"
         case Audio():
             return part.transcript if part.transcript is not None else "[voice message, not transcribed]"
         case File():
-            return f"[file {part.name}, {part.mime}, {part.size_bytes} bytes]"
+            return part.shown or f"[file {part.name}, {part.mime}, {part.size_bytes} bytes]"

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
-from .base import Item, Request, Shown
+from .base import Item, Request, Shown, Start, ToolSchema
 from .encode import string, to_json
 from .faults import Call
 from .openai_reply import Assembly
@@ -43,6 +43,7 @@ class OpenAIModel:
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._plain = f"openai:{spec.facts.vision:d}{quirks.call_ids}{quirks.call_signatures:d}"
         self._reasoned = f"{self._plain}:{quirks.reasoning_field}"
+        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
@@ -66,7 +67,10 @@ class OpenAIModel:
         pieces.append(b",".join(messages))
         pieces.append(b"]")
         if request.tools:
-            pieces += [b',"tools":', to_json([_tool(t.name, t.description, t.parameters) for t in request.tools])]
+            if request.tools is not self._tools[0]:  # one agent's tools are one tuple, for as long as it lives
+                tools = [_tool(t.name, t.description, t.parameters) for t in request.tools]
+                self._tools = request.tools, to_json(tools)
+            pieces += [b',"tools":', self._tools[1]]
         rest = to_json(self._options(request))
         if len(rest) > 2:
             pieces += [b",", rest[1:-1]]
@@ -91,13 +95,26 @@ class OpenAIModel:
         return options
 
     async def _messages(self, request: Request) -> list[bytes]:
+        """The messages as JSON, ready to be joined. All up to the last message of a person will never look different,
+        so the session remembers them in one piece."""
+        messages, back = request.messages, self._spec.quirks.reasoning_back
+        early = self._reasoned if back == "all" else self._plain
+        late = self._plain if back == "never" else self._reasoned
+        turn = _turn_start(messages)
+        start = request.encoded.start(early, messages[:turn])
+        if len(start.messages) < turn:
+            new = await self._encode(request, messages[len(start.messages) : turn], early)
+            start = Start(messages[:turn], b",".join([start.data, *new] if start.data else new))
+            request.encoded.starts[early] = start
+        rest = await self._encode(request, messages[turn:], late)
+        return [start.data, *rest] if start.data else rest
+
+    async def _encode(self, request: Request, messages: tuple[Shown, ...], form: str) -> list[bytes]:
         """Each message as JSON, from the session's memory where it has been encoded before."""
-        memory, plain, back = request.encoded, self._plain, self._spec.quirks.reasoning_back
-        turn = _turn_start(request.messages) if back == "turn" else 0 if back == "all" else len(request.messages)
+        memory = request.encoded.each
         found: list[bytes] = []
         held: list[bytes] = []
-        for position, shown in enumerate(request.messages):
-            form = plain if position < turn else self._reasoned
+        for shown in messages:
             encoded = memory.get((form, shown.key))
             if encoded is None:
                 encoded = await self._remember(request, shown, form)
@@ -121,10 +138,10 @@ class OpenAIModel:
             images = [i for p in message.parts if isinstance(p, ToolResult) for i in p.parts if isinstance(i, Image)]
             if images and self._spec.facts.vision:
                 about = Message("user", (Text("Images of the tool results above:"), *images))
-                request.encoded[form + _IMAGES, shown.key] = await self._user(about, request)
+                request.encoded.each[form + _IMAGES, shown.key] = await self._user(about, request)
         else:
             encoded = await self._user(message, request)
-        request.encoded[form, shown.key] = encoded
+        request.encoded.each[form, shown.key] = encoded
         return encoded
 
     async def _user(self, message: Message, request: Request) -> bytes:

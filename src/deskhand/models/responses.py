@@ -15,7 +15,7 @@ from typing import Any
 
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
-from .base import Item, Request, Shown, ToolSchema
+from .base import Item, Request, Shown, Start, ToolSchema
 from .encode import string, to_json
 from .faults import Call
 from .responses_reply import Assembly, reasoning_wire
@@ -66,7 +66,7 @@ class ResponsesModel:
         pieces += [b',"input":[', b",".join(items), b"]"]
         if request.tools:
             pieces += [b',"tools":', to_json([_tool(tool) for tool in request.tools])]
-        pieces += [b",", to_json(self._options(request) | {"prompt_cache_key": _cache_key(request, items)})[1:-1]]
+        pieces += [b",", to_json(self._options(request) | {"prompt_cache_key": self._cache_key(request)})[1:-1]]
         if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
             pieces += [b",", extra[1:-1]]
         pieces.append(b"}")
@@ -88,15 +88,25 @@ class ResponsesModel:
         return options
 
     async def _items(self, request: Request) -> list[bytes]:
-        """The input items, those of one message joined, from the session's memory where they were encoded before."""
-        found = []
-        for shown in request.messages:
-            encoded = request.encoded.get((self._form, shown.key))
+        """The input items, ready to be joined; those that the session remembers are one piece."""
+        messages, memory = request.messages, request.encoded
+        start = memory.start(self._form, messages)
+        found = [start.data] if start.data else []
+        for shown in messages[len(start.messages) :]:
+            encoded = memory.each.get((self._form, shown.key))
             if encoded is None:
                 encoded = await self._remember(request, shown)
             if encoded:
                 found.append(encoded)
+        memory.starts[self._form] = Start(messages, b",".join(found))
         return found
+
+    def _cache_key(self, request: Request) -> str:
+        """The same for all requests of a conversation, so that they meet the same cache:
+        https://developers.openai.com/api/docs/guides/prompt-caching"""
+        begin = (request.system[0] if request.system else "").encode("utf-8", "replace")
+        first = request.encoded.each[self._form, request.messages[0].key] if request.messages else b""
+        return sha256(begin + first).hexdigest()[:32]
 
     async def _remember(self, request: Request, shown: Shown) -> bytes:
         message = shown.message
@@ -108,7 +118,7 @@ class ResponsesModel:
         else:
             content = await self._content(message.parts, request)
             encoded = b'{"type":"message","role":"user","content":' + content + b"}"
-        request.encoded[self._form, shown.key] = encoded
+        request.encoded.each[self._form, shown.key] = encoded
         return encoded
 
     async def _content(self, parts: tuple[Any, ...], request: Request, status: str = "") -> bytes:
@@ -161,10 +171,3 @@ def _tool(tool: ToolSchema) -> dict[str, Any]:
     # Without `strict` our schemas would be held to rules that they do not follow.
     found = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", **found, "strict": False}
-
-
-def _cache_key(request: Request, items: list[bytes]) -> str:
-    """The same for all requests of a conversation, so that they meet the same cache:
-    https://developers.openai.com/api/docs/guides/prompt-caching"""
-    begin = (request.system[0] if request.system else "").encode("utf-8", "replace") + b"".join(items[:1])
-    return sha256(begin).hexdigest()[:32]

@@ -23,6 +23,7 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("agents.list.*.max_tool_iterations", "agents.*.steps"),
     ("agents.list.*.llm_config", "agents.*.models"),
     ("agents.list.*.workspace", "agents.*.workspace"),
+    ("agents.list.*.prompt_mode", "agents.*.prompt"),
     ("agents.list.*.id", ""),
     ("providers.*.api_key", SECRET),
     ("providers.*.api_base", "providers.*.base_url"),
@@ -35,10 +36,13 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("runtime.timezone", "timezone"),
     ("runtime.env_file", "env_file"),
     ("runtime.show_usage", "show_usage"),
+    ("runtime.reject_response", "reject_response"),
+    ("settings.reject_response", "reject_response"),
     ("agents.*.model", "agents.*.models"),
     ("agents.*.max_iterations", "agents.*.steps"),
     ("agents.*.max_output_tokens", "agents.*.output_tokens"),
     ("agents.*.permissions.tools", "agents.*.tools"),
+    ("agents.*.permissions.skills", "agents.*.skills"),
     # agent_computer, config.json
     ("agent.model", "defaults.models"),
     ("agent.model.max_tokens", "defaults.output_tokens"),
@@ -125,7 +129,12 @@ def translate(data: Mapping[str, Any]) -> Translation:
     """Every key that the table knows, as ours; the others are in `left`."""
     done = Translation({}, [], {})
     rows = [(tuple(theirs.split(".")), ours) for theirs, ours in TABLE]
-    for path, value in _leaves(_prepared(data), rows):
+    prepared = _prepared(data)
+    agents = prepared.get("agents")
+    listed = agents.get("list") if isinstance(agents, Mapping) else None
+    if isinstance(listed, Mapping):  # also those of which nothing but the name is said
+        done.config["agents"] = {name: {} for name in listed}
+    for path, value in _leaves(prepared, rows):
         found = next(((row, ours) for row, ours in rows if _matches(row, path)), None)
         if found is None:
             _leave(done, path, value)

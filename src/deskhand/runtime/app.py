@@ -17,13 +17,13 @@ import msgspec
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Channel
+from ..channels.base import Channel, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
 from ..policy.rules import Case, Decision, decide
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
-from ..skills.skill import index
+from ..skills.skill import Skills, index
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
@@ -31,9 +31,10 @@ from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
-from ..types.errors import ChannelError, StoreUnavailable
+from ..types.errors import ChannelError, StoreUnavailable, ToolError
 from ..types.events import Recorded
 from ..types.identity import Address, Inbound, Principal
+from ..types.messages import Message
 from .anchor import EVERY_S, Heads, note_anchors
 from .clock import RandomIds, SystemClock
 from .config import Settings
@@ -42,12 +43,15 @@ from .door import Access, LocalDoor, cuts
 from .feed import Feed
 from .models import facts_of, is_small
 from .outbox import Outbox
-from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
+from .prompt import Prompt, Prompting, Sources, machine_of
 from .reach import Reaches, Room, without_secrets, workspace_of
+from .received import with_files
 from .retries import Retries
 from .small import asking_about_unnamed, with_listing
 from .statements import statements
-from .toolbox import READ_FROM_LOG, rules_of, skill_folders, skills_of, toolbox
+from .strangers import Strangers
+from .templates import lay_out
+from .toolbox import READ_FROM_LOG, plugins_of, rules_of, skill_folders, skills_of, toolbox
 
 log = logging.getLogger(__name__)
 
@@ -89,8 +93,10 @@ class App:
         self.feed = Feed()
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock)
-        access = Access(parts.authorise, lambda inbound: settings.agents[0])
+        access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
+        self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
+        self.plugins = plugins_of(settings)
         self._agents = {name: self._agent(name) for name in settings.agents}
         retries = Retries(random.random)
         pictures = Pictures(self.blobs.get, self.blobs.path)
@@ -100,12 +106,15 @@ class App:
 
     def _agent(self, name: str) -> Agent:
         config = self.settings.agent(name)
+        try:
+            lay_out(self.settings, name)
+        except OSError as error:
+            log.warning("the files of agent %r are not made: %s", name, error)
         workspace = workspace_of(self.settings, name)
-        files = [(file, workspace / file) for file in WORKSPACE_FILES]
         rules = rules_of(self.settings)
         skills = skills_of(self.settings, name)
-        memory = workspace / MEMORY_FILE
-        prompt: Callable[[Address], tuple[str, ...]] = Prompt(SYSTEM, files, memory, lambda: index(skills.find()))
+        plugins = self.plugins
+        prompt = self._prompt(name, workspace, skills)
 
         def decided(case: Case) -> Decision:
             return decide(rules, case)
@@ -115,9 +124,11 @@ class App:
             prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
         home = Path(self.settings.environment.get("HOME", "/"))
 
-        def beside() -> tuple[Allowed, ...]:
-            wide = without_secrets(home, self.settings.home.root) if config.sandbox is False else ()
-            return (*skill_folders(self.settings), *wide)
+        async def beside() -> tuple[Allowed, ...]:
+            shared = skill_folders(self.settings, name, skills)
+            if config.sandbox is not False:
+                return shared
+            return *shared, *await anyio.to_thread.run_sync(without_secrets, home, self.settings.home.root)
 
         async def reach() -> Reach:
             return await self.reaches.of(name, workspace, beside)
@@ -126,7 +137,7 @@ class App:
             name,
             config.models,
             prompt,
-            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills),
+            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills, plugins.tools),
             judge,
             reach,
             str(workspace),
@@ -134,12 +145,46 @@ class App:
             config.thinking or "off",
             config.temperature,
             ZoneInfo(self.settings.config.timezone),
+            hooks=plugins.hooks(name),
         )
 
+    def _prompt(self, name: str, workspace: Path, skills: Skills) -> Prompting:
+        config, home = self.settings.agent(name), self.settings.home
+        sources = Sources(
+            home.root,
+            home.agent(name),
+            workspace,
+            config.prompt or "full",
+            config.preset,
+            config.voice,
+            ZoneInfo(self.settings.config.timezone),
+            machine_of(home.root, self.settings.environment.get("HOME", ""), config.sandbox is False),
+        )
+        told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
+
+        def extras(address: Address) -> str:
+            return told[address.channel](address) if address.channel in told else ""
+
+        learned = self.plugins.prompt
+
+        def can() -> str:
+            return "\n\n".join(filter(None, (index(skills.find()), learned)))
+
+        return Prompt(sources, can, self.parts.clock, extras)
+
+    def _agent_of(self, session: str) -> Agent:
+        return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
+
     def _driver(self, session: str) -> Driver:
-        name = session.partition("/")[0]
-        agent = self._agents.get(name) or self._agents[self.settings.agents[0]]
-        return Driver(session, agent, self._ports)
+        return Driver(session, self._agent_of(session), self._ports)
+
+    async def _unpack(self, session: str, message: Message) -> Message:
+        try:
+            files = (await self._agent_of(session).reach()).files
+        except ToolError as error:
+            log.warning("the files of a message were not opened: %s", error)
+            return message
+        return await with_files(message, self.blobs.get, files)
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)
@@ -214,7 +259,9 @@ class App:
         while True:
             try:
                 async for inbound in channel.receive():
-                    await self.door.submit(inbound)
+                    receipt = await self.door.submit(inbound)
+                    if receipt.status == "refused" and self.parts.authorise(inbound) is None:
+                        await self.strangers.refuse(inbound, channel)
                     pause = 0.5
             except (ChannelError, StoreUnavailable) as error:
                 log.warning("%s: %s", channel.name, error)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.step import Limits
+from ..agent.step import COMPACT_AT
 from ..models.base import Thinking
 from ..models.settings import Wire
 from ..policy.rules import Rule, check_rules
 from ..types.errors import ConfigError
+from ..types.limits import Limits
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .datafile import parse_value, read_data, read_env_file
@@ -24,26 +25,33 @@ PREFIX = "DESKHAND_"
 FILE_NAME = "deskhand.yaml"
 SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
-NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE"})
+NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent. What is not set comes from `defaults`.
 
-    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `tools` are patterns of
-    the tools that it is offered. `sandbox: false` lets it reach all of the owner's folders, those with secrets
-    excluded; commands then ask first.
+    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
+    share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` and
+    `skills` are patterns of those that it is offered. `sandbox: false` lets it reach all of the owner's folders, those
+    with secrets excluded; commands then ask first. `prompt` is how much it is told, `preset` a prompt that is ready;
+    `voice`: its answers are spoken, or never are.
     """
 
     models: tuple[str, ...] = ()
     steps: int | None = None
     tokens: int | None = None
     output_tokens: int | None = None
+    context_ratio: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     thinking: Thinking | None = None
     temperature: float | None = None
     workspace: str = ""
     tools: tuple[str, ...] = ("*",)
+    skills: tuple[str, ...] = ("*",)
     sandbox: bool | None = None
+    prompt: Literal["full", "minimal", "none"] | None = None
+    preset: str = ""
+    voice: bool | None = None
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,15 +71,19 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: the terminal says what each turn used.
-    `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another system's environment names."""
+    `reject_response`: whether who is not known here hears so.
+    `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another system's environment names.
+    `plugins` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
     providers: dict[str, ProviderConfig] = {}
     policy: tuple[Rule, ...] = ()
+    plugins: tuple[str, ...] = ()
     timezone: str = "UTC"
     env_file: str = ""
     show_usage: bool = False
+    reject_response: Literal["ignore", "announce"] = "ignore"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
 
@@ -118,6 +130,14 @@ class Home(msgspec.Struct, frozen=True):
         return self.root / "logs" / "deskhand.log"
 
     @property
+    def last_start(self) -> Path:
+        return self.state / "last_start"
+
+    @property
+    def startup_error(self) -> Path:
+        return self.state / "startup_error.json"
+
+    @property
     def history(self) -> Path:
         return self.state / "history"
 
@@ -125,13 +145,30 @@ class Home(msgspec.Struct, frozen=True):
     def skills(self) -> Path:
         return self.root / "skills"
 
+    @property
+    def plugins(self) -> Path:
+        return self.root / "plugins"
+
     def make(self, folder: Path) -> None:
         """Make a folder of this home, and the home itself, for its owner alone. Raises OSError."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
+    def keeps(self, folder: Path, write: bool) -> bool:
+        """Whether no tool may have this folder: it holds this home or our state, or, to `write`, what tells agents how
+        to behave. `folder` has no links in it."""
+        root = self.root.resolve()
+        if root.is_relative_to(folder) or not folder.is_relative_to(root):
+            return root.is_relative_to(folder)
+        inside = folder.relative_to(root).parts
+        steering = inside[0] in ("jobs", "prompts") or (inside[0] == "agents" and len(inside) < 3)
+        return inside[0] == self.state.name or (write and steering)
+
+    def agent(self, name: str) -> Path:
+        return self.root / "agents" / name
+
     def workspace(self, agent: str) -> Path:
-        return self.root / "agents" / agent / "workspace"
+        return self.agent(agent) / "workspace"
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -175,6 +212,12 @@ class Settings(msgspec.Struct, frozen=True):
         return replace(self, config=replace(self.config, defaults=defaults, agents=agents))
 
     @property
+    def verbose(self) -> bool:
+        """The environment wants the log on the console too."""
+        wanted = self.environment.get(f"{PREFIX}VERBOSE") or self.environment.get("OPERATOR_VERBOSE", "")
+        return wanted.lower() not in ("", "0", "false", "no")
+
+    @property
     def cache(self) -> Path:
         """Where large files lie that can be fetched again; shared by every home of this user."""
         env = self.environment
@@ -186,7 +229,10 @@ class Settings(msgspec.Struct, frozen=True):
         return tuple(self.config.agents) or ("default",)
 
     def limits(self, agent: AgentConfig, window: int) -> Limits:
+        """What one turn of this agent may use, on a model with this window."""
         usual = Limits()
+        if agent.context_ratio is not None:  # the agent shortens at COMPACT_AT of what it takes for the window
+            window = max(1, int(window * agent.context_ratio / COMPACT_AT))
         return Limits(agent.steps or usual.steps, agent.tokens or usual.tokens, agent.output_tokens, window)
 
 
@@ -196,7 +242,7 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] | Non
     started_with = dict(os.environ if environment is None else environment)
     home = home_of(started_with)
     path = file or home.config
-    found = ours(_read(path, required=file is not None))
+    found = ours(_read(path, required=file is not None), path)
     warnings = list(found.warnings)
     env = found.secrets | _env_files(home, path, found.config, warnings) | started_with
     data = keys.overlay(_compat(found.config, env), found.config)
@@ -211,6 +257,11 @@ def home_of(environment: Mapping[str, str] | None = None) -> Home:
     """Where this person's Deskhand lies."""
     env = os.environ if environment is None else environment
     return Home(Path(env.get(f"{PREFIX}HOME") or Path(env.get("HOME", "/")) / ".deskhand").expanduser().absolute())
+
+
+def worker_environment() -> dict[str, str]:
+    """What a worker process is started with: our own environment, and that it is one."""
+    return {**os.environ, "IS_WORKER": "1", f"{PREFIX}WORKER": "1"}
 
 
 def convert(data: Mapping[str, Any], path: Path) -> Config:
@@ -239,10 +290,13 @@ class Found(msgspec.Struct):
     secrets: dict[str, str]
 
 
-def ours(data: Mapping[str, Any]) -> Found:
-    """Whoever wrote this file, as our own keys."""
+def ours(data: Mapping[str, Any], path: Path) -> Found:
+    """Whoever wrote this file, as our own keys. Raises ConfigError for what must not be said."""
     known, foreign = keys.split(data, Config)
     translation = translate(foreign)
+    roles = foreign.get("roles")
+    if isinstance(roles, Mapping) and "admin" in roles:
+        raise ConfigError(f"{str(path)!r}: 'roles.admin' is built in, with all agents: give this role another name")
     warnings = keys.complaints(translation.left, Config)
     return Found(keys.overlay(translation.config, known), translation, warnings, translation.secrets)
 
@@ -287,7 +341,7 @@ def _compat(data: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
         for name, value in env.items():
             if name.startswith("OPERATOR_") and "__" in name:
                 keys.put(nested, name.removeprefix("OPERATOR_").lower().split("__"), parse_value(value))
-        return ours(nested).config
+        return ours(nested, Path("OPERATOR_")).config
     return {}
 
 
@@ -302,6 +356,6 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
             continue
-        listed = path.endswith((".models", ".tools"))
+        listed = path.endswith((".models", ".tools", ".skills")) or path == "plugins"
         keys.put(data, path.split("."), value.split(",") if listed else value)
     return data

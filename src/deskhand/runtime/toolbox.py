@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
@@ -15,10 +16,13 @@ from ..tools.aliases import TOOLS
 from ..tools.base import Tool
 from ..tools.paths import Allowed
 from .config import Settings
+from .plugins import Plugins, load_plugins
 from .reach import workspace_of
 
 READ_FROM_LOG = frozenset({"terminal", "web", "api", "door"})
 """Surfaces whose people read the log itself: nothing has to be sent to them."""
+
+_BUNDLED = Allowed(str(BUNDLED.resolve()))
 
 
 def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
@@ -28,13 +32,19 @@ def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
 
 
 def skills_of(settings: Settings, agent: str) -> Skills:
-    return Skills(skill_sources(settings, agent))
+    """The skills that an agent may read."""
+    return Skills(skill_sources(settings, agent), settings.agent(agent).skills)
 
 
-def skill_folders(settings: Settings) -> tuple[Allowed, ...]:
-    """The folders of skills outside the workspace, to be read and run from."""
-    folders = (BUNDLED, settings.home.root / "skills")
-    return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
+def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allowed, ...]:
+    """The folders of skills outside the workspace, to be read and run from: no others than the agent may read."""
+    if settings.agent(agent).skills != ("*",):
+        folders = [skill.folder for skill in skills.find().values() if skill.source != "agent"]
+        return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
+    own = str(settings.home.skills)
+    if not os.path.isdir(own):  # noqa: PTH112 -- asked before every tool, and half the cost
+        return (_BUNDLED,)
+    return _BUNDLED, Allowed(os.path.realpath(own))
 
 
 def rules_of(settings: Settings) -> tuple[Rule, ...]:
@@ -42,19 +52,30 @@ def rules_of(settings: Settings) -> tuple[Rule, ...]:
     return tuple(msgspec.structs.replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
 
 
-def toolbox(settings: Settings, agent: str, skills: Skills) -> dict[str, Tool]:
+def toolbox(settings: Settings, agent: str, skills: Skills, plugins: Sequence[Tool] = ()) -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them."""
     config = settings.agent(agent)
-    everything: Sequence[Tool] = (
+    everything = (*ours(settings, agent, skills), *plugins)
+    return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
+
+
+def ours(settings: Settings, agent: str, skills: Skills) -> tuple[Tool, ...]:
+    """All that we bring ourselves, allowed or not."""
+    return (
         *files.TOOLS,
         *folders.TOOLS,
-        shell.shell_tool(wide=config.sandbox is False),
+        shell.shell_tool(wide=settings.agent(agent).sandbox is False),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
         *skill_tools(skills),
     )
-    return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
+
+
+def plugins_of(settings: Settings) -> Plugins:
+    """The plugins that the configuration names, each tool under a name that we do not have."""
+    first = settings.agents[0]
+    return load_plugins(settings, [tool.spec.name for tool in ours(settings, first, skills_of(settings, first))])
 
 
 def permitted(name: str, allowed: Sequence[str]) -> bool:

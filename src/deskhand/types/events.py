@@ -83,7 +83,10 @@ class ToolStarted(Event, frozen=True, tag="tool_started"):
 
 
 class ToolFinished(Event, frozen=True, tag="tool_finished"):
+    """`end_turn`: the turn ends with this result, which is said as it is; the model is not asked again."""
+
     result: ToolResult
+    end_turn: bool = False
 
 
 class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
