@@ -44,6 +44,7 @@ class ResponsesModel:
         self._wire = reasoning_wire(self._call)
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._form = f"{self._wire}:{spec.facts.vision:d}"
+        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
@@ -65,7 +66,9 @@ class ResponsesModel:
             pieces += [b',"instructions":', string(system)]
         pieces += [b',"input":[', b",".join(items), b"]"]
         if request.tools:
-            pieces += [b',"tools":', to_json([_tool(tool) for tool in request.tools])]
+            if request.tools is not self._tools[0]:  # one agent's tools are one tuple, for as long as it lives
+                self._tools = request.tools, to_json([_tool(tool) for tool in request.tools])
+            pieces += [b',"tools":', self._tools[1]]
         pieces += [b",", to_json(self._options(request) | {"prompt_cache_key": self._cache_key(request)})[1:-1]]
         if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
             pieces += [b",", extra[1:-1]]

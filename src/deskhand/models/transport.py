@@ -22,7 +22,13 @@ _ERROR_BODY_BYTES = 64 * 1024
 _DRAIN_S = 0.2
 _LARGE = 1 << 20
 """From here on aiohttp wants a body in pieces, and warns about one that is not."""
-_LAST = (b"[DONE]", b'{"type":"message_stop"', b'{"type": "message_stop"', b'{"type":"response.completed"')
+_LAST = (
+    b"[DONE]",
+    b'{"type":"message_stop"',
+    b'{"type": "message_stop"',
+    b'{"type":"response.completed"',
+    b'{"type":"response.incomplete"',
+)
 
 
 class Limits(msgspec.Struct, frozen=True):
