@@ -14,7 +14,7 @@ import pytest
 
 from deskhand.agent.context import view
 from deskhand.agent.loop import Driver
-from deskhand.agent.state import State, fold
+from deskhand.agent.state import TURN, State, fold
 from deskhand.models.base import Item, Model, Request, TextDelta
 from deskhand.policy.rules import Decision
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
@@ -293,6 +293,20 @@ async def test_a_slow_read_is_in_the_log_while_it_runs(bench: MakeBench) -> None
                 await anyio.sleep(0.01)
         assert not await b.results()
         tasks.cancel_scope.cancel()
+
+
+async def test_a_stop_that_comes_too_late_closes_nothing(bench: MakeBench) -> None:
+    """It was meant for what ran. Only who types /stop at rest means the conversation."""
+    b = bench(ScriptedModel(lambda request: say(f"{len(request.messages)} in view")), [])
+    await b.say("one")
+    await b.say(Command("stop", TURN))
+    assert (await b.sent())[-1] == "There was nothing left to stop."
+    await b.say("two")
+    assert (await b.sent())[-1] == "3 in view"
+    await b.say(Command("stop"))
+    await b.say(Command("stop", TURN))
+    await b.say("three")
+    assert (await b.sent())[-1] == "1 in view"
 
 
 async def test_given_up_with_open_calls_it_can_be_used_again(bench: MakeBench) -> None:

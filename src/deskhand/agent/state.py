@@ -18,6 +18,8 @@ from ..types.messages import Audio, File, Image, Message, Part, Text, ToolCall, 
 
 MARKS = 8
 """So many last calls are remembered for the loop guard."""
+TURN = "turn"
+"""What a stop is given that means what runs, and never the conversation."""
 FORMS = 4
 """In how many forms the model may be shown one message: in full, without its pixels, as one line."""
 
@@ -204,7 +206,7 @@ def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | 
     if isinstance(event, e.CommandRun):
         if event.name == "stop":
             if state.turn is None:
-                state.archived = True
+                state.archived |= event.args != TURN
             else:
                 state.turn.stopped = True
         elif event.name == "start" and state.turn is None:

@@ -6,7 +6,7 @@ import re
 
 import click
 
-from ..runtime.config import Settings, convert, ours
+from ..runtime.config import Settings, convert, ours, read_settings
 from ..runtime.datafile import parse_value, read_text
 from ..runtime.edit import set_key, unset_key, write_private
 from ..runtime.models import Models
@@ -81,7 +81,7 @@ def add(ctx: click.Context, name: str, models: tuple[str, ...], config: str | No
         for first in () if settings.config.agents else settings.agents:  # who is there without being named, stays first
             text = set_key(text, ["agents", first], {})
         _write(settings, set_key(text, ["agents", name], {"models": list(models)} if models else {}))
-        make_home(settings, name)
+        make_home(read_settings(settings.file), (name,))
     except OSError as error:
         fail(f"cannot write {error.filename}: {error.strerror}")
     except DeskhandError as error:

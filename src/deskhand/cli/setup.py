@@ -70,7 +70,7 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
     if ask and not (sys.stdin.isatty() and sys.stdout.isatty()):
         fail(f"this asks in a terminal. Without one, say what you want: {FLAGS}", USAGE)
     try:
-        make_home(settings, name)
+        make_home(settings, (name,))
         (_ask if ask else _obey)(settings, name, wanted)
     except OSError as error:
         fail(f"cannot write {error.filename}: {error.strerror}; set DESKHAND_HOME to a folder of yours")

@@ -88,6 +88,8 @@ class View:
                 return self._asked(event)
             case e.ApprovalAnswered() | e.QuestionAnswered():
                 return self._answered(event)
+            case e.CommandRun(reply="", name="stop"):
+                return []
             case e.CommandRun(name=name, args=args, reply=reply):
                 typed = self._paint.line((f"> /{name} {args}".rstrip(), "you"))
                 return ["", typed, *self._paint.text(reply, "quiet"), ""]

@@ -107,9 +107,9 @@ class ResponsesModel:
     def _cache_key(self, request: Request) -> str:
         """The same for all requests of a conversation, so that they meet the same cache:
         https://developers.openai.com/api/docs/guides/prompt-caching"""
-        begin = (request.system[0] if request.system else "").encode("utf-8", "replace")
-        first = request.encoded.each[self._form, request.messages[0].key] if request.messages else b""
-        return sha256(begin + first).hexdigest()[:32]
+        first = request.encoded.each.get((self._form, request.messages[0].key), b"") if request.messages else b""
+        begin = request.system[0] if request.system else ""
+        return sha256(begin.encode("utf-8", "replace") + first).hexdigest()[:32]
 
     async def _remember(self, request: Request, shown: Shown) -> bytes:
         message = shown.message

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..agent.commands import COMMANDS
+from ..agent.state import TURN
 from ..store.base import Accepted, Store
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
@@ -115,7 +116,7 @@ class LocalDoor:
         if not await self._store.may_see(principal, session):
             raise Refused(f"{session!r} is not yours to stop")
         now, key = self._clock.now(), self._ids.new("stop")
-        inbound = Inbound(key, Address("door"), principal.id, now, Command("stop"), session)
+        inbound = Inbound(key, Address("door"), principal.id, now, Command("stop", TURN), session)
         return await self._accept(inbound, principal, session)
 
 
