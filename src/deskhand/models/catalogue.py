@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,16 @@ class Catalogue(msgspec.Struct, frozen=True):
 
 def read_catalogue(path: Path | None = None) -> Catalogue:
     """The catalogue that we ship, or the one at `path`. Raises ConfigError for a file that cannot be used."""
-    path = path or Path(__file__).with_name("catalogue.toml")
+    return _shipped() if path is None else _read(path)
+
+
+@cache
+def _shipped() -> Catalogue:
+    # Several parts ask for it while starting, it never changes, and reading TOML takes milliseconds.
+    return _read(Path(__file__).with_name("catalogue.toml"))
+
+
+def _read(path: Path) -> Catalogue:
     try:
         found: Any = tomllib.loads(path.read_text("utf-8"))
         return Catalogue(msgspec.convert(found, dict[str, Catalogued]))

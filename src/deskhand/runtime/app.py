@@ -19,6 +19,7 @@ from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
 from ..channels.base import Channel, Instructing
 from ..models.base import Model
+from ..models.pictures import Pictures
 from ..policy.rules import Case, Decision, decide
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
@@ -98,8 +99,9 @@ class App:
         self.plugins = plugins_of(settings)
         self._agents = {name: self._agent(name) for name in settings.agents}
         retries = Retries(random.random)
+        pictures = Pictures(self.blobs.get, self.blobs.path)
         self._ports = Ports(
-            self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, self.blobs.get
+            self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, pictures.get
         )
 
     def _agent(self, name: str) -> Agent:
