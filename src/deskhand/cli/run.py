@@ -92,11 +92,15 @@ def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = Tru
             sys.exit(INTERRUPTED)
         if isinstance(error, SystemExit):  # `fail` inside the task group
             sys.exit(error.code)
+        if isinstance(error, BrokenPipeError):  # nobody reads on: see `entry`
+            raise error from None
         if not isinstance(error, DeskhandError | OSError):
             raise
         fail(_sentence(error))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        raise
     except (DeskhandError, OSError) as error:
         fail(_sentence(error))
 
@@ -117,7 +121,7 @@ def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[T]]) -
 
 def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError):
-        return f"{error.filename or 'a file'}: {error.strerror}; `deskhand doctor` says what is wrong"
+        return f"{error.filename or 'what was to be written'}: {error.strerror}; `deskhand doctor` says what is wrong"
     return str(error)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,8 +49,11 @@ def read_data(path: Path) -> dict[str, Any]:
 def read_text(path: Path) -> str:
     """Raises ConfigError for what is no text or too long, FileNotFoundError where there is nothing."""
     try:
-        with path.open("rb") as file:
-            data = file.read(FILE_BYTES + 1)
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            kind = os.fstat(file.fileno()).st_mode
+            if not (stat.S_ISREG(kind) or stat.S_ISCHR(kind)):  # /dev/null stands for an empty file
+                raise ConfigError(f"{str(path)!r} is no file: put one there, or remove it")
+            data = file.read(FILE_BYTES + 1) or b""
     except FileNotFoundError:
         raise
     except OSError as error:
