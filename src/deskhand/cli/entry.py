@@ -24,6 +24,19 @@ def enter() -> int:
     sys.argv[1:] = [argument.encode(errors="replace").decode() for argument in sys.argv[1:]]
     tune()
     try:
+        return _command()
+    except OSError as error:
+        _give_up_streams()
+        if not isinstance(error, BrokenPipeError):
+            what = f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong"
+            shown = what if error.filename else f"the output is not taken: {error.strerror}"
+            with suppress(OSError):
+                sys.stderr.write(f"deskhand: {plain(shown)}\n")
+        return FAILED
+
+
+def _command() -> int:
+    try:
         try:
             code = cli(prog_name="deskhand", standalone_mode=False)
         finally:
@@ -33,11 +46,6 @@ def enter() -> int:
         return error.exit_code
     except click.Abort:  # Ctrl+C, or no more input, at a question
         return INTERRUPTED
-    except OSError as error:
-        _give_up_streams()
-        if not isinstance(error, BrokenPipeError):
-            sys.stderr.write(f"deskhand: {plain(error.filename or 'standard output')}: {error.strerror}\n")
-        return FAILED
     return code if isinstance(code, int) else 0
 
 

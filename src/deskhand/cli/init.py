@@ -42,7 +42,7 @@ def init(agent: str, config: str | None) -> None:
     try:
         made = make_home(settings, agent_of(settings, agent))
     except OSError as error:
-        where = f"{error.filename}: {error.strerror}"
+        where = f"{error.filename or settings.home.root}: {error.strerror}"
         fail(f"cannot write {where}; set DESKHAND_HOME to a folder of yours")
     for path in made:
         click.echo(f"made  {plain(str(path))}")

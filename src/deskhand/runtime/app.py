@@ -87,7 +87,7 @@ class App:
         self.reaches = Reaches(self.store, self.blobs, Room(parts.sandbox))
         self.feed = Feed()
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
-        self.dispatch = Dispatch(self.store, self._driver, parts.clock)
+        self.dispatch = Dispatch(self.store, self._driver, parts.clock, self.feed.trouble)
         access = Access(parts.authorise, lambda inbound: settings.agents[0])
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         self._agents = {name: self._agent(name) for name in settings.agents}

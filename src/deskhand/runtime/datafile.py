@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
 from collections.abc import Mapping
@@ -49,10 +48,10 @@ def read_data(path: Path) -> dict[str, Any]:
 def read_text(path: Path) -> str:
     """Raises ConfigError for what is no text or too long, FileNotFoundError where there is nothing."""
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            kind = os.fstat(file.fileno()).st_mode
-            if not (stat.S_ISREG(kind) or stat.S_ISCHR(kind)):  # /dev/null stands for an empty file
-                raise ConfigError(f"{str(path)!r} is no file: put one there, or remove it")
+        kind = path.stat().st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISCHR(kind)):  # /dev/null stands for an empty file
+            raise ConfigError(f"{str(path)!r} cannot be read: it is no file; put one there, or remove it")
+        with path.open("rb") as file:
             data = file.read(FILE_BYTES + 1) or b""
     except FileNotFoundError:
         raise

@@ -13,7 +13,7 @@ from ..agent.loop import Driver
 from ..store.base import First, OpenSession, Store
 from ..types.clock import Clock
 from ..types.door import Progress
-from ..types.errors import StaleSession, StoreUnavailable
+from ..types.errors import DeskhandError, StaleSession, StoreCorrupt, StoreUnavailable
 from ..types.identity import Inbound, Principal
 
 log = logging.getLogger(__name__)
@@ -23,6 +23,9 @@ WARM_SESSIONS = 500
 FAILURES = 5
 ALONE_S, LOOK_S = 60.0, 0.02
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
+Troubled = Callable[[str, DeskhandError, bool], None]
+"""Called with a session, what holds it up, and whether that is for good: then it is left alone until something new
+comes in."""
 
 
 class Slot:
@@ -35,10 +38,10 @@ class Slot:
 
 
 class Dispatch:
-    """Drives sessions. `make` gives a new driver for a session."""
+    """Drives sessions. `make` gives a new driver for a session; `troubled` hears why one is held up."""
 
-    def __init__(self, store: Store, make: Callable[[str], Driver], clock: Clock) -> None:
-        self._store, self._make, self._clock = store, make, clock
+    def __init__(self, store: Store, make: Callable[[str], Driver], clock: Clock, troubled: Troubled) -> None:
+        self._store, self._make, self._clock, self._troubled = store, make, clock, troubled
         self._slots: OrderedDict[str, Slot] = OrderedDict()
         self._tasks: TaskGroup | None = None
         self._alarm = anyio.Event()
@@ -159,10 +162,15 @@ class Dispatch:
                         break
                 except (StoreUnavailable, StaleSession) as error:
                     log.warning("%s is parked: %s", slot.driver.session, error)
+                    if isinstance(error, StoreUnavailable) and parked:  # not what passes at once
+                        self._troubled(slot.driver.session, error, False)
                     await anyio.sleep(PAUSES_S[min(parked, 4)])
                     parked += 1
                 except Exception as error:
                     failures, reason = failures + 1, f"{type(error).__name__}: {str(error)[:300]}"
+                    if failures == 2 * FAILURES or isinstance(error, StoreCorrupt):
+                        told = error if isinstance(error, DeskhandError) else DeskhandError(f"It broke ({reason}).")
+                        self._troubled(slot.driver.session, told, True)
                     log.exception("driving %s failed", slot.driver.session)
                     await anyio.sleep(PAUSES_S[min(failures, 4)] if failures < FAILURES else 0)
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import msgspec
 
 from ..store.base import Store
 from ..types.door import Progress
-from ..types.errors import Refused
+from ..types.errors import DeskhandError, Refused
 from ..types.events import Recorded
 from ..types.identity import Principal
 
@@ -27,6 +28,7 @@ class Follower:
     def __init__(self) -> None:
         self.items: deque[Recorded | Progress] = deque()
         self.lost = False
+        self.failed: DeskhandError | None = None
         self._news = asyncio.Event()  # a third of anyio.Event's cost, on the path of every piece of every answer
 
     def put(self, item: Recorded | Progress) -> None:
@@ -34,6 +36,11 @@ class Follower:
             self.items.clear()
             self.lost = True
         self.items.append(item)
+        self._news.set()
+
+    def fail(self, error: DeskhandError) -> None:
+        """There will be nothing more."""
+        self.failed = error
         self._news.set()
 
     async def wait(self, timeout_s: float | None) -> None:
@@ -56,6 +63,14 @@ class Feed:
         """Hand an item to the session's followers; never waits."""
         for follower in self._followers.get(session, ()):
             follower.put(item)
+
+    def trouble(self, session: str, error: DeskhandError, for_good: bool) -> None:
+        """Tell the session's followers what holds it up; where that is for good, following ends with the error."""
+        if for_good:
+            for follower in self._followers.get(session, ()):
+                follower.fail(error)
+        else:
+            self.publish(session, Progress("status", sys.maxsize, text=str(error)))
 
     @contextmanager
     def following(self, session: str) -> Iterator[Follower]:
@@ -82,7 +97,7 @@ class Source(msgspec.Struct, frozen=True):
 async def follow(source: Source, session: str, principal: Principal, after: int) -> AsyncGenerator[Recorded | Progress]:
     """The session's events after number `after`, then what comes, for ever: each event once, in order, without a gap.
 
-    Raises Refused when the session is not the principal's to see.
+    Raises Refused when the session is not the principal's to see, and what the session cannot go on from.
     """
     store, n, stale, first = source.store, after, True, True
     if not await store.may_see(principal, session):
@@ -100,6 +115,8 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
             for item in _take(follower, n):
                 n = item.n if isinstance(item, Recorded) else n
                 yield item
+            if follower.failed is not None:
+                raise follower.failed
             if not follower.lost:
                 driving = source.driving()
                 await follower.wait(None if driving else POLL_S)
