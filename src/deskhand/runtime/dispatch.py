@@ -23,6 +23,7 @@ WARM_SESSIONS = 500
 FAILURES = 5
 ALONE_S, LOOK_S = 60.0, 0.02
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
+Takes = Callable[[str], bool]
 Troubled = Callable[[str, DeskhandError, bool], None]
 """Called with a session, what holds it up, and whether that is for good: then it is left alone until something new
 comes in."""
@@ -45,14 +46,31 @@ class Dispatch:
         self._slots: OrderedDict[str, Slot] = OrderedDict()
         self._tasks: TaskGroup | None = None
         self._alarm = anyio.Event()
+        self._takes: Callable[[str], bool] = lambda session: True
+        self._adopted: set[str] = set()
 
     @property
     def driving(self) -> bool:
         """This process drives; otherwise it only accepts and reads."""
         return self._tasks is not None
 
-    async def run(self, started: Callable[[], None] = lambda: None) -> None:
-        """Take over what is owed and drive for ever. Only the holder of the driver lock may call this."""
+    def drives(self, session: str) -> bool:
+        """Whether this process sees to that session while it drives."""
+        return session in self._adopted or self._takes(session)
+
+    def adopt(self, session: str, *, cut: bool = False) -> None:
+        """Wake this session, and see to it from now on whatever `takes` says of it: somebody has come for it."""
+        if self._tasks is None or not self._takes(session):
+            self._adopted.add(session)
+        self.wake(session, cut=cut)
+
+    async def run(self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True) -> None:
+        """Take over what is owed and drive for ever. Only the holder of the driver lock may call this.
+
+        `takes` tells which sessions to drive; others stay at rest until somebody drives them who does. What comes in
+        through the Door of this process is driven in any case.
+        """
+        self._takes = takes
         dead = await self._store.take_over(self._clock.now())
         if dead:
             await self._slot(dead).driver.give_up("it ended the whole process four times")
@@ -62,7 +80,8 @@ class Dispatch:
                 await self._drive_suspects(tasks)
                 self._tasks = tasks  # from here on `wake` works; what came before is in the list that is read now
                 for row in await self._store.open_sessions():
-                    self._open(row)
+                    if self.drives(row.session):
+                        self._open(row)
                 started()
                 await self._keep_time()
         except anyio.get_cancelled_exc_class():
@@ -78,7 +97,7 @@ class Dispatch:
         """What crashed three times is driven by itself until it has got further, so that a fourth crash names the
         culprit and the others do not wait for longer than that takes."""
         for row in await self._store.open_sessions():
-            if row.attempts >= 3:
+            if row.attempts >= 3 and self.drives(row.session):
                 await self._store.drive_alone(row.session)
                 log.warning("driving %s alone: it was open in three crashes", row.session)
                 slot = self._reserved(row.session)
