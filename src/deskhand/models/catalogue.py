@@ -77,6 +77,8 @@ class Catalogue(msgspec.Struct, frozen=True):
         url = base_url or found.base_url
         if not url:
             raise ConfigError(f"The provider {provider!r} has no address of its own: set its base_url.")
+        if not url.startswith(("http://", "https://")):
+            raise ConfigError(f"The base_url {url!r} of {provider!r} is no address: write http://… or https://….")
         if not key and found.keys and not found.local and not base_url:
             raise ConfigError(
                 f"There is no key for {provider!r}: set {found.keys[0]} in the environment or in the .env of the home."
