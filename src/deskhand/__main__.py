@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from .cli.root import cli
-from .types.tuning import tune
+import sys
 
 
 def main() -> None:
-    """Run the command line."""
-    tune()
-    cli(prog_name="deskhand")
+    """Run the command line; Ctrl+C ends it without a traceback from the first moment on."""
+    try:
+        from .cli.entry import enter  # noqa: PLC0415 -- what is imported here takes longest
+
+        code = enter()
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -114,4 +114,6 @@ def test_anchors_are_appended_and_survive_a_torn_line(tmp_path: Path) -> None:
     assert note_anchors(path, {"a": (3, b"z"), "b": (2, b"y")}, 3.0) == 1
     with path.open("a") as file:
         file.write('{"at": 4, "heads": {"a": [9, "ff')
-    assert read_anchors(path) == {"a": (3, b"z"), "b": (2, b"y")}
+    assert note_anchors(path, {"a": (2, b"!")}, 5.0) == 1, "a tail was cut, and something else has grown"
+    assert note_anchors(path, {"a": (3, b"?")}, 6.0) == 0
+    assert read_anchors(path) == {"a": {1: b"x", 3: b"z", 2: b"!"}, "b": {2: b"y"}}

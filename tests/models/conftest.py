@@ -9,7 +9,7 @@ import pytest
 from deskhand.models.transport import Limits, Transport
 from deskhand.testing.llm import FakeLLM
 
-QUICK = Limits(connect_s=0.5, first_s=0.3, idle_s=0.2, total_s=0.8)
+QUICK = Limits(connect_s=5, first_s=1.5, idle_s=1, total_s=3)
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from deskhand.models.logins import LOGINS
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.settings import EFFORTS
 from deskhand.models.transport import Transport
+from deskhand.runtime.config import Config, Home, ProviderConfig, Settings
+from deskhand.runtime.models import catalogue_of
 from deskhand.testing.llm import FakeLLM
 from deskhand.types.errors import ConfigError
 
@@ -55,6 +57,15 @@ def test_the_shipped_catalogue_is_sound(shipped: Catalogue) -> None:
             assert bool(facts.tools_effort) <= (facts.wire == "responses"), "reasoning would be lost beside tools"
 
 
+def test_the_shipped_catalogue_is_read_once_and_nobody_changes_it(tmp_path: Path) -> None:
+    before = read_catalogue()
+    own = {"openai": ProviderConfig(wire="anthropic"), "mine": ProviderConfig(base_url="http://127.0.0.1:1/v1")}
+    changed = catalogue_of(Settings(Home(tmp_path), Config(providers=own)))
+    assert changed.provider("openai").wire == "anthropic"
+    assert read_catalogue() is before and before.provider("openai").wire == "openai"
+    assert "mine" in changed.providers and "mine" not in before.providers
+
+
 def test_names_may_have_slashes() -> None:
     assert parse("openrouter/meta/llama-3:free") == ("openrouter", "meta/llama-3:free")
     for wrong in ("gpt-5", "openai/", "/gpt-5", ""):
@@ -81,6 +92,7 @@ def test_a_model_is_known_by_itself_or_its_family(shipped: Catalogue) -> None:
         ("anthropic/claude-opus-5-5", "low medium high max"),
         ("anthropic/claude-opus-4-5", "low medium high high"),
         ("deepseek/deepseek-flash", "low high high max"),
+        ("xai/grok-4.7", "low medium high xhigh"),
         ("zai/glm-5.3", "low high high max"),
         ("google/gemini-3-flash", "low medium high high"),
     ],

@@ -44,6 +44,15 @@ async def opened(kind: str, fake: FakeLLM, limits: Limits = QUICK) -> AsyncItera
         await model.aclose()
 
 
+async def test_a_key_of_any_form_is_never_quoted(fake: FakeLLM) -> None:
+    fake.script(Behaviour(named="401"))
+    model = open_pydantic("openai-chat/m", "an-odd-key", fake.url)
+    with pytest.raises(errors.ModelKeyRefused, match=r"\[key\]") as raised:
+        await reply_of(model)
+    await model.aclose()
+    assert "odd" not in str(raised.value)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("check", model_suite.CHECKS, ids=lambda check: check.__name__)
 async def test_conformance(check: Check, kind: str) -> None:

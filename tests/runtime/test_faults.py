@@ -21,7 +21,7 @@ from deskhand.types import events as e
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text
 
-QUICK = Limits(connect_s=1, first_s=0.4, idle_s=0.4, total_s=2)
+QUICK = Limits(connect_s=5, first_s=1.5, idle_s=1.5, total_s=5)
 OVERFLOW = "overflow_openai"
 
 FAILS = {

@@ -99,8 +99,8 @@ async def test_heads_anchor_the_log(tmp_path: Path) -> None:
     for session in ("a", "b"):
         for n in range(1, 6):
             await store.commit(commit(n, received(n, f"text {n}"), session=session))
-    anchors = await store.heads()
-    assert {session: n for session, (n, _) in anchors.items()} == {"a": 5, "b": 5}
+    anchors = {session: {n: head} for session, (n, head) in (await store.heads()).items()}
+    assert {session: list(noted) for session, noted in anchors.items()} == {"a": [5], "b": [5]}
     assert await store.audit(anchors) == (10, [])
     await store.close()
     move = "UPDATE event SET n = {} WHERE session = 'b' AND n = {};".format

@@ -108,10 +108,15 @@ async def converse(app: App, question: Question) -> int:
     if receipt.status == "refused":
         fail(receipt.reason, USAGE)
     show = _Json() if question.as_json else _Plain(progress=sys.stderr.isatty())
+    begun = question.as_json
     async with aclosing(app.door.follow(receipt.session, ME, receipt.after)) as items:
         async for item in items:
-            show(item)
             event = item.event if isinstance(item, Recorded) else None
+            begun = begun or getattr(event, "inbox_id", None) == receipt.inbox_id
+            if begun or (isinstance(item, Progress) and item.kind == "status"):
+                show(item)
+            if not begun:  # the answer to somebody else, who was before us
+                continue
             match event:
                 case ApprovalAsked() | QuestionAsked():
                     code = await _asked(app, receipt.session, event, question)
@@ -159,7 +164,7 @@ class _Plain:
     """Text as it comes; what the runtime itself says at the end of it. With `progress`, calls on stderr."""
 
     def __init__(self, *, progress: bool) -> None:
-        self._shown, self._pieces, self._progress = "", Pieces(), progress
+        self._shown, self._pieces, self._progress, self._told = "", Pieces(), progress, ""
         self._calls: dict[str, ToolCall] = {}
 
     def __call__(self, item: Recorded | Progress) -> None:
@@ -192,6 +197,9 @@ class _Plain:
         elif item.kind == "reset" and self._shown:
             click.echo(self._pieces("", last=True) + " […]")
             self._shown, self._pieces = "", Pieces()
+        elif item.kind == "status" and item.text != self._told:
+            self._told = item.text
+            click.echo(f"deskhand: {plain(item.text)}", err=True)
 
 
 class _Json:

@@ -49,6 +49,8 @@ def verify(as_json: bool, config: str | None) -> None:
     else:
         for broken_at in breaks:
             click.echo(f"{plain(broken_at.session)}, event {broken_at.n}: {broken_at.why}")
+        if any("is gone" in broken_at.why for broken_at in breaks):
+            click.echo(f"If you began afresh on purpose, move the notes of before away too: {settings.home.anchors}")
         anchored = f"{len(anchors)} conversation{'s' * (len(anchors) != 1)} anchored in {settings.home.anchors}"
         click.echo(f"{events} events, {anchored}: {'all hold' if not breaks else f'{len(breaks)} broken'}.")
     sys.exit(FAILED if breaks else 0)

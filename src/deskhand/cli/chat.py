@@ -55,6 +55,7 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
 
     async def use(app: App) -> None:
         key = await _session(app, settings, session, name, latest=latest)
+        app.dispatch.adopt(key)
         if settings.environment.get("TERM", "dumb") == "dumb":
             await talk(app, Question("", name, key, interactive=True))
         else:

@@ -48,7 +48,10 @@ def _settings(config: str | None) -> Settings:
     try:
         return read_settings(Path(config) if config else None)
     except DeskhandError as error:
-        where = config or home_of().config
+        try:
+            where = config or str(home_of().config)
+        except DeskhandError:
+            fail(str(error))
         _show("configuration", Finding("bad", str(error), f"$EDITOR {where}"))
         sys.exit(FAILED)
 
@@ -61,8 +64,10 @@ def _fix(settings: Settings) -> None:
             if finding.fix is not None:
                 finding.fix()
                 click.echo(f"did   {plain(finding.remedy)}")
-    except (OSError, DeskhandError) as error:
+    except DeskhandError as error:
         fail(str(error))
+    except OSError as error:  # what follows tells why
+        click.echo(f"deskhand: not everything can be repaired: {error.filename}: {error.strerror}", err=True)
 
 
 def _show(name: str, finding: Finding) -> None:

@@ -49,7 +49,7 @@ def init(agent: str, config: str | None) -> None:
     try:
         made = make_home(settings, names)
     except OSError as error:
-        where = f"{error.filename}: {error.strerror}"
+        where = f"{error.filename or settings.home.root}: {error.strerror}"
         fail(f"cannot write {where}; set DESKHAND_HOME to a folder of yours")
     for line in _told(settings, made):
         click.echo(plain(line))

@@ -17,8 +17,18 @@ from .run import run
 T = TypeVar("T")
 
 
+def of_terminal(session: str) -> bool:
+    """Whether it is talked in from terminals alone, by its key: see `session_key`."""
+    _, _, place = session.partition("/")
+    return place.partition(":")[0] == "terminal"
+
+
 def with_app(settings: Settings, use: Callable[[App], Awaitable[T]], *, drive: bool = True) -> T:
-    """Open a Deskhand, use it and close it. Ends the command with a sentence when something fails."""
+    """Open a Deskhand, use it and close it. Ends the command with a sentence when something fails.
+
+    It does not live long and has no channels, so that it drives the conversations of terminals, and whichever is asked
+    for; all others wait for a Deskhand that stays.
+    """
 
     async def main() -> T:
         async with (
@@ -28,7 +38,7 @@ def with_app(settings: Settings, use: Callable[[App], Awaitable[T]], *, drive: b
         ):
             if drive:
                 models.warm(model for name in settings.agents for model in settings.agent(name).models)
-                tasks.start_soon(app.run)
+                tasks.start_soon(lambda: app.run(takes=of_terminal))
             for failed in app.plugins.failed:
                 click.echo(f"deskhand: {plain(str(failed))}", err=True)
             result = await use(app)

@@ -115,12 +115,16 @@ def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = Tru
             sys.exit(INTERRUPTED)
         if isinstance(error, SystemExit):  # `fail` inside the task group
             sys.exit(error.code)
+        if isinstance(error, OSError) and error.filename is None:  # the output is not taken: see `entry`
+            raise error from None
         if not isinstance(error, DeskhandError | OSError):
             raise
         fail(_sentence(error))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except (DeskhandError, OSError) as error:
+        if isinstance(error, OSError) and error.filename is None:
+            raise
         fail(_sentence(error))
 
 
@@ -140,7 +144,7 @@ def with_store(settings: Settings, use: Callable[[SqliteStore], Awaitable[T]]) -
 
 def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError):
-        return f"{error.filename or 'a file'}: {error.strerror}; `deskhand doctor` says what is wrong"
+        return f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong"
     return str(error)
 
 

@@ -164,10 +164,11 @@ class AnthropicModel:
 
     async def _said(self, part: Text | Image | Audio | File, request: Request, pictures: bool = True) -> list[bytes]:
         if isinstance(part, Image) and pictures and self._spec.facts.vision:
-            data = await encode.image_base64(part, request.blob)
-            if data is not None:
-                source = b'{"type":"base64","media_type":' + to_json(part.mime) + b',"data":"' + data + b'"}'
+            found = await encode.pixels(part, request.blob)
+            if isinstance(found, encode.Pixels):
+                source = b'{"type":"base64","media_type":' + to_json(found.mime) + b',"data":"' + found.base64 + b'"}'
                 return [b'{"type":"image","source":' + source + b"}"]
+            part = found
         text = part.text if isinstance(part, Text) else encode.placeholder(part)
         # A blank block of text is refused.
         return [b'{"type":"text","text":' + string(text) + b"}"] if text.strip() else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,8 @@ class Catalogue(msgspec.Struct, frozen=True):
         url = base_url or found.base_url
         if not url:
             raise ConfigError(f"The provider {provider!r} has no address of its own: set its base_url.")
+        if not url.startswith(("http://", "https://")):
+            raise ConfigError(f"The base_url {url!r} of {provider!r} is no address: write http://… or https://….")
         if not key and found.keys and not found.local and not base_url:
             raise ConfigError(
                 f"There is no key for {provider!r}: set {found.keys[0]} in the environment or in the .env of the home."
@@ -85,7 +88,16 @@ class Catalogue(msgspec.Struct, frozen=True):
 
 def read_catalogue(path: Path | None = None) -> Catalogue:
     """The catalogue that we ship, or the one at `path`. Raises ConfigError for a file that cannot be used."""
-    path = path or Path(__file__).with_name("catalogue.toml")
+    return _shipped() if path is None else _read(path)
+
+
+@cache
+def _shipped() -> Catalogue:
+    # Several parts ask for it while starting, it never changes, and reading TOML takes milliseconds.
+    return _read(Path(__file__).with_name("catalogue.toml"))
+
+
+def _read(path: Path) -> Catalogue:
     try:
         found: Any = tomllib.loads(path.read_text("utf-8"))
         return Catalogue(msgspec.convert(found, dict[str, Catalogued]))

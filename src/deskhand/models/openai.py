@@ -146,27 +146,21 @@ class OpenAIModel:
 
     async def _user(self, message: Message, request: Request) -> bytes:
         parts: list[bytes] = []
-        pictured = False
+        pictured, vision = False, self._spec.facts.vision
+        texts: list[str] = []
         for part in message.parts:
-            match part:
-                case Text():
-                    parts.append(b'{"type":"text","text":' + string(part.text) + b"}")
-                case Image() if self._spec.facts.vision and (data := await encode.image_base64(part, request.blob)):
-                    url = b"data:" + part.mime.encode() + b";base64," + data
-                    parts.append(b'{"type":"image_url","image_url":{"url":"' + url + b'"}}')
+            match await encode.pixels(part, request.blob) if vision and isinstance(part, Image) else part:
+                case encode.Pixels() as picture:
+                    parts.append(b'{"type":"image_url","image_url":{"url":"' + picture.url + b'"}}')
                     pictured = True
-                case Image() | Audio() | File():
-                    parts.append(b'{"type":"text","text":' + string(encode.placeholder(part)) + b"}")
+                case Text() | Image() | Audio() | File() as said:
+                    texts.append(said.text if isinstance(said, Text) else encode.placeholder(said))
+                    parts.append(b'{"type":"text","text":' + string(texts[-1]) + b"}")
                 case _:
                     pass
         if pictured:
             return b'{"role":"user","content":[' + b",".join(parts) + b"]}"
         # The plain form, which the simplest servers understand too.
-        texts = [
-            part.text if isinstance(part, Text) else encode.placeholder(part)
-            for part in message.parts
-            if isinstance(part, (Text, Image, Audio, File))
-        ]
         return b'{"role":"user","content":' + string("\n".join(texts)) + b"}"
 
     def _assistant(self, message: Message, reasoning: bool) -> bytes:

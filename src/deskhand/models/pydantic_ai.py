@@ -31,12 +31,14 @@ T = TypeVar("T")
 
 
 class PydanticModel:
-    """One of pydantic-ai's models; `aclose` frees its connections. `provider/name` is what failures call it."""
+    """One of pydantic-ai's models; `aclose` frees its connections. `whom` is what failures call it,
+    provider/name, and `key` what they never say."""
 
-    def __init__(self, model: TheirModel, provider: str, name: str, limits: Limits | None = None) -> None:
+    def __init__(self, model: TheirModel, whom: str, key: str = "", limits: Limits | None = None) -> None:
+        provider, _, name = whom.partition("/")
         self._model = model
         self._limits = limits or Limits()
-        self._call = Call(provider, name, model.base_url or "", {})
+        self._call = Call(provider, name, model.base_url or "", {}, key)
         self._entered = False
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
@@ -102,7 +104,7 @@ def open_pydantic(name: str, key: str = "", base_url: str = "", limits: Limits |
     except (ImportError, UserError, TypeError, ValueError) as error:
         said = " ".join(str(error).split())
         raise ConfigError(f"pydantic-ai cannot open {provider}/{model}: {said}") from error
-    return PydanticModel(found, provider, model, limits)
+    return PydanticModel(found, name, key, limits)
 
 
 def _provider(name: str, key: str, base_url: str) -> Provider[Any]:

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 from pydantic_ai import messages as theirs
 
-from ..types.errors import BlobMissing
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult, clean
 from . import encode
 from .base import Request
@@ -82,13 +81,13 @@ def _result(result: ToolResult, name: str, content: list[theirs.UserContent]) ->
 async def _content(parts: tuple[Any, ...], request: Request, pictures: bool) -> list[theirs.UserContent]:
     found: list[theirs.UserContent] = []
     for part in parts:
-        if isinstance(part, Image) and pictures and request.blob is not None:
-            try:
-                found.append(theirs.BinaryContent(data=await request.blob(part.blob), media_type=part.mime))
-                continue
-            except BlobMissing:
-                pass
-        found.append(clean(part.text) if isinstance(part, Text) else encode.placeholder(part))
+        match await encode.pixels(part, request.blob) if isinstance(part, Image) and pictures else part:
+            case encode.Pixels(mime, data):
+                found.append(theirs.BinaryContent(data=data, media_type=mime))
+            case Text(text=text):
+                found.append(clean(text))
+            case other:
+                found.append(encode.placeholder(other))
     return found
 
 

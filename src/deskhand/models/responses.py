@@ -44,6 +44,7 @@ class ResponsesModel:
         self._wire = reasoning_wire(self._call)
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._form = f"{self._wire}:{spec.facts.vision:d}"
+        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
@@ -65,7 +66,9 @@ class ResponsesModel:
             pieces += [b',"instructions":', string(system)]
         pieces += [b',"input":[', b",".join(items), b"]"]
         if request.tools:
-            pieces += [b',"tools":', to_json([_tool(tool) for tool in request.tools])]
+            if request.tools is not self._tools[0]:  # one agent's tools are one tuple, for as long as it lives
+                self._tools = request.tools, to_json([_tool(tool) for tool in request.tools])
+            pieces += [b',"tools":', self._tools[1]]
         pieces += [b",", to_json(self._options(request) | {"prompt_cache_key": self._cache_key(request)})[1:-1]]
         if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
             pieces += [b",", extra[1:-1]]
@@ -123,21 +126,16 @@ class ResponsesModel:
 
     async def _content(self, parts: tuple[Any, ...], request: Request, status: str = "") -> bytes:
         """What a person said, or a tool gave: a string where there is no picture, else a list."""
-        texts, blocks, pictured = [], [], False
+        texts, blocks, pictured, vision = [], [], False, self._spec.facts.vision
         for part in (Text(status), *parts) if status else parts:
-            if isinstance(part, Image) and (url := await self._picture(part, request)):
-                blocks.append(b'{"type":"input_image","detail":"auto","image_url":"' + url + b'"}')
-                pictured = True
-            elif isinstance(part, Text | Image | Audio | File):
-                text = part.text if isinstance(part, Text) else encode.placeholder(part)
-                texts.append(text)
-                blocks.append(b'{"type":"input_text","text":' + string(text) + b"}")
+            match await encode.pixels(part, request.blob) if vision and isinstance(part, Image) else part:
+                case encode.Pixels() as picture:
+                    blocks.append(b'{"type":"input_image","detail":"auto","image_url":"' + picture.url + b'"}')
+                    pictured = True
+                case Text() | Image() | Audio() | File() as said:
+                    texts.append(said.text if isinstance(said, Text) else encode.placeholder(said))
+                    blocks.append(b'{"type":"input_text","text":' + string(texts[-1]) + b"}")
         return b"[" + b",".join(blocks) + b"]" if pictured else string("\n".join(texts))
-
-    async def _picture(self, image: Image, request: Request) -> bytes:
-        """The picture as a data URL; nothing where it cannot be shown."""
-        data = await encode.image_base64(image, request.blob) if self._spec.facts.vision else None
-        return b"" if data is None else b"data:" + image.mime.encode() + b";base64," + data
 
     async def _result(self, result: ToolResult, request: Request) -> bytes:
         status = "" if result.status == "ok" else f"[{result.status}]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ..types.messages import File, Message, Part, Text, ToolCall, ToolResult
+from ..types.messages import File, Message, Part, Text, Thinking, ToolCall, ToolResult
 
 CHARS_PER_TOKEN = 3.5
 """A low guess for prose, so that estimates err towards too long."""
@@ -25,6 +25,8 @@ def chars(part: Part) -> int:
             return len(shown)
         case ToolCall(name=name, arguments=arguments):
             return len(name) + len(bytes(arguments))
+        case Thinking(text=text, redacted=redacted):
+            return len(text) + len(redacted)
         case ToolResult(parts=parts):
             return sum(chars(piece) for piece in parts)
         case _:

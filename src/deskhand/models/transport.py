@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import math
 import ssl
 from collections.abc import AsyncGenerator
@@ -19,7 +20,15 @@ from .sse import LineTooLong, Splitter
 
 _ERROR_BODY_BYTES = 64 * 1024
 _DRAIN_S = 0.2
-_LAST = (b"[DONE]", b'{"type":"message_stop"', b'{"type": "message_stop"', b'{"type":"response.completed"')
+_LARGE = 1 << 20
+"""From here on aiohttp wants a body in pieces, and warns about one that is not."""
+_LAST = (
+    b"[DONE]",
+    b'{"type":"message_stop"',
+    b'{"type": "message_stop"',
+    b'{"type":"response.completed"',
+    b'{"type":"response.incomplete"',
+)
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -125,7 +134,11 @@ class Transport:
             async with asyncio.timeout(first_s):  # on the path of every call, and a quarter of anyio's cost
                 # A redirect would carry the key to another host.
                 response = await self._session.post(
-                    call.url, data=body, headers=call.headers, proxy=self._proxy, allow_redirects=False
+                    call.url,
+                    data=body if len(body) < _LARGE else io.BytesIO(body),
+                    headers=call.headers,
+                    proxy=self._proxy,
+                    allow_redirects=False,
                 )
         except aiohttp.ConnectionTimeoutError as error:
             raise faults.too_slow(call, "connect", limits.connect_s) from error

@@ -11,6 +11,8 @@ import msgspec
 EVERY_S = 600.0
 """How often a running Deskhand notes the heads."""
 Heads = Mapping[str, tuple[int, bytes]]
+Anchors = dict[str, dict[int, bytes]]
+"""session -> number of an event -> its hash as it was noted, in the order of the notes"""
 
 
 class _Line(msgspec.Struct):
@@ -18,9 +20,10 @@ class _Line(msgspec.Struct):
     heads: dict[str, tuple[int, str]]
 
 
-def read_anchors(path: Path) -> dict[str, tuple[int, bytes]]:
-    """The last head noted of each session: its number and its hash. A line that a crash cut short is left out."""
-    anchors: dict[str, tuple[int, bytes]] = {}
+def read_anchors(path: Path) -> Anchors:
+    """All heads that were noted of each session; for one number the first counts, as what came later would be another
+    history. A line that a crash cut short is left out."""
+    anchors: Anchors = {}
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
@@ -28,7 +31,8 @@ def read_anchors(path: Path) -> dict[str, tuple[int, bytes]]:
     for line in lines:
         try:
             noted = msgspec.json.decode(line, type=_Line)
-            anchors |= {session: (n, bytes.fromhex(head)) for session, (n, head) in noted.heads.items()}
+            for session, (n, head) in noted.heads.items():
+                anchors.setdefault(session, {}).setdefault(n, bytes.fromhex(head))
         except (msgspec.MsgspecError, ValueError):
             continue
     return anchors
@@ -40,11 +44,13 @@ def note_anchors(path: Path, heads: Heads, at: float) -> int:
     Raises OSError when it cannot be written.
     """
     known = read_anchors(path)
-    changed = {session: (n, head.hex()) for session, (n, head) in heads.items() if known.get(session) != (n, head)}
+    changed = {session: (n, head.hex()) for session, (n, head) in heads.items() if n not in known.get(session, {})}
     if changed:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.write(fd, msgspec.json.encode(_Line(at, changed)) + b"\n")
+            size = os.fstat(fd).st_size
+            torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+            os.write(fd, b"\n" * torn + msgspec.json.encode(_Line(at, changed)) + b"\n")
             os.fsync(fd)
         finally:
             os.close(fd)

@@ -19,6 +19,7 @@ from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
 from ..channels.base import Channel, Instructing
 from ..models.base import Model
+from ..models.pictures import Pictures
 from ..policy.rules import Case, Decision, decide
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
@@ -37,7 +38,7 @@ from ..types.messages import Message
 from .anchor import EVERY_S, Heads, note_anchors
 from .clock import RandomIds, SystemClock
 from .config import Settings, read_settings
-from .dispatch import Dispatch
+from .dispatch import Dispatch, Takes
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
 from .models import facts_of, is_small
@@ -93,15 +94,16 @@ class App:
         self.reaches = Reaches(self.store, self.blobs, Room(parts.sandbox))
         self.feed = Feed()
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
-        self.dispatch = Dispatch(self.store, self._driver, parts.clock)
+        self.dispatch = Dispatch(self.store, self._driver, parts.clock, self.feed.trouble)
         access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
         self.plugins = plugins_of(settings)
         self._agents = {name: self._agent(name) for name in settings.agents}
         retries = Retries(random.random)
+        pictures = Pictures(self.blobs.get, self.blobs.path)
         self._ports = Ports(
-            self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, self.blobs.get
+            self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, pictures.get
         )
 
     def _agent(self, name: str) -> Agent:
@@ -212,8 +214,9 @@ class App:
         if isinstance(item, Recorded) and self.parts.channels:
             self.outbox.poke()
 
-    async def run(self, started: Callable[[], None] = lambda: None) -> None:
-        """Drive, send and receive for ever. Waits until no other process does, looking every second."""
+    async def run(self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True) -> None:
+        """Drive, send and receive for ever. Waits until no other process does, looking every second. `takes` as in
+        `Dispatch.run`."""
         async with self._lock(), anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
             tasks.start_soon(self._sweep)
@@ -223,7 +226,7 @@ class App:
                 tasks.start_soon(self.outbox.run)
             for channel in self.parts.channels:
                 tasks.start_soon(self._receive, channel)
-            await self.dispatch.run(started)
+            await self.dispatch.run(started, takes)
 
     @asynccontextmanager
     async def _lock(self) -> AsyncIterator[None]:
@@ -266,7 +269,7 @@ class App:
                 continue
             for session, row in await self.store.accepted_since(seen):
                 seen = max(seen, row.inbox_id)
-                if not self.door.took(row.inbox_id):
+                if not self.door.took(row.inbox_id) and self.dispatch.drives(session):
                     self.dispatch.wake(session, cut=cuts(row.inbound))
 
     async def _sweep(self) -> None:

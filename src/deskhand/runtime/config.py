@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -256,7 +257,11 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] | Non
 def home_of(environment: Mapping[str, str] | None = None) -> Home:
     """Where this person's Deskhand lies."""
     env = os.environ if environment is None else environment
-    return Home(Path(env.get(f"{PREFIX}HOME") or Path(env.get("HOME", "/")) / ".deskhand").expanduser().absolute())
+    try:
+        given = env.get(f"{PREFIX}HOME") or Path(env.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir) / ".deskhand"
+        return Home(Path(given).expanduser().absolute())
+    except (KeyError, RuntimeError) as error:
+        raise ConfigError("this user has no home folder: set DESKHAND_HOME to a folder of your own") from error
 
 
 def worker_environment() -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,11 @@ def read_data(path: Path) -> dict[str, Any]:
 def read_text(path: Path) -> str:
     """Raises ConfigError for what is no text or too long, FileNotFoundError where there is nothing."""
     try:
+        kind = path.stat().st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISCHR(kind)):  # /dev/null stands for an empty file
+            raise ConfigError(f"{str(path)!r} cannot be read: it is no file; put one there, or remove it")
         with path.open("rb") as file:
-            data = file.read(FILE_BYTES + 1)
+            data = file.read(FILE_BYTES + 1) or b""
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -14,7 +14,7 @@ from ..agent.loop import Driver
 from ..store.base import First, OpenSession, Store
 from ..types.clock import Clock
 from ..types.door import Progress
-from ..types.errors import StaleSession, StoreUnavailable
+from ..types.errors import DeskhandError, StaleSession, StoreCorrupt, StoreUnavailable
 from ..types.identity import Inbound, Principal
 
 log = logging.getLogger(__name__)
@@ -24,6 +24,10 @@ WARM_SESSIONS = 500
 FAILURES = 5
 ALONE_S, LOOK_S = 60.0, 0.02
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
+Takes = Callable[[str], bool]
+Troubled = Callable[[str, DeskhandError, bool], None]
+"""Called with a session, what holds it up, and whether that is for good: then it is left alone until something new
+comes in."""
 
 
 class Slot:
@@ -38,22 +42,39 @@ class Slot:
 
 
 class Dispatch:
-    """Drives sessions. `make` gives a new driver for a session."""
+    """Drives sessions. `make` gives a new driver for a session; `troubled` hears why one is held up."""
 
-    def __init__(self, store: Store, make: Callable[[str], Driver], clock: Clock) -> None:
-        self._store, self._make, self._clock = store, make, clock
+    def __init__(self, store: Store, make: Callable[[str], Driver], clock: Clock, troubled: Troubled) -> None:
+        self._store, self._make, self._clock, self._troubled = store, make, clock, troubled
         self._slots: OrderedDict[str, Slot] = OrderedDict()
         self._tasks: TaskGroup | None = None
         self._alarm = anyio.Event()
         self._draining = False
+        self._takes: Callable[[str], bool] = lambda session: True
+        self._adopted: set[str] = set()
 
     @property
     def driving(self) -> bool:
         """This process drives; otherwise it only accepts and reads."""
         return self._tasks is not None
 
-    async def run(self, started: Callable[[], None] = lambda: None) -> None:
-        """Take over what is owed and drive for ever. Only the holder of the driver lock may call this."""
+    def drives(self, session: str) -> bool:
+        """Whether this process sees to that session while it drives."""
+        return session in self._adopted or self._takes(session)
+
+    def adopt(self, session: str, *, cut: bool = False) -> None:
+        """Wake this session, and see to it from now on whatever `takes` says of it: somebody has come for it."""
+        if self._tasks is None or not self._takes(session):
+            self._adopted.add(session)
+        self.wake(session, cut=cut)
+
+    async def run(self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True) -> None:
+        """Take over what is owed and drive for ever. Only the holder of the driver lock may call this.
+
+        `takes` tells which sessions to drive; others stay at rest until somebody drives them who does. What comes in
+        through the Door of this process is driven in any case.
+        """
+        self._takes = takes
         dead = await self._store.take_over(self._clock.now())
         if dead:
             await self._slot(dead).driver.give_up("it ended the whole process four times")
@@ -63,7 +84,8 @@ class Dispatch:
                 await self._drive_suspects(tasks)
                 self._tasks = tasks  # from here on `wake` works; what came before is in the list that is read now
                 for row in await self._store.open_sessions():
-                    self._open(row)
+                    if self.drives(row.session):
+                        self._open(row)
                 started()
                 await self._keep_time()
         except anyio.get_cancelled_exc_class():
@@ -85,7 +107,7 @@ class Dispatch:
         """What crashed three times is driven by itself until it has got further, so that a fourth crash names the
         culprit and the others do not wait for longer than that takes."""
         for row in await self._store.open_sessions():
-            if row.attempts >= 3:
+            if row.attempts >= 3 and self.drives(row.session):
                 await self._store.drive_alone(row.session)
                 log.warning("driving %s alone: it was open in three crashes", row.session)
                 slot = self._reserved(row.session)
@@ -192,10 +214,15 @@ class Dispatch:
                         break
                 except (StoreUnavailable, StaleSession) as error:
                     log.warning("%s is parked: %s", slot.driver.session, error)
+                    if isinstance(error, StoreUnavailable) and parked:  # not what passes at once
+                        self._troubled(slot.driver.session, error, False)
                     await anyio.sleep(PAUSES_S[min(parked, 4)])
                     parked += 1
                 except Exception as error:
                     failures, reason = failures + 1, f"{type(error).__name__}: {str(error)[:300]}"
+                    if failures == 2 * FAILURES or isinstance(error, StoreCorrupt):
+                        told = error if isinstance(error, DeskhandError) else DeskhandError(f"It broke ({reason}).")
+                        self._troubled(slot.driver.session, told, True)
                     log.exception("driving %s failed", slot.driver.session)
                     await anyio.sleep(PAUSES_S[min(failures, 4)] if failures < FAILURES else 0)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import ssl
@@ -77,7 +78,9 @@ async def _home(settings: Settings) -> list[Finding]:
             file.write(b"x")
             os.fsync(file.fileno())
     except OSError as error:
-        return [Finding("bad", f"{root} cannot be written: {error.strerror}", f"sudo chown -R $(id -u) {root}")]
+        remedies = {errno.EACCES: f"sudo chown -R $(id -u) {root}", errno.EROFS: f"findmnt -T {root}"}
+        said = f"{root} cannot be written: {error.strerror}"
+        return [Finding("bad", said, remedies.get(error.errno or 0, ""))]
     return [Finding("good", f"{root} can be written"), *_open_to_others(settings)]
 
 

@@ -106,7 +106,7 @@ class LocalDoor:
         if not accepted.duplicate:
             self._own.add(accepted.inbox_id)
             if reserved is None:
-                self._dispatch.wake(session, cut=cuts(inbound))
+                self._dispatch.adopt(session, cut=cuts(inbound))
         return accepted
 
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:

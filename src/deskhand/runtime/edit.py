@@ -29,7 +29,17 @@ def unset_key(text: str, path: Sequence[str]) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace the file in one step, readable by its owner alone, so that no moment shows half of it."""
+    """Replace the file in one step, readable by its owner alone, so that no moment shows half of it.
+
+    Raises OSError, which names the file.
+    """
+    try:
+        _write_private(path, text)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write_private(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import msgspec
 
 from ..store.base import Store
 from ..types.door import Progress
-from ..types.errors import Refused
+from ..types.errors import DeskhandError, Refused
 from ..types.events import Recorded
 from ..types.identity import Principal
 
@@ -28,6 +29,7 @@ class Follower:
     def __init__(self) -> None:
         self.items: deque[Recorded | Progress] = deque()
         self.lost = False
+        self.failed: DeskhandError | None = None
         self._waiter: asyncio.Future[None] | None = None  # an Event costs more, for every piece of every answer
 
     def put(self, item: Recorded | Progress) -> None:
@@ -35,12 +37,34 @@ class Follower:
             self.items.clear()
             self.lost = True
         self.items.append(item)
+        self._wake()
+
+    def fail(self, error: DeskhandError) -> None:
+        """There will be nothing more."""
+        self.failed = error
+        self._wake()
+
+    def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
+    def take(self, n: int) -> Recorded | Progress | None:
+        """The next item behind event n. None where there is nothing more, or a gap: then the log must be read."""
+        while self.items:
+            item = self.items.popleft()
+            if isinstance(item, Progress):
+                if item.n > n or (item.kind in _OF_TOOLS and item.n == n):  # of what it follows
+                    return item
+            elif item.n == n + 1:
+                return item
+            elif item.n > n:
+                self.lost = True
+                return None
+        return None
+
     async def wait(self, timeout_s: float | None) -> None:
         """Until there is something, or the time is up."""
-        if self.items or self.lost:
+        if self.items or self.lost or self.failed is not None:
             return
         self._waiter = asyncio.get_running_loop().create_future()
         if timeout_s is None:
@@ -60,6 +84,14 @@ class Feed:
         """Hand an item to the session's followers; never waits."""
         for follower in self._followers.get(session, ()):
             follower.put(item)
+
+    def trouble(self, session: str, error: DeskhandError, for_good: bool) -> None:
+        """Tell the session's followers what holds it up; where that is for good, following ends with the error."""
+        if for_good:
+            for follower in self._followers.get(session, ()):
+                follower.fail(error)
+        else:
+            self.publish(session, Progress("status", sys.maxsize, text=str(error)))
 
     @contextmanager
     def following(self, session: str) -> Iterator[Follower]:
@@ -86,7 +118,7 @@ class Source(msgspec.Struct, frozen=True):
 async def follow(source: Source, session: str, principal: Principal, after: int) -> AsyncGenerator[Recorded | Progress]:
     """The session's events after number `after`, then what comes, for ever: each event once, in order, without a gap.
 
-    Raises Refused when the session is not the principal's to see.
+    Raises Refused when the session is not the principal's to see, and what the session cannot go on from.
     """
     store, n, stale, first = source.store, after, True, True
     if not await store.may_see(principal, session):
@@ -101,17 +133,12 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
             if first and (partial := source.snapshot(session)) is not None:
                 yield partial
             first = False
-            while follower.items:
-                item = follower.items.popleft()
-                if isinstance(item, Progress):
-                    if item.n > n or (item.kind in _OF_TOOLS and item.n == n):  # of the event that it follows
-                        yield item
-                elif item.n == n + 1:
+            while (item := follower.take(n)) is not None:
+                if isinstance(item, Recorded):
                     n = item.n
-                    yield item
-                elif item.n > n:  # a gap: the log must be read
-                    follower.lost = True
-                    break
+                yield item
+            if follower.failed is not None:
+                raise follower.failed
             if not follower.lost:
                 driving = source.driving()
                 await follower.wait(None if driving else POLL_S)

@@ -43,11 +43,12 @@ def next_hash(before: bytes, envelope: tuple[str, int, float, str], digest: byte
     return sha256(before + f"{session}\0{n}\0{float(at)!r}\0{kind}\0".encode() + digest).digest()
 
 
-def verify(links: Iterable[Link], anchors: Mapping[str, tuple[int, bytes]] | None = None) -> list[Break]:
-    """Check rows that come session by session in order of n. `anchors` are heads noted earlier, by session: they
-    find a tail that was cut off. Returns the first break of each broken session; none means that all holds."""
+def verify(links: Iterable[Link], anchors: Mapping[str, Mapping[int, bytes]] | None = None) -> list[Break]:
+    """Check rows that come session by session in order of n. `anchors` are heads noted earlier, by session and n: they
+    find a tail that was cut off, also where another one has grown since. Returns the first break of each broken
+    session; none means that all holds."""
     breaks: dict[str, Break] = {}
-    missing = dict(anchors or {})
+    missing = {session: dict(noted) for session, noted in (anchors or {}).items()}
     session, n, head = "", 0, START
     for link in links:
         if link.session != session:
@@ -56,14 +57,16 @@ def verify(links: Iterable[Link], anchors: Mapping[str, tuple[int, bytes]] | Non
             continue
         n += 1
         why = _fault(link, n, head)
-        if not why and session in missing and missing[session][0] == n and missing.pop(session)[1] != link.hash:
+        if not why and missing.get(session, {}).pop(n, link.hash) != link.hash:
             why = "it is not the event that was noted in the anchor file"
         if why:
             breaks[session] = Break(session, n, why)
             missing.pop(session, None)
         head = link.hash
-    for cut, (n, _) in missing.items():
-        breaks.setdefault(cut, Break(cut, n, "it is gone: the log of this session has been cut off before it"))
+    for cut, noted in missing.items():
+        if noted:
+            gone = Break(cut, min(noted), "it is gone: the log of this session has been cut off before it")
+            breaks.setdefault(cut, gone)
     return list(breaks.values())
 
 

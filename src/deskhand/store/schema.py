@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
@@ -20,6 +21,7 @@ PRAGMA secure_delete = ON;
 PRAGMA journal_size_limit = 67108864;
 """
 BUSY_MS = 5_000
+_NO_SPACE = "no space left for {!r}: free some space, and work goes on by itself"
 
 
 class FsyncFailed(BaseException):
@@ -35,7 +37,7 @@ def plain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except apsw.FullError as error:
-        raise StoreFull(f"no space left for {str(path)!r}: free some space, and work goes on by itself") from error
+        raise StoreFull(_NO_SPACE.format(str(path))) from error
     except apsw.ReadOnlyError as error:
         raise StoreReadOnly(f"cannot write {str(path)!r}: check its permissions and how the disk is mounted") from error
     except apsw.CantOpenError as error:
@@ -50,9 +52,19 @@ def plain_errors(path: Path) -> Iterator[None]:
         result = error.extendedresult  # type: ignore[attr-defined]  # apsw sets it, its stubs do not know it
         if result in (apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC):
             raise FsyncFailed(f"the disk did not confirm a write to {str(path)!r}") from error
+        if _is_full(path):  # the shared memory beside the file could not grow
+            raise StoreFull(_NO_SPACE.format(str(path))) from error
         raise StoreFull(f"the disk failed under {str(path)!r} ({error}): check it with `dmesg`") from error
     except apsw.Error as error:
         raise StoreError(f"{str(path)!r}: {error}") from error
+
+
+def _is_full(path: Path) -> bool:
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < 65_536
 
 
 def connect(path: Path, *, write: bool) -> apsw.Connection:

@@ -283,7 +283,7 @@ class SqliteStore:
             return True
         return bool(self._all(self._sql["session_is_member"], (session, principal.id))[0][0])
 
-    async def audit(self, anchors: Mapping[str, tuple[int, bytes]] | None = None) -> tuple[int, list[Break]]:
+    async def audit(self, anchors: Mapping[str, Mapping[int, bytes]] | None = None) -> tuple[int, list[Break]]:
         """Verify every session's chain. Returns the number of events and the first break of each broken session."""
         links = [Link(*row) for row in self._all(self._sql["event_chain"])]
         return len(links), verify(links, anchors)

@@ -15,6 +15,7 @@ import asyncio
 import re
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from email.utils import formatdate
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 import msgspec
 
 from . import llm_wire
-from .llm_script import NAMED, Behaviour, FakeCall, resolve
+from .llm_script import NAMED, NOW, Behaviour, FakeCall, resolve
 
 _json = msgspec.json.Encoder().encode
 _DIRECTIVE = re.compile(r"\b(TOOLS|CHUNKS|FAULT):(\w+)")
@@ -30,6 +31,7 @@ _WIRES = {"/chat/completions": "openai", "/messages": "anthropic", "/responses":
 _TEXTS = ("text", "input_text")
 _FOREVER_S = 3600.0
 _END = b"0\r\n\r\n"
+_NOW = NOW.encode()
 _STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -283,6 +285,8 @@ class _Connection(asyncio.Protocol):
         """Whether there is more to come."""
         if data:
             if self._transport is not None:
+                if _NOW in data:
+                    data = data.replace(_NOW, b"%018.6f" % time.monotonic())
                 self._transport.write(data)
             return True
         self._finish()

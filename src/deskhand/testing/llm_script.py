@@ -32,6 +32,10 @@ class FakeCall(msgspec.Struct, frozen=True):
     id: str | None = None
 
 
+NOW = "<------ now ----->"
+"""In a text it becomes the time on this machine's monotonic clock, in seconds, at which the piece is sent."""
+
+
 class Behaviour(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How one call is answered.
 
