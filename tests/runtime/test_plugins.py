@@ -19,7 +19,7 @@ from deskhand.runtime.plugins import available
 from deskhand.runtime.toolbox import plugins_of
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.types.events import TurnEnded
+from deskhand.types.events import MessageReceived, Recorded, TurnEnded
 from deskhand.types.identity import Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
@@ -231,7 +231,7 @@ def test_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 async def test_plugins_come_and_go_while_it_runs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The next turn of a warm conversation has what the configuration names then; what stays is not loaded again."""
     count = "import pathlib\nwith pathlib.Path(__file__).with_suffix('.count').open('a') as file: file.write('x')\n"
-    folder, file = tmp_path / "plugins", tmp_path / "deskhand.yaml"
+    file = tmp_path / "deskhand.yaml"
     settings_of(tmp_path, stays=count + tool_called("first"), comes=tool_called("second"))
     file.write_text("plugins: [stays]\ndefaults: {models: [scripted/x]}\n")
     settings = read_settings(file, {"DESKHAND_HOME": str(tmp_path), "HOME": str(tmp_path)})
@@ -242,9 +242,8 @@ async def test_plugins_come_and_go_while_it_runs(tmp_path: Path, caplog: pytest.
         asked.append(request)
         return say("yes")
 
-    def parts() -> Parts:
-        owner = Principal("ann", ("owner",))
-        return Parts(lambda name: ScriptedModel(script), channels=(channel,), authorise=lambda inbound: owner)
+    model, owner = ScriptedModel(script), Principal("ann", ("owner",))
+    parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: owner)
 
     async def own_tools() -> set[str]:
         """Those of the plugins, in the next turn."""
@@ -254,24 +253,25 @@ async def test_plugins_come_and_go_while_it_runs(tmp_path: Path, caplog: pytest.
             await anyio.sleep(0.005)
         return {tool.name for tool in asked[-1].tools} & {"first", "second"}
 
-    async def until_said(words: str) -> None:
-        while words not in caplog.text:
+    async def names(plugins: str, then: str) -> None:
+        file.write_text(f"plugins: {plugins}\n")
+        while then not in caplog.text:
             await anyio.sleep(0.01)
 
     caplog.set_level(logging.INFO, "deskhand")
-    async with open_app(settings, parts()) as app, anyio.create_task_group() as tasks:
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         with anyio.fail_after(15):
             assert await own_tools() == {"first"}
-            file.write_text("plugins: [stays, comes]\ndefaults: {models: [scripted/x]}\n")
-            await until_said("the plugins are now: stays, comes")
+            await names("[stays, comes]", "the plugins are now: stays, comes")
             assert await own_tools() == {"first", "second"}
-            file.write_text("plugins: [stays, comes\n")
-            await until_said("the plugins stay as they are")
+            await names("[stays, ", "the plugins stay as they are")
             assert await own_tools() == {"first", "second"}
-            file.write_text("plugins: [comes]\n")
-            await until_said("the plugins are now: comes\n")
-            assert await own_tools() == {"second"}
+            await names("[comes]", "the plugins are now: comes\n")
+            with app.feed.following("default/memory:1") as follower:
+                assert await own_tools() == {"second"}
+            seen = [type(item.event) for item in follower.items if isinstance(item, Recorded)]
+            assert MessageReceived in seen, "who follows need not read the log"
         tasks.cancel_scope.cancel()
-    assert (folder / "stays.count").read_text() == "x"
+    assert (tmp_path / "plugins/stays.count").read_text() == "x"
     assert [shown.message.text for shown in asked[-1].messages].count("yes") == 3
