@@ -37,7 +37,7 @@ def skills(ctx: click.Context, agent: str, config: str | None) -> None:
     settings = settings_of(config)
     found = skills_of(settings, agent_of(settings, agent)).find().values()
     if not found:
-        click.echo(f"No skills. A skill is a folder with a SKILL.md in {settings.home.skills}")
+        click.echo(f"No skills. A skill is a folder with a SKILL.md in {settings.skills_folder}")
         return
     rows = [(s.name, s.source, one_line(s.problem or s.description, 70), plain(str(s.folder))) for s in found]
     table(("skill", "from", "what it is for", "where"), rows)

@@ -47,7 +47,7 @@ from .retries import Retries
 from .small import asking_about_unnamed, with_listing
 from .statements import statements
 from .strangers import Strangers
-from .toolbox import READ_FROM_LOG, rules_of, skill_folders, skills_of, toolbox
+from .toolbox import READ_FROM_LOG, asking_about_commands, rules_of, skill_folders, skills_of, toolbox
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +113,8 @@ class App:
         judge: Callable[[Case], Decision] = decided
         if any(is_small(self.settings, model) for model in config.models):
             prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
+        if config.commands:
+            judge = asking_about_commands(judge, config.commands)
         home = Path(self.settings.environment.get("HOME", "/"))
 
         def beside() -> tuple[Allowed, ...]:

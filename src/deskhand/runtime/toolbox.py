@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 
 import msgspec
 
-from ..policy.rules import Rule
+from ..policy.commands import unlisted
+from ..policy.rules import Case, Decision, Rule
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
 from ..tools import files, folders, kv, shell, talk
@@ -23,7 +24,7 @@ READ_FROM_LOG = frozenset({"terminal", "web", "api", "door"})
 
 def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
     """Where the skills of an agent are looked for, the strongest last."""
-    shared = Source("shared", settings.home.root / "skills", links=True)
+    shared = Source("shared", settings.skills_folder, links=True)
     return (Source("bundled", BUNDLED), shared, Source("agent", workspace_of(settings, agent), "skills"))
 
 
@@ -34,7 +35,7 @@ def skills_of(settings: Settings, agent: str) -> Skills:
 
 def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allowed, ...]:
     """The folders of skills outside the workspace, to be read and run from: no others than the agent may read."""
-    folders = [BUNDLED, settings.home.root / "skills"]
+    folders = [BUNDLED, settings.skills_folder]
     if settings.agent(agent).skills != ("*",):
         folders = [skill.folder for skill in skills.find().values() if skill.source != "agent"]
     return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
@@ -45,13 +46,32 @@ def rules_of(settings: Settings) -> tuple[Rule, ...]:
     return tuple(msgspec.structs.replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
 
 
+def asking_about_commands(judge: Callable[[Case], Decision], commands: Collection[str]) -> Callable[[Case], Decision]:
+    """The judge, who also asks before a program is run that is not one of these."""
+
+    def careful(case: Case) -> Decision:
+        decision = judge(case)
+        if decision.verdict != "allow" or case.tool != "shell":
+            return decision
+        try:
+            given = msgspec.json.decode(case.arguments)
+        except ValueError:
+            return decision  # the tool refuses it
+        command = given.get("command", "") if isinstance(given, dict) else ""
+        if program := unlisted(str(command), commands):
+            return Decision("ask", f"{program!r} is not one of the commands that run without a question")
+        return decision
+
+    return careful
+
+
 def toolbox(settings: Settings, agent: str, skills: Skills) -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them."""
     config = settings.agent(agent)
     everything: Sequence[Tool] = (
         *files.TOOLS,
         *folders.TOOLS,
-        shell.shell_tool(wide=config.sandbox is False),
+        shell.shell_tool(wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
