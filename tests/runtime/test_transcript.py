@@ -150,7 +150,7 @@ def test_gaps_are_closed(lines: list[dict[str, Any]], wanted: list[tuple[str, st
     assert state.calls == {} and state.turn is None
 
 
-@pytest.mark.parametrize("arguments", ["{", "NaN", "[" * 2000 + "]" * 2000, "\ud800", ""])
+@pytest.mark.parametrize("arguments", ["{", "NaN", "[" * 2000 + "]" * 2000, "[" * 950 + "]" * 950, "\ud800", ""])
 def test_arguments_that_are_no_json_become_text(arguments: str) -> None:
     call = {"id": "1", "name": "f", "arguments": arguments}
     commits = read(file({"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [call]}))

@@ -40,7 +40,7 @@ from .dispatch import Dispatch
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
 from .models import facts_of, is_small
-from .outbox import Outbox
+from .outbox import Outbox, as_it_stands
 from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
 from .reach import Reaches, Room, without_secrets, workspace_of
 from .retries import Retries
@@ -48,6 +48,7 @@ from .small import asking_about_unnamed, with_listing
 from .statements import statements
 from .strangers import Strangers
 from .toolbox import READ_FROM_LOG, asking_about_commands, rules_of, skill_folders, skills_of, toolbox
+from .usage import UsageShown
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +88,8 @@ class App:
         self.blobs = Blobs(home.blobs)
         self.reaches = Reaches(self.store, self.blobs, Room(parts.sandbox))
         self.feed = Feed()
-        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
+        render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
+        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock, render)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock)
         access = Access(parts.authorise, lambda inbound: settings.agents[0])
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)

@@ -65,7 +65,7 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
-    KEY=VALUE lines, relative to the folder of this file. `show_usage`: the terminal says what each turn used.
+    KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
     `skills_folder` holds the skills of all agents, relative to the
     folder of this file. `reject_response`: whether who is not known here hears so.
     `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another system's environment names."""
