@@ -25,7 +25,7 @@ from deskhand.types.commit import Commit
 from deskhand.types.effects import Replay
 from deskhand.types.errors import StoreFull
 from deskhand.types.events import MessageDelivered, MessageReceived, ModelFailed, ModelReplied, TurnEnded
-from deskhand.types.identity import Command, When
+from deskhand.types.identity import Command, Edit, Reaction, When
 from deskhand.types.messages import Message, ToolCall
 
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
@@ -384,3 +384,28 @@ async def test_the_prompt_only_grows_over_twenty_turns(bench: MakeBench) -> None
     for (system, keys, before), (system_after, keys_after, after) in pairwise(encoded):
         assert system_after == system and keys_after[: len(keys)] == keys and after[: len(before)] == before
         assert len(after) > len(before)
+
+
+async def test_reactions_and_edits_are_told_with_the_next_message(bench: MakeBench) -> None:
+    asked: list[str] = []
+
+    def script(request: Request) -> Message:
+        asked.append(last_words(request))
+        return say(f"answer {len(asked)}")
+
+    b = bench(ScriptedModel(script), [])
+    await b.say("one")
+    (row,) = await b.store.outbox_due(1e12, 9)
+    await b.store.outbox_sending(row.outgoing.key, "")
+    await b.store.outbox_sent(row.outgoing.key, "p7")
+    await b.say(Reaction("p7", "👍", True))
+    await b.say(Edit("1", said("one, please").message))
+    assert asked == ["one"], "nobody is answered for that"
+    for restarted in (False, True):
+        if restarted:
+            b.start()
+        await b.say("two")
+    told = "[ann reacted 👍 to your answer “answer 1”]\n[edited an earlier message: one, please]\n"
+    assert asked == ["one", f"{told}two", "two"]
+    cold = fold(State(SESSION), await b.store.history(SESSION))
+    assert [shown.message.text for shown in view(cold) if shown.message.role == "user"] == ["one", f"{told}two", "two"]

@@ -202,3 +202,10 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delitem(sys.modules, "deskhand.models.pydantic_ai")
     with pytest.raises(ConfigError, match=r"pip install 'deskhand\[providers\]'"):
         open_model(read_catalogue(), Transport(), "pydantic-ai/bedrock/m")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(kind: str, fake: FakeLLM) -> None:
+    fake.script(Behaviour(text="[msg_id:7] Hello <ctrl46>there"))
+    async with opened(kind, fake) as model:
+        assert (await reply_of(model)).message.text == "Hello there"

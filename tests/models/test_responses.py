@@ -339,3 +339,11 @@ async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None
         fake.script(Behaviour(match="2+2", named="429_2"))
         with pytest.raises(openai.RateLimitError):
             await client.responses.create(**asked)
+
+
+async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(fake: FakeLLM, transport: Transport) -> None:
+    pieces = ("[msg_", "id:7] Hel", "lo <ctr", "l46>there")
+    head = '{"type":"response.output_text.delta","output_index":0,"delta":'
+    *deltas, reply = await play(transport, fake, *(f'{head}"{piece}"}}' for piece in pieces), END)
+    assert deltas == [TextDelta(text) for text in ("Hel", "lo ", "there")]
+    assert reply.message.text == "Hello there"

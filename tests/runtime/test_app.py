@@ -25,7 +25,7 @@ from deskhand.tools.define import tool
 from deskhand.types.clock import Clock
 from deskhand.types.door import Progress
 from deskhand.types.errors import ConfigError
-from deskhand.types.events import Compacted, ModelReplied, Recorded
+from deskhand.types.events import Compacted, ModelReplied, Recorded, TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
@@ -206,6 +206,40 @@ async def test_reads_run_side_by_side_and_their_results_are_in_order(tmp_path: P
         channel.write("go")
         await until(lambda: len(channel.sent) == 1)
     assert results(model.requests[-1]) == ["one", "two"]
+
+
+async def test_a_result_is_shown_as_its_call_ends(tmp_path: Path) -> None:
+    """The first call ends only when somebody has seen the result of the second; the log keeps their order."""
+    seen, channel = anyio.Event(), MemoryChannel()
+    shown: list[Progress] = []
+
+    @tool
+    async def first() -> str:
+        """Ends last."""
+        await seen.wait()
+        return "one"
+
+    @tool
+    async def second() -> str:
+        """Ends first, after a while: by then the follower has the reply."""
+        await anyio.sleep(0.1)
+        return "two\ud800" + "x" * 5000
+
+    model = calling(call("first"), call("second"))
+    async with running(tmp_path, model, channel, tools=(first, second)) as app:
+        channel.write("go")
+        await until(lambda: len(model.requests) == 1)
+        with anyio.fail_after(10):
+            async with aclosing(app.door.follow("default/memory:1", ANN)) as items:
+                async for item in items:
+                    if isinstance(item, Progress) and item.kind == "tool_result":
+                        shown.append(item)
+                        seen.set()
+                    if isinstance(item, Recorded) and isinstance(item.event, TurnEnded):
+                        break
+    assert [each.call_id for each in shown] == ["second", "first"] and [each.status for each in shown] == ["ok", "ok"]
+    assert shown[0].text.startswith("two?xxx") and len(shown[0].text) == 2000
+    assert [text[:3] for text in results(model.requests[-1])] == ["one", "two"]
 
 
 async def test_what_is_not_permitted_is_not_shown_and_not_run(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.config import Config, Home, Settings, read_settings
 from deskhand.runtime.plugins import available
 from deskhand.runtime.toolbox import plugins_of
 from deskhand.testing.channel import MemoryChannel
@@ -226,3 +226,52 @@ def test_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     plugins = plugins_of(settings_of(tmp_path / "home", "far", "unknown"))
     assert plugins.prompt == "# Plugin far\nI am far." and plugins.hooks("main") is None
     assert "no installed package has a plugin 'unknown'" in plugins.failed[0].why
+
+
+async def test_plugins_come_and_go_while_it_runs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The next turn of a warm conversation has what the configuration names then; what stays is not loaded again."""
+    count = "import pathlib\nwith pathlib.Path(__file__).with_suffix('.count').open('a') as file: file.write('x')\n"
+    folder, file = tmp_path / "plugins", tmp_path / "deskhand.yaml"
+    settings_of(tmp_path, stays=count + tool_called("first"), comes=tool_called("second"))
+    file.write_text("plugins: [stays]\ndefaults: {models: [scripted/x]}\n")
+    settings = read_settings(file, {"DESKHAND_HOME": str(tmp_path), "HOME": str(tmp_path)})
+    asked: list[Request] = []
+    channel = MemoryChannel()
+
+    def script(request: Request) -> Message:
+        asked.append(request)
+        return say("yes")
+
+    def parts() -> Parts:
+        owner = Principal("ann", ("owner",))
+        return Parts(lambda name: ScriptedModel(script), channels=(channel,), authorise=lambda inbound: owner)
+
+    async def own_tools() -> set[str]:
+        """Those of the plugins, in the next turn."""
+        told = len(channel.sent)
+        channel.write("go")
+        while len(channel.sent) == told:
+            await anyio.sleep(0.005)
+        return {tool.name for tool in asked[-1].tools} & {"first", "second"}
+
+    async def until_said(words: str) -> None:
+        while words not in caplog.text:
+            await anyio.sleep(0.01)
+
+    caplog.set_level(logging.INFO, "deskhand")
+    async with open_app(settings, parts()) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        with anyio.fail_after(15):
+            assert await own_tools() == {"first"}
+            file.write_text("plugins: [stays, comes]\ndefaults: {models: [scripted/x]}\n")
+            await until_said("the plugins are now: stays, comes")
+            assert await own_tools() == {"first", "second"}
+            file.write_text("plugins: [stays, comes\n")
+            await until_said("the plugins stay as they are")
+            assert await own_tools() == {"first", "second"}
+            file.write_text("plugins: [comes]\n")
+            await until_said("the plugins are now: comes\n")
+            assert await own_tools() == {"second"}
+        tasks.cancel_scope.cancel()
+    assert (folder / "stays.count").read_text() == "x"
+    assert [shown.message.text for shown in asked[-1].messages].count("yes") == 3

@@ -329,3 +329,14 @@ async def test_messages_and_thoughts(desk: Desk) -> None:
     assert thought == "noted" and here.startswith("on its way, as default/memory:1#")
     texts = [(outgoing.address.chat, outgoing.parts[0]) for outgoing, _ in desk.channel.sent]
     assert [(chat, part.text) for chat, part in texts if isinstance(part, Text)] == [("1", "on my way"), ("1", "done")]
+
+
+async def test_symbols(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "shop.py").write_text("class Shop:\n    def buy(self): ...\n\nShop().buy()\n")
+    (desk.work / "main.go").write_text("func buy() {\n}\n")
+    listed, used = await desk.do(("list_symbols", {"path": "."}), ("find_references", {"name": "buy"}))
+    assert listed == "main.go:1: func buy\nshop.py:1: class Shop\nshop.py:2: method Shop.buy"
+    assert used == (
+        "main.go:1: [definition] func buy() {\nshop.py:2: [definition] def buy(self): ...\nshop.py:4: Shop().buy()"
+    )

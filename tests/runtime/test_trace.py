@@ -9,7 +9,7 @@ from deskhand.runtime.logs import redactor, secrets_of
 from deskhand.runtime.trace import Span, Trace
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
-from deskhand.types.messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, Usage
+from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, Usage
 
 ANN, PLACE = Principal("ann", ("owner",)), Address("chat", chat="1")
 Timed = tuple[float, e.AnyEvent]
@@ -20,9 +20,8 @@ def got(at: float) -> Timed:
 
 
 def reply(at: float, *calls: ToolCall, tokens: int = 10) -> Timed:
-    parts: tuple[Part, ...] = (Text("yes"), *calls)
-    usage = Usage(tokens, 2, 3)
-    return at, e.ModelReplied(Message("assistant", parts), "p/m", "calls" if calls else "stop", usage)
+    message = Message("assistant", (Text("yes"), *calls))
+    return at, e.ModelReplied(message, "p/m", "calls" if calls else "stop", Usage(tokens, 2, 3))
 
 
 def call(call_id: str, arguments: str = "{}") -> ToolCall:

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskhand.agent.state import State, fold
+from deskhand.agent.step import next_step
 from deskhand.runtime.transcript import MISSING, Commits, Reader, lines_of, read_lines
 from deskhand.types.errors import ConfigError
 from deskhand.types.events import ModelReplied, Recorded, TurnEnded, decode_event, encode_event
 from deskhand.types.identity import Address, Principal
-from deskhand.types.limits import Limits, next_step
+from deskhand.types.limits import Limits
 from deskhand.types.messages import ToolResult, Usage
 
 ANN, HERE = Principal("ann", ("owner",)), Address("terminal", chat="t")

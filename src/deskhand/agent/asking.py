@@ -56,8 +56,6 @@ class Asking:
                 if hooks is None or turn is None:
                     reply = await self._call(model, request)
                 else:
-                    if turn.steps == 0 and not turn.failures:
-                        await hooks.started(journal.session, turn)
                     reply = await hooks.around_llm(journal.session, turn, request, partial(self._call, model))
             except ModelError as error:
                 failed = error

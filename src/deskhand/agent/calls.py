@@ -14,7 +14,7 @@ from ..policy.rules import Case, Decision
 from ..tools.aliases import TOOLS
 from ..tools.base import Ask, Context, Done, Tool, judged_by
 from ..types.commit import Change
-from ..types.door import Progress
+from ..types.door import PREVIEW_CHARS, Progress
 from ..types.errors import ToolError
 from ..types.events import ApprovalAnswered, ApprovalAsked, QuestionAsked, ToolFinished, ToolStarted
 from ..types.interrupt import Interrupt, meanwhile
@@ -151,6 +151,9 @@ class Calls:
                 outcomes[i] = await one()
             else:
                 outcomes[i] = await hooks.around_tool(journal.session, turn, ready.tool.spec, call, one)
+            if len(group) > 1 and isinstance(over := outcomes[i], Done):
+                text = clean(ToolResult(call.id, over.parts).text[:PREVIEW_CHARS])
+                journal.show(Progress("tool_result", journal.state.n, text=text, call_id=call.id, status=over.status))
 
         with self._interrupt:
             async with meanwhile(SOON_S, self._journal.flush):

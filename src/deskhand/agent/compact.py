@@ -60,7 +60,7 @@ def _is_hint(message: Message) -> bool:
 
 def _ledger(state: State) -> Ledger:
     turn = None if state.turn is None else msgspec.convert(state.turn, OpenTurn, from_attributes=True)
-    return Ledger(state.usage, state.masked_up_to, turn, state.archived, state.label)
+    return Ledger(state.usage, state.masked_up_to, turn, state.archived, state.label, state.asides, state.sent)
 
 
 def mask(messages: Sequence[Shown], up_to_n: int) -> list[Shown]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ..models.asides import note, remember
 from ..models.base import Shown
 from ..types import events as e
 from ..types.dates import stamp
@@ -80,7 +81,7 @@ class State(msgspec.Struct):
     `messages` is the conversation as the model is to see it, every call in it followed by its result unless that call
     is in `calls`: the open ones, in the order in which they were made. `zone` is where messages are dated; None: not
     at all. `context_tokens` is what the model counted at its last call. `label` is the lowest of all that it has read,
-    `pictures` where in `messages` the images are.
+    `pictures` where in `messages` the images are, `asides` what the next message is told with (`models.asides`).
     """
 
     session: str
@@ -97,6 +98,8 @@ class State(msgspec.Struct):
     pictures: list[int] = []
     zone: tzinfo | None = None
     hours: dict[int, tuple[str, int]] = {}
+    asides: dict[str, Text] = {}
+    sent: dict[str, str] = {}
 
 
 def fold(state: State, events: Iterable[e.Recorded]) -> State:
@@ -118,6 +121,8 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
         state.turn.pieces, state.turn.empty, state.turn.finish, state.turn.ending = [], 0, "", ""
     message = event.message
     state.turn.said.append(message.text)
+    if state.asides:
+        message, state.asides = Message("user", (*state.asides.values(), *message.parts)), {}
     if state.zone is not None:
         message = Message("user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts))
     _show(state, recorded.n, message)
@@ -227,6 +232,7 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
         _show(state, n, message)
     state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label
     state.context_tokens, state.archived = 0, ledger.archived
+    state.asides, state.sent = dict(ledger.asides), dict(ledger.sent)
     state.turn = None
     if ledger.turn is not None:
         state.turn = msgspec.convert(ledger.turn, Turn, from_attributes=True)
@@ -235,10 +241,6 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
 
 def _mask(state: State, recorded: e.Recorded, event: e.Masked) -> None:
     state.masked_up_to = event.up_to_n
-
-
-def _pass(state: State, recorded: e.Recorded, event: e.AnyEvent) -> None:
-    """Nothing that the model sees."""
 
 
 def _show(state: State, n: int, message: Message) -> None:
@@ -290,9 +292,9 @@ _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
     e.CommandRun: _note,
     e.Compacted: _restore,
     e.Masked: _mask,
-    e.MessageEdited: _pass,
-    e.Reacted: _pass,
-    e.MessageDelivered: _pass,
-    e.Erased: _pass,
+    e.MessageEdited: lambda state, _, event: note(state.asides, state.sent, event),
+    e.Reacted: lambda state, _, event: note(state.asides, state.sent, event),
+    e.MessageDelivered: lambda state, _, event: remember(state.sent, event, state.messages, FORMS),
+    e.Erased: lambda state, _, event: None,  # nothing that the model sees
 }
 """What each kind of event does; by kind, since a cold start goes through thousands."""

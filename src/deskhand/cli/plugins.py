@@ -56,7 +56,7 @@ def list_(config: str | None) -> None:
 @click.argument("name")
 @config_option
 def enable(name: str, config: str | None) -> None:
-    """Load this plugin from the next start on. It runs with your rights: enable what you have read or trust.
+    """Load this plugin, now and at every start. It runs with your rights: enable what you have read or trust.
 
     \b
     Example:
@@ -70,7 +70,7 @@ def enable(name: str, config: str | None) -> None:
         fail(_not_enabled(failed, settings), USAGE)
     _store(settings, wanted)
     plugin = next(each for each in tried.loaded if each.name == name)
-    click.echo(f"{name} is on: {_gives(plugin)}. A Deskhand that is running loads it at its next start.")
+    click.echo(f"{name} is on: {_gives(plugin)}. A Deskhand that is running takes it up now.")
 
 
 @plugins.command()
@@ -87,7 +87,7 @@ def disable(name: str, config: str | None) -> None:
     if name not in settings.config.plugins:
         fail(f"{name!r} is not on; `deskhand plugins list` shows what is")
     _store(settings, named(settings, drop=name))
-    click.echo(f"{name} is off. A Deskhand that is running has it until its next start.")
+    click.echo(f"{name} is off. A Deskhand that is running lets go of it now.")
 
 
 def _gives(plugin: Loaded) -> str:

@@ -11,7 +11,7 @@ from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, cle
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
-from .echo import Echoes
+from .echo import AnswerCleaner
 from .faults import Call
 
 
@@ -85,14 +85,13 @@ def reasoning_wire(model: str) -> str:
 class _Building:
     """A content block that is still being written."""
 
-    __slots__ = ("block", "cleaner", "echoes", "pieces", "signature")
+    __slots__ = ("block", "cleaner", "pieces", "signature")
 
     def __init__(self, block: _Block) -> None:
         self.block = block
         self.pieces: list[str] = []
         self.signature = block.signature or ""
-        self.cleaner = TextCleaner()
-        self.echoes = Echoes()
+        self.cleaner = AnswerCleaner() if block.type == "text" else TextCleaner()
 
     @property
     def text(self) -> str:
@@ -170,7 +169,7 @@ class Assembly:
         if building is None:
             raise faults.malformed(self._call, f"a delta for block {index}, which has not begun")
         match delta.type:
-            case "text_delta" if delta.text and (piece := building.echoes.feed(building.cleaner.feed(delta.text))):
+            case "text_delta" if delta.text and (piece := building.cleaner.feed(delta.text)):
                 building.pieces.append(piece)
                 return [TextDelta(piece)]
             case "thinking_delta" if delta.thinking and (piece := building.cleaner.feed(delta.thinking)):
@@ -239,8 +238,6 @@ class Assembly:
 def _rest(building: _Building) -> list[TextDelta | ThinkingDelta]:
     """What the cleaner of a block still holds back, at its end."""
     rest = building.cleaner.close()
-    if building.block.type == "text":
-        rest = building.echoes.feed(rest) + building.echoes.close()
     if not rest:
         return []
     building.pieces.append(rest)

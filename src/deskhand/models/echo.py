@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .decode import TextCleaner
+
 _MARK = re.compile(r"\s{0,100}(?:\[(?:bot_)?msg_id:[^\]\n]{1,80}\]\s{0,100}){1,20}")
 """Bounded in every part, so that little is held back."""
 _CONTROL = re.compile(r"<ctrl\d{1,3}>")
@@ -56,6 +58,20 @@ class Echoes:
             return text
         marks = _MARK.match(text)
         return text[marks.end() :] if marks else text
+
+
+class AnswerCleaner(TextCleaner):
+    """A cleaner of text that is meant for people."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._echoes = Echoes()
+
+    def feed(self, text: str) -> str:
+        return self._echoes.feed(super().feed(text))
+
+    def close(self) -> str:
+        return self._echoes.feed(super().close()) + self._echoes.close()
 
 
 def _may_be_mark(text: str) -> bool:

@@ -14,6 +14,7 @@ from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, cle
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, exact_arguments, make_calls, object_text
+from .echo import AnswerCleaner
 from .faults import Call
 
 Delta = TextDelta | ThinkingDelta
@@ -67,7 +68,9 @@ class Assembly:
 
     def _piece(self, index: int, text: str) -> list[Delta]:
         pieces = self._pieces.setdefault(index, [])
-        piece = self._cleaners.setdefault(index, TextCleaner()).feed(text)
+        if index not in self._cleaners:
+            self._cleaners[index] = TextCleaner() if index in self._thinks else AnswerCleaner()
+        piece = self._cleaners[index].feed(text)
         return self._told(index, pieces, piece)
 
     def _told(self, index: int, pieces: list[str], piece: str) -> list[Delta]:

@@ -12,6 +12,7 @@ from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, cle
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
+from .echo import AnswerCleaner
 from .faults import Call
 
 Delta = TextDelta | ThinkingDelta
@@ -93,15 +94,16 @@ def reasoning_wire(call: Call) -> str:
 class _Building:
     """An output item that is still being written."""
 
-    __slots__ = ("call_id", "cleaner", "item", "kind", "name", "phase", "pieces", "whole")
+    __slots__ = ("begun", "call_id", "cleaner", "item", "kind", "name", "phase", "pieces", "whole")
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.call_id = self.name = self.phase = ""
         self.pieces: list[str] = []
+        self.begun = False
         self.whole: str | None = None
         self.item = ""
-        self.cleaner = TextCleaner()
+        self.cleaner = AnswerCleaner() if kind == "message" else TextCleaner()
 
     @property
     def text(self) -> str:
@@ -182,6 +184,7 @@ class Assembly:
     def _said(self, index: int, kind: str, text: object) -> list[Delta]:
         """A piece of text or of reasoning; what the item is decides which."""
         building = self._of(index, kind)
+        building.begun = building.begun or bool(text)
         if not isinstance(text, str) or not text or not (piece := building.cleaner.feed(text)):
             return []
         first = not building.pieces
@@ -216,7 +219,7 @@ class Assembly:
         if item.type == "reasoning" and (item.encrypted_content or item.content):
             building.item = clean(object_text({key: value for key, value in fields.items() if key != "status"}))
         found: list[Delta] = []
-        if not building.pieces and item.type in ("message", "reasoning"):
+        if not building.begun and item.type in ("message", "reasoning"):
             joint = _PARAGRAPH if item.type == "reasoning" else ""
             found = self._said(index, item.type, joint.join(piece.text or piece.refusal or "" for piece in pieces))
         return found + _rest(building)

@@ -31,13 +31,13 @@ from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
-from ..types.errors import ChannelError, StoreUnavailable, ToolError
+from ..types.errors import ChannelError, ConfigError, StoreUnavailable, ToolError
 from ..types.events import Recorded
 from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
 from .anchor import EVERY_S, Heads, note_anchors
 from .clock import RandomIds, SystemClock
-from .config import Settings
+from .config import Settings, read_settings
 from .dispatch import Dispatch, Takes
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
@@ -58,6 +58,8 @@ log = logging.getLogger(__name__)
 
 POLL_S = 0.05
 TRY_LOCK_S = 1.0
+LOOK_S = 0.5
+"""How soon a change of the configuration is seen."""
 SWEEP_S = 3600.0
 OWNER = Principal("owner", ("owner",))
 PR_SET_DUMPABLE = 4
@@ -176,6 +178,27 @@ class App:
 
         return Prompt(sources, can, self.parts.clock, extras)
 
+    async def _follow_plugins(self) -> None:
+        """Take up which plugins the configuration names while we run."""
+        file = self.settings.file
+        seen = _stamp(file)
+        while True:
+            await anyio.sleep(LOOK_S)
+            if seen == (seen := _stamp(file)):
+                continue
+            try:
+                names = read_settings(file, self.settings.environment).config.plugins
+            except (ConfigError, OSError) as error:
+                log.warning("the plugins stay as they are: %s", error)
+                continue
+            if names != self.settings.config.plugins or self.plugins.failed:
+                config = msgspec.structs.replace(self.settings.config, plugins=names)
+                self.settings = msgspec.structs.replace(self.settings, config=config)
+                self.plugins = plugins_of(self.settings, self.plugins)
+                self._agents = {name: self._agent(name) for name in self.settings.agents}
+                self.dispatch.renew()
+                log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in self.plugins.loaded) or "none")
+
     def _agent_of(self, session: str) -> Agent:
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
 
@@ -202,6 +225,7 @@ class App:
             tasks.start_soon(self._watch)
             tasks.start_soon(self._sweep)
             tasks.start_soon(self._anchor)
+            tasks.start_soon(self._follow_plugins)
             if self.parts.channels:
                 tasks.start_soon(self.outbox.run)
             for channel in self.parts.channels:
@@ -278,6 +302,15 @@ class App:
     async def close(self) -> None:
         self.reaches.close()
         await self.store.close()
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    """Another one after every change of the file."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def _posts(address: Address) -> bool:

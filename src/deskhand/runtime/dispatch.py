@@ -36,7 +36,7 @@ class Slot:
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
-        self.running = self.tasked = self.forgotten = False
+        self.running = self.tasked = self.forgotten = self.stale = False
         self.go = asyncio.Event()
         self.wake_at: float | None = None
 
@@ -144,7 +144,7 @@ class Dispatch:
     def reserve(self, session: str, inbound: Inbound, principal: Principal) -> tuple[Slot, First] | None:
         """A warm session at rest and the commit that takes this message in, held until `start` or `release`."""
         slot = self._slots.get(session)
-        if self._tasks is None or self._draining or slot is None or slot.running:
+        if self._tasks is None or self._draining or slot is None or slot.running or slot.stale:
             return None
         first = slot.driver.first(inbound, principal)
         return (self._reserved(session), first) if first is not None else None
@@ -162,11 +162,18 @@ class Dispatch:
         slot = self._slots.get(session)
         return slot.driver.snapshot() if slot else None
 
+    def renew(self) -> None:
+        """What drivers are made of has changed: each session gets a new one for its next drive."""
+        for slot in self._slots.values():
+            slot.stale = True
+
     def _slot(self, session: str) -> Slot:
         slot = self._slots.get(session)
         if slot is None:
             slot = self._slots[session] = Slot(self._make(session))
             self._forget_oldest()
+        elif slot.stale and not slot.running:
+            slot.driver, slot.stale = self._make(session), False
         self._slots.move_to_end(session)
         return slot
 

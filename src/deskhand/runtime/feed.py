@@ -20,6 +20,7 @@ from ..types.identity import Principal
 BACKLOG = 256
 """Items that a follower may lag behind before it is sent back to the log."""
 POLL_S = 0.05
+_OF_TOOLS = ("tool_output", "tool_result")
 
 
 class Follower:
@@ -52,7 +53,7 @@ class Follower:
         while self.items:
             item = self.items.popleft()
             if isinstance(item, Progress):
-                if item.n > n or (item.kind == "tool_output" and item.n == n):  # it counts from the event it follows
+                if item.n > n or (item.kind in _OF_TOOLS and item.n == n):  # it counts from the event it follows
                     return item
             elif item.n == n + 1:
                 return item

@@ -70,14 +70,15 @@ class Plugins(msgspec.Struct, frozen=True):
         return Hooks(agent, by_name) if any(by_name.values()) else None
 
 
-def load_plugins(settings: Settings, taken: Collection[str]) -> Plugins:
+def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> Plugins:
     """Load what the configuration names. What fails is left out and says why; `taken` are names of tools that none
-    may have."""
+    may have. Plugins that are `known` stay as they are."""
+    kept = {plugin.name: plugin for plugin in known.loaded}
     loaded: list[Loaded] = []
     failed: list[Failed] = []
     names = {*taken, *TOOLS}  # a rule for `bash` is one for `shell`, so a plugin may not have a `bash` beside it
     for name in dict.fromkeys(settings.config.plugins):
-        found = load(name, settings.home, names)
+        found = kept.get(name) or load(name, settings.home, names)
         if isinstance(found, Failed):
             log.warning("%s", found)
             failed.append(found)

@@ -12,7 +12,7 @@ from ..policy.commands import unlisted
 from ..policy.rules import Case, Decision, Rule
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import files, folders, kv, shell, talk
+from ..tools import files, folders, kv, shell, symbols, talk
 from ..tools.aliases import TOOLS
 from ..tools.base import Tool
 from ..tools.paths import Allowed
@@ -85,6 +85,7 @@ def ours(settings: Settings, agent: str, skills: Skills) -> tuple[Tool, ...]:
     return (
         *files.TOOLS,
         *folders.TOOLS,
+        *symbols.TOOLS,
         shell.shell_tool(wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
@@ -93,10 +94,12 @@ def ours(settings: Settings, agent: str, skills: Skills) -> tuple[Tool, ...]:
     )
 
 
-def plugins_of(settings: Settings) -> Plugins:
-    """The plugins that the configuration names, each tool under a name that we do not have."""
+def plugins_of(settings: Settings, known: Plugins | None = None) -> Plugins:
+    """The plugins that the configuration names, each tool under a name that we do not have. Those that are `known` are
+    not loaded again."""
     first = settings.agents[0]
-    return load_plugins(settings, [tool.spec.name for tool in ours(settings, first, skills_of(settings, first))])
+    taken = [tool.spec.name for tool in ours(settings, first, skills_of(settings, first))]
+    return load_plugins(settings, taken, known or Plugins())
 
 
 def permitted(name: str, allowed: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ _ASIDE = (e.MessageDelivered, e.MessageEdited, e.Reacted, e.CommandRun, e.Erased
 
 
 class Span(msgspec.Struct, frozen=True, omit_defaults=False):
-    """One call. `seq` orders the calls of all sessions and only grows (0: it has not ended). `n` is the event of this
+    """One call. `seq` orders the calls of all sessions and only grows (0: it has not ended); `n` is the event of this
     session that ended it, `parent` that of the model's reply which made a tool's call (0: none). `at` is when it ended,
     in seconds since the epoch. `took_s` is counted from what the log has before it: calls that run side by side all
     count until the last of them was over.

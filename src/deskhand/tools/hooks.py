@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..models.base import Encoded, Reply, Request, Shown
+from ..types.events import ModelFailed
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, Label
 from ..types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, clean
@@ -72,6 +73,8 @@ class Open(Protocol):
     principal: Principal
     address: Address
     said: list[str]
+    steps: int
+    failures: list[ModelFailed]
 
 
 class Hooks:
@@ -86,15 +89,13 @@ class Hooks:
     ) -> None:
         self._agent, self._handlers, self._handler_s = agent, handlers, handler_s
 
-    async def started(self, session: str, turn: Open) -> None:
-        """A turn begins: nothing has been asked of a model yet. Both hooks of the start, one after the other."""
-        await self._fire("before_agent_start", self._context(session, turn))
-        await self._fire("after_agent_start", self._context(session, turn))
-
     async def around_llm(
         self, session: str, turn: Open, request: Request, call: Callable[[Request], Awaitable[Reply]]
     ) -> Reply:
-        """Make the call, with the messages that the handlers leave."""
+        """Make the call, with the messages that the handlers leave. The first of a turn is its start."""
+        if turn.steps == 0 and not turn.failures:
+            await self._fire("before_agent_start", self._context(session, turn))
+            await self._fire("after_agent_start", self._context(session, turn))
         context = replace(self._context(session, turn), model=request.model)
         before = replace(context, messages=[shown.message for shown in request.messages])
         after = await self._fire("before_llm_call", before)

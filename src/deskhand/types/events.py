@@ -8,7 +8,7 @@ import msgspec
 
 from .identity import Address, Principal
 from .labels import OWNER, Label
-from .messages import Message, ResultStatus, ToolResult, Usage
+from .messages import Message, ResultStatus, Text, ToolResult, Usage
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -27,7 +27,7 @@ class MessageReceived(Event, frozen=True, tag="message_received"):
 
 
 class MessageEdited(Event, frozen=True, tag="message_edited"):
-    """The person rewrote message `of`; the fold shows the new text from here on."""
+    """The person rewrote message `of`. What the model has read stays; the new text is told with the next message."""
 
     inbox_id: int
     of: str
@@ -213,6 +213,8 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     turn: OpenTurn | None = None
     archived: bool = False
     label: Label = OWNER
+    asides: dict[str, Text] = {}
+    sent: dict[str, str] = {}
 
 
 AnyEvent = (
