@@ -133,6 +133,8 @@ def test_stopping_in_mid_sentence(opened: Open) -> None:
     chat.type("\x03")
     chat.wait_for("Stopped.")
     assert "stopped in mid-sentence" in chat.all
+    chat.wait_gone("at work")
+    assert chat.all.count("Stopped.") == 1
     assert "Paragraph 290." not in chat.all
 
 

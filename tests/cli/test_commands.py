@@ -132,6 +132,10 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
         (("model", "list", "nobody"), 2, "There is no model provider 'nobody'."),
         (("--config", "/nowhere.yaml", "agents"), 2, "there is no file '/nowhere.yaml'"),
         (("agents", "--config", "/nowhere.yaml"), 2, "there is no file '/nowhere.yaml'"),
+        (("agents", "--config", "/nowhere.yaml", "list"), 2, "there is no file '/nowhere.yaml'"),
+        (("sessions", "--config", "/nowhere.yaml", "list"), 2, "there is no file '/nowhere.yaml'"),
+        (("config", "--config", "/nowhere.yaml", "path"), 2, "there is no file '/nowhere.yaml'"),
+        (("skills", "--agent", "who", "reset", "--all"), 2, "there is no agent 'who'"),
     ],
 )
 def test_mistakes_end_in_a_sentence(desk: Desk, args: tuple[str, ...], code: int, said: str) -> None:

@@ -320,6 +320,32 @@ async def test_a_share_of_the_window_is_all_that_a_conversation_fills(tmp_path: 
         assert any(isinstance(event, Compacted) for event in events) == shortened
 
 
+async def test_what_a_turn_used_stands_beneath_its_answer(tmp_path: Path) -> None:
+    """Of this turn alone, with all its replies; not beneath what is said on the way, nor beneath a command's reply."""
+
+    @tool
+    async def look() -> str:
+        """Looks."""
+        return "seen"
+
+    def script(request: Request) -> Reply:
+        calls = request.messages[-1].message.role != "tool"
+        used = Usage(600, 150, 7, 1_200_000)
+        return Reply(say("I look.", call("look")) if calls else say("done"), "calls" if calls else "stop", used)
+
+    line = "done\n\nUsage: In 1.2k / Out 300 / Cached 14 / Written 2.4M"
+    for shown, answer in ((True, line), (False, "done")):
+        channel, home = MemoryChannel(), tmp_path / str(shown)
+        async with running(home, ScriptedModel(script), channel, {"show_usage": shown}, (look,)):
+            for number in (1, 2):
+                channel.write(f"message {number}")
+                await until(lambda sent=channel.sent, number=number: len(sent) == 2 * number)  # type: ignore[misc]
+            channel.write("/status")
+            await until(lambda sent=channel.sent: len(sent) == 5)  # type: ignore[misc]
+        assert [text for _, text in said(channel)[:4]] == ["I look.", answer, "I look.", answer]
+        assert "Usage:" not in said(channel)[4][1]
+
+
 async def test_who_goes_round_in_circles_is_stopped_and_the_person_told(tmp_path: Path) -> None:
     ran: list[str] = []
 

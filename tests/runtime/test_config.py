@@ -119,20 +119,46 @@ def test_openagent_by_its_environment(tmp_path: Path) -> None:
     assert read(tmp_path, "timezone: Europe/Berlin", **env).config == Config(timezone="Europe/Berlin")
     settings = read(tmp_path, "compat: openagent", **env)
     assert settings.config == Config(
-        defaults=AgentConfig(("anthropic/claude-opus-4-6",), 30, 200_000, 16_384),
+        defaults=AgentConfig(
+            ("anthropic/claude-opus-4-6",), 30, 200_000, 16_384, context_ratio=0.7, shell_timeout_s=60.0
+        ),
         providers={"anthropic": ProviderConfig("https://proxy.example/v1")},
         compat="openagent",
     )
+    assert settings.warnings == ()
+
+
+def test_all_of_openagents_variables(tmp_path: Path) -> None:
+    """Each is used, or named in a warning; what could hold a password is not repeated."""
+    used = {
+        "COMPACT_THRESHOLD": "0.5",
+        "BASH_TIMEOUT": "90",
+        "ALLOWED_COMMANDS": '["ls", "git"]',
+        "SKILLS_DIR": "my/skills",
+        "WORKSPACE_DIR": "/srv/work",
+    }
+    unused = ["CONTEXT_WINDOW", "LLM_MAX_RETRIES", "LLM_RETRY_BASE_DELAY", "LLM_RETRY_MAX_DELAY", "PROMPTS_DIR"]
+    unused += ["WORKSPACE_CLEANUP_DELAY", "BACKGROUND_TIMEOUT", "MAX_TEAMMATES", "ENABLE_MEMORY"]
+    env = used | dict.fromkeys(unused, "1") | {"DATABASE_URL": "postgresql://u:secret@h/db"}
+    settings = read(tmp_path, "compat: openagent", **env)
+    defaults = settings.config.defaults
+    assert (defaults.context_ratio, defaults.shell_timeout_s, defaults.commands) == (0.5, 90.0, ("ls", "git"))
+    assert (settings.skills_folder, defaults.workspace) == (tmp_path / "my" / "skills", "/srv/work")
+    database, others = settings.warnings
+    assert database.startswith("DATABASE_URL is not used") and "secret" not in database
+    assert others.startswith(f"not used here yet: {', '.join(unused[:4])} and {len(unused) - 4} more")
+    assert read(tmp_path, ALLOWED_COMMANDS="[]").config.defaults.commands == ()
+    assert read(tmp_path, "compat: ''", **env).config.defaults == AgentConfig()
 
 
 def test_openagent_by_its_env_file(tmp_path: Path) -> None:
     settings = source("openagent.env", tmp_path)
     assert settings.config == Config(
-        defaults=AgentConfig(("anthropic/claude-opus-4-6",), 30, workspace="work space"),
+        defaults=AgentConfig(("anthropic/claude-opus-4-6",), 30, workspace="work space", shell_timeout_s=90.0),
         providers={"anthropic": ProviderConfig("https://proxy.example/v1")},
     )
     assert settings.environment["ANTHROPIC_API_KEY"] == "sk-ant-secret"
-    assert settings.warnings == ("not used here yet: BASH_TIMEOUT",)
+    assert settings.warnings == ()
 
 
 def test_operator_use_by_its_environment(tmp_path: Path) -> None:
@@ -257,6 +283,7 @@ BAD: list[tuple[str | bytes, str]] = [
     ("settings: {reject_response: shout}", "'reject_response': Invalid enum value 'shout'"),
     ("defaults: {context_ratio: 1.5}", "'defaults.context_ratio': Expected `float` <= 1.0"),
     ("agents: {a: {context_ratio: 0}}", "Expected `float` > 0.0"),
+    ("defaults: {shell_timeout_s: 601}", "'defaults.shell_timeout_s': Expected `float` <= 600.0"),
     ("agents: {a: {thinking: hard}}", "'agents[...].thinking': Invalid enum value 'hard'"),
     ("policy: [{verdict: maybe}]", "'policy[0].verdict': Invalid enum value 'maybe'"),
     ("timezone: Mars/Olympus", "unknown timezone 'Mars/Olympus'"),

@@ -9,13 +9,18 @@ import msgspec
 import pytest
 
 from deskhand.models.base import Request
+from deskhand.policy.rules import Case, decide
 from deskhand.runtime.app import Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.runtime.statements import statements
+from deskhand.runtime.toolbox import rules_of, skills_of, toolbox
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.types.errors import ConfigError
+from deskhand.types.events import ApprovalAsked
 from deskhand.types.identity import Principal
+from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
 ANN = Principal("ann", ("owner",))
@@ -57,6 +62,23 @@ class Desk:
                     await anyio.sleep(0.005)
             tasks.cancel_scope.cancel()
         return told
+
+    async def asked_about(self, name: str, arguments: dict[str, object]) -> tuple[str, str]:
+        """Call this tool, and return the question to which the turn comes to rest, and its reason."""
+        call = ToolCall("c", name, msgspec.Raw(msgspec.json.encode(arguments)))
+        model = ScriptedModel(lambda request: say("", call))
+        parts = Parts(lambda name: model, channels=(self.channel,), authorise=lambda inbound: ANN)
+        async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run)
+            self.channel.write("go")
+            found: list[ApprovalAsked] = []
+            with anyio.fail_after(30):
+                while not found:
+                    await anyio.sleep(0.005)
+                    events = await app.store.events("default/memory:1")
+                    found = [r.event for r in events if isinstance(r.event, ApprovalAsked)]
+            tasks.cancel_scope.cancel()
+        return found[0].question, found[0].reason
 
 
 @pytest.fixture
@@ -227,6 +249,60 @@ async def test_skills_that_are_not_permitted_do_not_exist(tmp_path: Path) -> Non
     assert "outside the workspace" in other_file and "Secret" not in other_file
     system = "\n".join(desk.asked[0].system)
     assert "- brew: The brew one." in system and "pour" not in system and "deskhand-help" not in system
+
+
+def test_what_only_looks_is_free(desk: Desk) -> None:
+    """Also after something from outside was read."""
+    tools = toolbox(desk.settings, "default", skills_of(desk.settings, "default"))
+    free = {"think", "read_file", "list_files", "search_files", "read_output", "list_skills", "read_skill", "ask_user"}
+    assert {name for name, tool in tools.items() if tool.spec.effect == "none"} == free | {"kv_get", "kv_list"}
+    for name in free:
+        case = Case("default", name, tools[name].spec.effect, ANN, Label("untrusted"))
+        assert decide(rules_of(desk.settings), case).verdict == "allow"
+
+
+async def test_programs_that_are_not_listed_are_asked_about(tmp_path: Path) -> None:
+    listed = Desk(tmp_path / "listed", commands=["cat", "ls"])
+    (listed.work / "f").write_text("words")
+    assert await listed.do(("shell", {"command": "cat f | cat"})) == ["words"]
+    asking = Desk(tmp_path / "asking", commands=["cat", "ls"])
+    question, reason = await asking.asked_about("shell", {"command": "ls; touch made"})
+    assert question == 'shell {"command":"ls; touch made"}'
+    assert reason == "'touch' is not one of the commands that run without a question"
+    assert not (asking.work / "made").exists()
+    usual = Desk(tmp_path / "usual")
+    await usual.do(("bash", {"command": "touch made"}))
+    assert (usual.work / "made").exists(), "without a list nothing is asked"
+
+
+async def test_how_long_a_command_may_take(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "home", shell_timeout_s=1)
+    slow, named = await desk.do(
+        ("shell", {"command": "sleep 30"}), ("shell", {"command": "sleep 1.2; echo late", "timeout_s": 20})
+    )
+    assert slow == "\n[timed out after 1 s; everything it started was killed]"
+    assert named == "late\n"
+    spec = next(tool for tool in desk.asked[0].tools if tool.name == "shell")
+    assert spec.parameters["properties"]["timeout_s"]["default"] == 1.0
+
+
+async def test_the_skills_of_all_agents_may_lie_elsewhere(tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere" / "brew"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Makes tea.\n---\nBoil.\n")
+    desk = Desk(tmp_path / "home")
+    settings = msgspec.structs.replace(
+        desk.settings,
+        config=msgspec.structs.replace(desk.settings.config, skills_folder="elsewhere"),
+        file=tmp_path / "deskhand.yaml",
+    )
+    desk.settings = settings
+    read, file = await desk.do(("read_skill", {"skill": "brew"}), ("read_file", {"path": str(folder / "SKILL.md")}))
+    assert "Boil." in read and "Boil." in file
+    for wrong in (".", "home", "home/state/x"):
+        config = msgspec.structs.replace(settings.config, skills_folder=wrong)
+        with pytest.raises(ConfigError, match="holds Deskhand's own files"):
+            skills_of(msgspec.structs.replace(settings, config=config), "default")
 
 
 async def test_skills(desk: Desk) -> None:

@@ -35,23 +35,20 @@ def agents(ctx: click.Context, config: str | None) -> None:
       deskhand agents add coder --model anthropic/claude-sonnet-5
       deskhand agents remove coder
     """
-    ctx.ensure_object(dict)
-    ctx.obj["config"] = config
     if ctx.invoked_subcommand is None:
         _list(settings_of(config))
 
 
 @agents.command("list")
 @config_option
-@click.pass_context
-def list_(ctx: click.Context, config: str | None) -> None:
+def list_(config: str | None) -> None:
     """List the agents.
 
     \b
     Example:
       deskhand agents list
     """
-    _list(settings_of(_inherited(ctx, config)))
+    _list(settings_of(config))
 
 
 @agents.command()
@@ -60,15 +57,14 @@ def list_(ctx: click.Context, config: str | None) -> None:
     "--model", "-m", "models", multiple=True, metavar="PROVIDER/NAME", help="Its models, the first one first."
 )
 @config_option
-@click.pass_context
-def add(ctx: click.Context, name: str, models: tuple[str, ...], config: str | None) -> None:
+def add(name: str, models: tuple[str, ...], config: str | None) -> None:
     """Make an agent with a workspace of its own.
 
     \b
     Example:
       deskhand agents add coder --model anthropic/claude-sonnet-5
     """
-    settings = settings_of(_inherited(ctx, config))
+    settings = settings_of(config)
     if not NAME.fullmatch(name) or name in TAKEN:
         fail(f"{name!r} cannot be a name: use small letters, digits, - and _, such as 'coder'", USAGE)
     if name in settings.agents:
@@ -92,15 +88,14 @@ def add(ctx: click.Context, name: str, models: tuple[str, ...], config: str | No
 @agents.command()
 @click.argument("name")
 @config_option
-@click.pass_context
-def remove(ctx: click.Context, name: str, config: str | None) -> None:
+def remove(name: str, config: str | None) -> None:
     """Take an agent out of the configuration. Its files and its conversations stay.
 
     \b
     Example:
       deskhand agents remove coder
     """
-    settings = settings_of(_inherited(ctx, config))
+    settings = settings_of(config)
     name = agent_of(settings, name)
     if len(settings.agents) == 1:
         fail(f"{name!r} is the only agent; make another first: deskhand agents add NAME", USAGE)
@@ -122,10 +117,6 @@ def _list(settings: Settings) -> None:
         place = agent.workspace or str(settings.home.workspace(name))
         rows.append((name, ", ".join(agent.models) or "no model", ", ".join(agent.tools), place))
     table(("agent", "models", "tools", "workspace"), rows)
-
-
-def _inherited(ctx: click.Context, config: str | None) -> str | None:
-    return config or (ctx.obj or {}).get("config")
 
 
 def _text(settings: Settings) -> str:

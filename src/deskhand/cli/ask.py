@@ -179,7 +179,7 @@ class _Plain:
                     click.echo(click.style(line, dim=True), err=True)
             case CommandRun(reply=reply):
                 click.echo(plain(reply))
-            case TurnEnded(said=said, reason=reason) if said:
+            case TurnEnded(said=said, reason=reason) if said and reason != "stopped":  # the command has said it
                 click.echo(plain(said), err=reason != "done")
             case _:
                 pass

@@ -118,7 +118,8 @@ def set_(ctx: click.Context, key: str, value: str, config: str | None) -> None:
         _unknown(key)
     try:
         data = parse_value(value) if value else ""
-        if (key.endswith((".models", ".tools", ".skills")) or key == "plugins") and isinstance(data, str):
+        listed = key.endswith((".models", ".tools", ".skills", ".commands")) or key == "plugins"
+        if listed and isinstance(data, str):
             data = [name.strip() for name in data.split(",")]
         _store(settings, set_key(_text(settings.file), key.split("."), data))
     except DeskhandError as error:

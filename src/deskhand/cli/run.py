@@ -28,12 +28,19 @@ C = TypeVar("C", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
+def _said_before(ctx: click.Context, name: str) -> str:
+    """The value of an option that stood before the command, nearest first; ''."""
+    at = ctx.parent
+    while at is not None and not at.params.get(name):
+        at = at.parent
+    return str(at.params[name]) if at is not None else ""
+
+
 def config_option(command: C) -> C:
     """`--config FILE`, which may also stand before the command."""
 
     def inherited(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-        found: str | None = value or ctx.find_root().params.get("config")
-        return found
+        return value or _said_before(ctx, "config") or None
 
     return click.option("--config", metavar="FILE", callback=inherited, help="Use this configuration file.")(command)
 
@@ -42,7 +49,7 @@ def agent_option(command: C) -> C:
     """`--agent NAME`."""
 
     def inherited(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-        return value or str(ctx.find_root().params.get("agent") or "")
+        return value or _said_before(ctx, "agent")
 
     text = "This agent, not the first."
     return click.option("--agent", "-a", default="", metavar="NAME", callback=inherited, help=text)(command)

@@ -31,13 +31,12 @@ def skills(ctx: click.Context, agent: str, config: str | None) -> None:
       deskhand skills
       deskhand skills reset deskhand-help
     """
-    ctx.obj = (agent, config)
     if ctx.invoked_subcommand is not None:
         return
     settings = settings_of(config)
     found = skills_of(settings, agent_of(settings, agent)).find().values()
     if not found:
-        click.echo(f"No skills. A skill is a folder with a SKILL.md in {settings.home.skills}")
+        click.echo(f"No skills. A skill is a folder with a SKILL.md in {settings.skills_folder}")
         return
     rows = [(s.name, s.source, one_line(s.problem or s.description, 70), plain(str(s.folder))) for s in found]
     table(("skill", "from", "what it is for", "where"), rows)
@@ -48,8 +47,7 @@ def skills(ctx: click.Context, agent: str, config: str | None) -> None:
 @click.option("--all", "every", is_flag=True, help="All that came with Deskhand.")
 @agent_option
 @config_option
-@click.pass_context
-def reset(ctx: click.Context, name: str, every: bool, agent: str, config: str | None) -> None:
+def reset(name: str, every: bool, agent: str, config: str | None) -> None:
     """Let a bundled skill be as it came. What was put in its place is not deleted: it says where it is now.
 
     \b
@@ -57,15 +55,14 @@ def reset(ctx: click.Context, name: str, every: bool, agent: str, config: str | 
       deskhand skills reset deskhand-help
       deskhand skills reset --all
     """
-    outer_agent, outer_config = ctx.obj or ("", None)
-    settings = settings_of(config or outer_config)
+    settings = settings_of(config)
     bundled = Skills((Source("bundled", BUNDLED),)).find()
     if bool(name) == every:
         fail("name one skill, or say --all", USAGE)
     if name and name not in bundled:
         fail(f"no skill {name!r} came with Deskhand; there are: {', '.join(bundled)}", USAGE)
     for each in [name] if name else bundled:
-        changed = _changed(settings, agent_of(settings, agent or outer_agent), each)
+        changed = _changed(settings, agent_of(settings, agent), each)
         for source, skill in changed:
             click.echo(f"{each} is as it came; yours is in {plain(str(_put_aside(settings, source, skill)))}")
         if not changed:

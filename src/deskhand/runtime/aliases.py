@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from .datafile import parse_value
+
 Path = tuple[str, ...]
 
 SECRET = "secret"
@@ -57,7 +59,11 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("MAX_TURNS", "defaults.steps"),
     ("MAX_TOKEN_BUDGET", "defaults.tokens"),
     ("MAX_OUTPUT_TOKENS", "defaults.output_tokens"),
+    ("COMPACT_THRESHOLD", "defaults.context_ratio"),
     ("WORKSPACE_DIR", "defaults.workspace"),
+    ("SKILLS_DIR", "skills_folder"),
+    ("BASH_TIMEOUT", "defaults.shell_timeout_s"),
+    ("ALLOWED_COMMANDS", "defaults.commands"),
     ("ANTHROPIC_BASE_URL", "providers.anthropic.base_url"),
     ("ANTHROPIC_API_KEY", SECRET),
 )
@@ -68,8 +74,10 @@ OPENAGENT = {
     "MAX_TURNS": "50",
     "MAX_TOKEN_BUDGET": "200000",
     "MAX_OUTPUT_TOKENS": "16384",
+    "COMPACT_THRESHOLD": "0.7",
+    "BASH_TIMEOUT": "60",
 }
-"""What openagent-core takes where nothing is set."""
+"""What openagent-core takes where nothing is set, but for places: ours lie in the home."""
 OPENAGENT_NAME = re.compile(
     "ANTHROPIC_(API_KEY|BASE_URL)|MODEL|MAX_(TURNS|TOKEN_BUDGET|OUTPUT_TOKENS|TEAMMATES)|CONTEXT_WINDOW"
     "|COMPACT_THRESHOLD|LLM_(MAX_RETRIES|RETRY_BASE_DELAY|RETRY_MAX_DELAY)|(SKILLS|PROMPTS|WORKSPACE)_DIR"
@@ -220,6 +228,9 @@ def _put(done: Translation, path: Path, target: Path, value: Any) -> None:
 
 def _converted(key: str, value: Any) -> Any:
     """The value as ours: one model becomes a chain, tools get our names, a list of names becomes rules."""
+    if key == "commands" and isinstance(value, str):
+        value = parse_value(value)  # as it stands in an environment: ["ls", "cat"], or a word
+        return [value] if isinstance(value, str) else value
     if key in ("models", "tools"):
         names = [value] if isinstance(value, str) else value
         if isinstance(names, list):

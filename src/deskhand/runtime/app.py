@@ -42,7 +42,7 @@ from .dispatch import Dispatch, Takes
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
 from .models import facts_of, is_small
-from .outbox import Outbox
+from .outbox import Outbox, as_it_stands
 from .prompt import Prompt, Prompting, Sources, machine_of
 from .reach import Reaches, Room, without_secrets, workspace_of
 from .received import with_files
@@ -51,7 +51,8 @@ from .small import asking_about_unnamed, with_listing
 from .statements import statements
 from .strangers import Strangers
 from .templates import lay_out
-from .toolbox import READ_FROM_LOG, plugins_of, rules_of, skill_folders, skills_of, toolbox
+from .toolbox import READ_FROM_LOG, asking_about_commands, plugins_of, rules_of, skill_folders, skills_of, toolbox
+from .usage import UsageShown
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +94,8 @@ class App:
         self.blobs = Blobs(home.blobs)
         self.reaches = Reaches(self.store, self.blobs, Room(parts.sandbox))
         self.feed = Feed()
-        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
+        render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
+        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock, render)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self.feed.trouble)
         access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
@@ -124,6 +126,8 @@ class App:
         judge: Callable[[Case], Decision] = decided
         if any(is_small(self.settings, model) for model in config.models):
             prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
+        if config.commands:
+            judge = asking_about_commands(judge, config.commands)
         home = Path(self.settings.environment.get("HOME", "/"))
 
         async def beside() -> tuple[Allowed, ...]:

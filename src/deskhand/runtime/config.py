@@ -16,6 +16,7 @@ from ..agent.step import COMPACT_AT
 from ..models.base import Thinking
 from ..models.settings import Wire
 from ..policy.rules import Rule, check_rules
+from ..tools.shell import LONGEST_S
 from ..types.errors import ConfigError
 from ..types.limits import Limits
 from . import keys
@@ -35,8 +36,9 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
     share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` and
     `skills` are patterns of those that it is offered. `sandbox: false` lets it reach all of the owner's folders, those
-    with secrets excluded; commands then ask first. `prompt` is how much it is told, `preset` a prompt that is ready;
-    `voice`: its answers are spoken, or never are.
+    with secrets excluded; commands then ask first. `commands`, where it has any, are the programs that run without a
+    question. `shell_timeout_s` is how long a command may take that says nothing else. `prompt` is how much it is told,
+    `preset` a prompt that is ready; `voice`: its answers are spoken, or never are.
     """
 
     models: tuple[str, ...] = ()
@@ -49,6 +51,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     workspace: str = ""
     tools: tuple[str, ...] = ("*",)
     skills: tuple[str, ...] = ("*",)
+    commands: tuple[str, ...] = ()
+    shell_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=LONGEST_S)] | None = None
     sandbox: bool | None = None
     prompt: Literal["full", "minimal", "none"] | None = None
     preset: str = ""
@@ -71,10 +75,10 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
-    KEY=VALUE lines, relative to the folder of this file. `show_usage`: the terminal says what each turn used.
-    `reject_response`: whether who is not known here hears so.
-    `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another system's environment names.
-    `plugins` are the only ones that are imported."""
+    KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
+    `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: whether who
+    is not known here hears so. `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another
+    system's environment names. `plugins` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
@@ -84,6 +88,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     timezone: str = "UTC"
     env_file: str = ""
     show_usage: bool = False
+    skills_folder: str = ""
     reject_response: Literal["ignore", "announce"] = "ignore"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
@@ -226,6 +231,17 @@ class Settings(msgspec.Struct, frozen=True):
         return Path(given or f"{usual}/deskhand").expanduser()
 
     @property
+    def skills_folder(self) -> Path:
+        """Where the skills of all agents lie. Raises ConfigError where they would show an agent our own files."""
+        written, root = self.config.skills_folder, self.home.root.resolve()
+        if not written:
+            return self.home.skills
+        folder = (self.file.parent / Path(written).expanduser()).resolve()
+        if root.is_relative_to(folder) or folder.is_relative_to(self.home.state.resolve()):
+            raise ConfigError(f"the skills_folder {str(folder)!r} holds Deskhand's own files; choose one beside them")
+        return folder
+
+    @property
     def agents(self) -> tuple[str, ...]:
         return tuple(self.config.agents) or ("default",)
 
@@ -246,7 +262,7 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] | Non
     found = ours(_read(path, required=file is not None), path)
     warnings = list(found.warnings)
     env = found.secrets | _env_files(home, path, found.config, warnings) | started_with
-    data = keys.overlay(_compat(found.config, env), found.config)
+    data = keys.overlay(_compat(found.config, env, warnings), found.config)
     data = keys.overlay(data, _environment(env, warnings))
     keys.normalise(data)
     config = convert(data, path)
@@ -334,13 +350,15 @@ def _env_files(home: Home, path: Path, data: Mapping[str, Any], warnings: list[s
     return found
 
 
-def _compat(data: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+def _compat(data: Mapping[str, Any], env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
     """What another system's variables say, where the configuration asks for them; beneath our own keys are only its
     defaults."""
     compat = env.get(f"{PREFIX}COMPAT") or data.get("compat")
     if compat == "openagent":
         named = {name: value for name, value in env.items() if OPENAGENT_NAME.fullmatch(name)}
-        return keys.overlay(translate(OPENAGENT).config, translate(named).config)
+        theirs = translate(named)
+        warnings += keys.complaints(theirs.left, Config)
+        return keys.overlay(translate(OPENAGENT).config, theirs.config)
     if compat == "operator-use":
         nested: dict[str, Any] = {}
         for name, value in env.items():
@@ -361,6 +379,6 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
             continue
-        listed = path.endswith((".models", ".tools", ".skills")) or path == "plugins"
+        listed = path.endswith((".models", ".tools", ".skills", ".commands")) or path == "plugins"
         keys.put(data, path.split("."), value.split(",") if listed else value)
     return data

@@ -53,7 +53,7 @@ class Follower:
         while self.items:
             item = self.items.popleft()
             if isinstance(item, Progress):
-                if item.n > n or (item.kind in _OF_TOOLS and item.n == n):  # of what it follows
+                if item.n > n or (item.kind in _OF_TOOLS and item.n == n):  # it counts from the event it follows
                     return item
             elif item.n == n + 1:
                 return item

@@ -165,6 +165,8 @@ def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> l
         if parts[0] == "agents" and parts[2:3] == ["transport"]:
             named = [str(value)] if parts[-1].endswith("_env") else []
             transports[parts[1]] = [*transports.get(parts[1], []), *named]
+        elif path == "DATABASE_URL":
+            said.append("DATABASE_URL is not used: conversations are kept in a database of our own, in the home")
         elif _ELSEWHERE.fullmatch(parts[0]) or any(map(_ELSEWHERE_IN_AGENT.fullmatch, parts[1:])):
             elsewhere.append(path)
         else:
@@ -183,6 +185,7 @@ _NAMES: dict[str, Callable[[str], str]] = {
     "models": lambda name: model_name(name.strip()),
     "tools": lambda name: TOOLS.get(name.strip(), name.strip()),
     "skills": str.strip,
+    "commands": str.strip,
 }
 """How a name of each kind becomes ours."""
 

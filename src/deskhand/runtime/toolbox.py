@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 
 import msgspec
 
-from ..policy.rules import Rule
+from ..policy.commands import unlisted
+from ..policy.rules import Case, Decision, Rule
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
 from ..tools import files, folders, kv, shell, symbols, talk
@@ -27,7 +28,7 @@ _BUNDLED = Allowed(str(BUNDLED.resolve()))
 
 def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
     """Where the skills of an agent are looked for, the strongest last."""
-    shared = Source("shared", settings.home.root / "skills", links=True)
+    shared = Source("shared", settings.skills_folder, links=True)
     return (Source("bundled", BUNDLED), shared, Source("agent", workspace_of(settings, agent), "skills"))
 
 
@@ -41,7 +42,7 @@ def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allow
     if settings.agent(agent).skills != ("*",):
         folders = [skill.folder for skill in skills.find().values() if skill.source != "agent"]
         return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
-    own = str(settings.home.skills)
+    own = str(settings.skills_folder)
     if not os.path.isdir(own):  # noqa: PTH112 -- asked before every tool, and half the cost
         return (_BUNDLED,)
     return _BUNDLED, Allowed(os.path.realpath(own))
@@ -50,6 +51,25 @@ def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allow
 def rules_of(settings: Settings) -> tuple[Rule, ...]:
     """The rules of the policy under our names of tools: a rule for `bash` is one for `shell`."""
     return tuple(msgspec.structs.replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
+
+
+def asking_about_commands(judge: Callable[[Case], Decision], commands: Collection[str]) -> Callable[[Case], Decision]:
+    """The judge, who also asks before a program is run that is not one of these."""
+
+    def careful(case: Case) -> Decision:
+        decision = judge(case)
+        if decision.verdict != "allow" or case.tool != "shell":
+            return decision
+        try:
+            given = msgspec.json.decode(case.arguments)
+        except ValueError:
+            return decision  # the tool refuses it
+        command = given.get("command", "") if isinstance(given, dict) else ""
+        if program := unlisted(str(command), commands):
+            return Decision("ask", f"{program!r} is not one of the commands that run without a question")
+        return decision
+
+    return careful
 
 
 def toolbox(settings: Settings, agent: str, skills: Skills, plugins: Sequence[Tool] = ()) -> dict[str, Tool]:
@@ -61,11 +81,12 @@ def toolbox(settings: Settings, agent: str, skills: Skills, plugins: Sequence[To
 
 def ours(settings: Settings, agent: str, skills: Skills) -> tuple[Tool, ...]:
     """All that we bring ourselves, allowed or not."""
+    config = settings.agent(agent)
     return (
         *files.TOOLS,
         *folders.TOOLS,
         *symbols.TOOLS,
-        shell.shell_tool(wide=settings.agent(agent).sandbox is False),
+        shell.shell_tool(wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
