@@ -69,6 +69,19 @@ async def test_it_starts_when_wanted_and_ends_with_us(tiny: Path, tmp_path: Path
     await until_gone(serving.pid)
 
 
+async def test_nothing_is_imported_from_the_folder_that_one_is_in(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be anybody's, such as one that was downloaded."""
+    for name in ("deskhand", "msgspec", "xllamacpp"):
+        (tmp_path / "theirs" / name).mkdir(parents=True)
+        (tmp_path / "theirs" / name / "__init__.py").write_text("import pathlib; pathlib.Path('was_here').touch()")
+    monkeypatch.chdir(tmp_path / "theirs")
+    async with running(tiny, tmp_path) as (_, model):
+        assert [item async for item in model.reply(Request("", (), ASKED, max_output_tokens=4))]
+    assert not (tmp_path / "theirs" / "was_here").exists()
+
+
 async def test_only_the_token_opens_it(tiny: Path, tmp_path: Path) -> None:
     async with running(tiny, tmp_path) as (engine, _):
         serving = await engine.serving()

