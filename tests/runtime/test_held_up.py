@@ -42,13 +42,13 @@ async def followed(home: Path, faults: list[Exception]) -> list[Recorded | Progr
     """Say something, and return what is seen up to the end of the turn."""
     model = ScriptedModel(lambda request: say("fine"))
     parts = Parts(lambda name: model, {}, store=lambda path, statements: Faulty(path, statements, faults))
+    seen: list[Recorded | Progress] = []
     async with open_app(Settings(Home(home), CONFIG), parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
-        try:
-            with anyio.fail_after(50):
-                return await _until_the_end(app)
-        finally:
-            tasks.cancel_scope.cancel()
+        with anyio.fail_after(50):
+            seen += await _until_the_end(app)
+        tasks.cancel_scope.cancel()
+    return seen
 
 
 async def _until_the_end(app: App) -> list[Recorded | Progress]:
