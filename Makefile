@@ -21,7 +21,7 @@ help: ## This list
 $(BIN)/python: | $(UV)
 	$(UV) venv --quiet --allow-existing $(VENV)
 
-# What people run: the core and the engine for the embedded model.
+# What people run: the core, the engine for the embedded model, and what makes pictures smaller.
 $(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
 	@echo 'Setting up …'
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/run.txt
@@ -63,7 +63,7 @@ bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR als
 
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
-	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local -o requirements/run.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images -o requirements/run.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
 
 clean: ## Remove what the above made

@@ -33,7 +33,7 @@ def test_the_agent_stays_small() -> None:
     assert sum(path.read_text().count("\n") for path in (SOURCE / "agent").rglob("*.py")) <= 1500
 
 
-def test_broad_excepts_stand_in_five_kinds_of_places() -> None:
+def test_broad_excepts_stand_in_six_kinds_of_places() -> None:
     broad = {path.relative_to(SOURCE).as_posix() for path in FILES if "except Exception" in path.read_text()}
     allowed = {
         "agent/asking.py",  # a model call
@@ -41,6 +41,9 @@ def test_broad_excepts_stand_in_five_kinds_of_places() -> None:
         "runtime/app.py",  # a channel's receive
         "runtime/dispatch.py",  # a supervised child
         "runtime/outbox.py",  # a send
+        "runtime/worker.py",  # a supervised child
+        "runtime/plugins.py",  # a plugin
+        "tools/hooks.py",  # and its handlers
         "store/writer.py",  # handed to the caller, who raises it
     }
     assert broad <= allowed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import msgspec
@@ -12,12 +12,15 @@ import pytest
 
 from deskhand.models.base import Model, Request
 from deskhand.policy.rules import Case, Decision
+from deskhand.store.base import Store
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench
+from deskhand.testing.crash import Crash
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import ChangeTool, FileTool
 from deskhand.tools.base import Ask, Context, Done, Outcome, Spec, Tool, done
 from deskhand.tools.define import tool
+from deskhand.types.commit import Commit
 from deskhand.types.effects import Replay
 from deskhand.types.errors import ToolError
 from deskhand.types.events import ApprovalAsked, CallClosed, CommandRun, QuestionAsked, TurnEnded
@@ -276,6 +279,56 @@ async def test_stop_while_it_waits_for_an_answer(bench: MakeBench) -> None:
     await b.say("go")
     assert await b.say(Command("stop")) is None
     assert (await b.sent())[-1] == "Stopped." and await b.store.open_sessions() == []
+
+
+async def test_a_tool_may_end_the_turn(bench: MakeBench) -> None:
+    """With its own words, once the other calls have their results, and without another call of the model."""
+    asked: list[int] = []
+
+    @tool
+    async def restart() -> Done:
+        """Starts again."""
+        return Done((Text("Back in \ud800 a minute."),), end_turn=True)
+
+    def script(request: Request) -> Message:
+        asked.append(len(request.messages))
+        return say("", call("restart"), call("odd"))
+
+    b = bench(ScriptedModel(script), [restart, Odd(lambda: done("fine"))])
+    await b.say("restart")
+    assert asked == [1] and [result.text for result in await b.results()] == ["Back in ? a minute.", "fine"]
+    end = (await b.events())[-1]
+    assert await b.sent() == ["Back in ? a minute."]
+    assert isinstance(end, TurnEnded) and (end.reason, end.said) == ("done", "Back in ? a minute.")
+    await b.say("and now?")
+    assert asked == [1, 6]
+
+
+async def test_a_turn_that_a_tool_ended_is_ended_after_a_crash(bench: MakeBench) -> None:
+    """The log alone says it: the process dies after the result is written, before the end is."""
+    ended = Done((Text("Back soon."),), end_turn=True)
+    b = bench(once(call("odd")), [Odd(lambda: ended)])
+    store = b.store
+
+    class Dying:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        async def commit(self, commit: Commit) -> int:
+            if any(isinstance(event, TurnEnded) for event in commit.events):
+                first = msgspec.structs.replace(commit, events=commit.events[:-1], outbox=(), admitted=(), close=False)
+                await store.commit(first)
+                raise Crash("between the result and the end")
+            return await store.commit(commit)
+
+    b.store = cast(Store, Dying())
+    b.start()
+    with pytest.raises(Crash):
+        await b.say("go")
+    b.store = store
+    b.start()
+    await b.driver.drive()
+    assert await b.sent() == ["Back soon."] and isinstance((await b.events())[-1], TurnEnded)
 
 
 async def test_rows_of_a_tool_come_with_its_result(bench: MakeBench) -> None:

@@ -15,7 +15,7 @@ from deskhand.models.tokens import tokens
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import Label
-from deskhand.types.messages import Image, Message, Text, ToolCall, ToolResult, Usage
+from deskhand.types.messages import File, Image, Message, Text, ToolCall, ToolResult, Usage
 
 ANN, PLACE, OWNER = Principal("ann"), Address("chat"), Label("owner", source="ann")
 
@@ -129,3 +129,27 @@ def test_only_the_newest_picture_has_pixels() -> None:
     assert isinstance(old.parts[1], Text) and old.parts[1].text == "[image: shot, shown earlier]"
     assert old.parts[1].label.source == "page" and isinstance(new.parts[1], Image)
     assert state.label == Label("untrusted", source="page")
+
+
+def test_reactions_and_answers_survive_a_compaction() -> None:
+    """A restart reads from the compaction on: it must know what is to be told, and which answers were delivered."""
+    told: list[e.AnyEvent] = [e.MessageDelivered("s#3.0", "p1")]
+    told.append(e.MessageEdited(2, "m1", Message("user", (Text("two", OWNER),))))
+    warm = state_of(*exchange("one"), *told)
+    short = e.decode_event(e.encode_event(compact(warm, 0)))
+    after = [e.Recorded(0, "s", 6, 0.0, short), e.Recorded(0, "s", 7, 0.0, e.Reacted(3, ANN, "p1", "x", True))]
+    cold = fold(State("s", n=5), after)
+    fold(warm, after)
+    assert (cold.asides, cold.sent) == (warm.asides, warm.sent) and set(cold.asides) == {"edit m1", "p1 ann x"}
+    assert cold.asides["p1 ann x"].text == "[ann reacted x to your answer “fine”]\n"
+
+
+def test_the_words_of_a_file_are_counted_and_cut() -> None:
+    file = File("sha256:0", "a.txt", "text/plain", 8000, OWNER, "begin" + "x" * 7990 + "end")
+    event = e.MessageReceived(1, ANN, PLACE, Message("user", (Text("see", OWNER), file)))
+    state = state_of(event)
+    assert tokens(event.message) > 2000
+    ((_, kept),) = compact(state, 600).kept
+    (short,) = [part for part in kept.parts if isinstance(part, File)]
+    assert short.shown.startswith("begin") and short.shown.endswith("end") and len(short.shown) < 2100
+    assert short.label == OWNER and tokens(kept) <= 600

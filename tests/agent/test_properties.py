@@ -13,10 +13,11 @@ from hypothesis.strategies import DataObject
 from deskhand.agent import commands
 from deskhand.agent.admit import admit
 from deskhand.agent.compact import compact, mask_due
-from deskhand.agent.context import usable, view
+from deskhand.agent.context import view
 from deskhand.agent.state import OpenCall, State, fold
-from deskhand.agent.step import AskModel, Compact, EndTurn, Limits, RunTools, Wait, next_step
+from deskhand.agent.step import AskModel, Compact, EndTurn, RunTools, Wait, next_step
 from deskhand.models.base import Shown
+from deskhand.models.usable import usable
 from deskhand.types import events as e
 from deskhand.types.identity import (
     Address,
@@ -33,6 +34,7 @@ from deskhand.types.identity import (
     When,
 )
 from deskhand.types.labels import LOCAL, Label
+from deskhand.types.limits import Limits
 from deskhand.types.messages import Image, Message, Text, ToolCall, ToolResult, Usage
 
 LIMITS = Limits(steps=6, tokens=6_000, window=2_000)

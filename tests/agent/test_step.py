@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 import pytest
 
 from deskhand.agent.compact import compact
-from deskhand.agent.state import State, fold
-from deskhand.agent.step import AskModel, Compact, EndTurn, Limits, RunTools, Step, Wait, answer, next_step
+from deskhand.agent.state import _FOLDS, State, fold
+from deskhand.agent.step import AskModel, Compact, EndTurn, RunTools, Step, Wait, answer, next_step
 from deskhand.policy.guard import loop_guard
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
+from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
 NOW = 1_700_000_000.0
@@ -32,6 +35,11 @@ def reply(text: str = "", *calls: str, finish: e.Finish = "stop", tokens: int = 
 
 def result(call: str, text: str = "ok") -> e.AnyEvent:
     return e.ToolFinished(ToolResult(call, (Text(text),)))
+
+
+def last(call: str, text: str = "bye") -> e.AnyEvent:
+    """A result that ends the turn."""
+    return e.ToolFinished(ToolResult(call, (Text(text),)), end_turn=True)
 
 
 def rounds(*calls: str, text: str = "ok") -> list[e.AnyEvent]:
@@ -91,6 +99,13 @@ SORRY = "Sorry, I could not answer: "
         ([got(), reply("hi", tokens=801), e.TurnEnded("done", (1,)), got()], Compact(400)),
         ([got(), reply("hm", "c1", tokens=800), result("c1")], AskModel()),
         ([got(), reply("hi", finish="filtered")], EndTurn("done")),
+        ([got(), reply("", "c1"), last("c1")], EndTurn("done", "bye")),
+        ([got(), reply("", "c1", "d2"), last("c1"), result("d2")], EndTurn("done", "bye")),
+        ([got(), reply("", "c1"), last("c1", "")], EndTurn("done", "Done.")),
+        ([got(), reply("", "c1", tokens=801), last("c1")], EndTurn("done", "bye")),
+        ([got(), reply("", "c1"), last("c1"), NO_MORE], EndTurn("stopped", "Stopped.")),
+        ([got(), reply("", "c1"), last("c1"), got("wait", 2)], AskModel()),
+        ([got(), reply("", "c1"), last("c1"), e.TurnEnded("done", (1,), "bye"), got("again", 2)], AskModel()),
         ([e.CommandRun(1, ANN, "stop")], None),
         ([e.Reacted(1, ANN, "1", "x", True), e.MessageDelivered("k", "p"), e.Erased("session")], None),
     ],
@@ -201,3 +216,7 @@ def test_the_same_call_again_and_again() -> None:
     assert isinstance(step_of(got(), *turns[:-2], limits=wide), AskModel)
     assert isinstance(step_of(got(), *turns, limits=wide), EndTurn)
     assert loop_guard([b"a", b"b"] * 3 + [b"a", b"c"]) is None and loop_guard([]) is None
+
+
+def test_every_kind_of_event_is_folded() -> None:
+    assert set(_FOLDS) == set(get_args(e.AnyEvent))

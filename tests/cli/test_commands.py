@@ -15,8 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.asks import back_to, name_of
-from deskhand.cli.root import COMMANDS, SECTIONS, cli
+from deskhand.cli.root import ALIASES, COMMANDS, SECTIONS, cli
 from deskhand.runtime.config import AgentConfig, Config, read_settings
+from deskhand.types.limits import Limits
 
 SOURCES = Path(__file__).parent.parent / "runtime" / "sources"
 
@@ -94,12 +95,12 @@ def test_help_imports_little() -> None:
         (("dlq", "list"), "Nothing was given up.\n"),
         (("dlq", "list", "--json"), "[]\n"),
         (("kv", "list"), "{}\n"),
-        (("skills",), "deskhand-help\t"),
         (("logs",), "Nothing was logged yet: only what goes wrong is, to "),
         (("sessions",), "No conversations yet. Start one: deskhand\n"),
         (("sessions", "--json"), "[]\n"),
         (("approvals",), "Nothing waits for you.\n"),
         (("kv", "-n", "mail"), "{}\n"),
+        (("skills",), "deskhand-help\tbundled\tHow Deskhand itself works."),
         (("agents",), "default\tno model\t*\t"),
         (("audit", "verify"), "0 events, 0 conversations anchored in "),
     ],
@@ -114,10 +115,13 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
         (("sesions",), 2, "there is no command 'sesions'; did you mean 'sessions'?"),
         (("ses",), 2, "there is no command 'ses'; did you mean 'sessions'?"),
         (("chat",), 2, "there is no command 'chat'; to talk to it, write: deskhand"),
+        (("gatway",), 2, "did you mean 'gateway'?"),
+        (("help", "sesions"), 2, "did you mean 'sessions'?"),
         (("what is this",), 2, 'to ask something, write: deskhand ask "what is this …"'),
         (("sessions", "show", "nope"), 2, "there is no conversation 'nope'; `deskhand sessions list` shows them"),
         (("approvals", "allow", "ask_1"), 1, "is not open any more, or never was; `deskhand approvals list`"),
         (("dlq", "retry", "d1"), 2, "there is no 'd1'; `deskhand dlq list` shows what there is"),
+        (("skills", "reset", "brew"), 2, "no skill 'brew' came with Deskhand; there are: deskhand-help"),
         (("kv", "delete", "x"), 1, "there is no key 'x'"),
         (("kv", "get", "x", "-a", "who"), 2, "there is no agent 'who'; there are: default"),
         (("config", "get", "timezon"), 2, "there is no key 'timezon'; did you mean 'timezone'?"),
@@ -128,6 +132,10 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
         (("model", "list", "nobody"), 2, "There is no model provider 'nobody'."),
         (("--config", "/nowhere.yaml", "agents"), 2, "there is no file '/nowhere.yaml'"),
         (("agents", "--config", "/nowhere.yaml"), 2, "there is no file '/nowhere.yaml'"),
+        (("agents", "--config", "/nowhere.yaml", "list"), 2, "there is no file '/nowhere.yaml'"),
+        (("sessions", "--config", "/nowhere.yaml", "list"), 2, "there is no file '/nowhere.yaml'"),
+        (("config", "--config", "/nowhere.yaml", "path"), 2, "there is no file '/nowhere.yaml'"),
+        (("skills", "--agent", "who", "reset", "--all"), 2, "there is no agent 'who'"),
     ],
 )
 def test_mistakes_end_in_a_sentence(desk: Desk, args: tuple[str, ...], code: int, said: str) -> None:
@@ -152,16 +160,40 @@ def test_kv(desk: Desk) -> None:
 def test_init_makes_everything_once(desk: Desk) -> None:
     said = desk("init")
     assert "Next: choose a model" in said
+    lines = [" ".join(line.split()) for line in said.splitlines()]
+    assert "RULES.md what must never be done; no tool can change it" in lines
+    assert "agents/default/AGENT.md what this agent is for" in lines
+    assert f"Made in {desk.home / 'agents/default/workspace'}" in said.splitlines()
+    assert "memory/ knowledge/ skills/ tools/ shared/" in lines
     (desk.home / "deskhand.yaml").write_text("timezone: Asia/Tokyo")
     (desk.home / "skills").rmdir()
     again = desk("init")
-    assert again.startswith(f"made  {desk.home / 'skills'}\n")
+    assert again.splitlines()[:2] == [f"Made in {desk.home}", "  skills/"]
     assert (desk.home / "deskhand.yaml").read_text() == "timezone: Asia/Tokyo"
     assert desk("init").startswith("Everything is there already")
     assert (desk.home / ".env").stat().st_mode & 0o777 == 0o600
     assert desk.home.stat().st_mode & 0o777 == 0o700
     assert (desk.home / "agents/default/workspace/shared").resolve() == (desk.home / "shared").resolve()
     desk("config", "get", "timezone")
+    (desk.home / "agents/default/workspace/SOUL.md").unlink()
+    (desk.home / "deskhand.yaml").write_text("agents: {default: {}, other: {}}")
+    only = desk("init", "--agent", "default").splitlines()
+    work = desk.home / "agents/default/workspace"
+    assert only[0] == f"Made in {work}" and only[1].split()[0] == "SOUL.md" and "other" not in "".join(only)
+    assert f"Made in {desk.home / 'agents/other/workspace'}" in desk("init").splitlines()
+    (desk.home / "settings.yaml").write_text("{}")
+    assert "is there already" in desk("init", "--config", str(desk.home / "settings.yaml"))
+
+
+def test_the_first_configuration_is_right_where_it_is_taken_up(desk: Desk) -> None:
+    """Without the marks of its comments it is a configuration that holds, and it says what holds without it."""
+    desk("init")
+    file = desk.home / "deskhand.yaml"
+    taken_up = [line.removeprefix("# ") for line in file.read_text().splitlines()[1:]]
+    file.write_text("\n".join(taken_up))
+    assert desk("config", "get", "defaults.steps") == "50\n" == desk("config", "get", "agents.main.steps")
+    assert desk("config", "get", "defaults.preset") == "work\n"
+    assert Limits().steps == 50
 
 
 def test_config_is_read_changed_and_kept(desk: Desk) -> None:
@@ -199,6 +231,115 @@ def test_an_imported_file_means_the_same(desk: Desk, name: str) -> None:
         assert "#   heartbeat.enabled: true" in (desk.home / "deskhand.yaml").read_text()
     desk("config", "import", str(SOURCES / name), "--write")
     assert (desk.home / "deskhand.yaml.bak").exists()
+
+
+def test_agents_come_and_go(desk: Desk) -> None:
+    """Who is there without being named stays the first one; files stay."""
+    desk("init")
+    said = desk("agents", "add", "coder", "--model", "scripted/echo", "--model", "scripted/echo")
+    assert "Talk to it: deskhand --agent coder" in said
+    assert (desk.home / "agents" / "coder" / "workspace" / "shared").is_symlink()
+    assert [line.split("\t")[:2] for line in desk("agents", "list").splitlines()] == [
+        ["default", "no model"],
+        ["coder", "scripted/echo, scripted/echo"],
+    ]
+    desk("agents", "add", "other")
+    (desk.home / "agents" / "coder" / "workspace" / "note").write_text("mine")
+    said = desk("agents", "remove", "default")
+    assert "Where none is named, coder answers." in said
+    said = desk("agents", "remove", "coder")
+    assert f"Its files stay in {desk.home}/agents/coder/workspace" in said
+    assert (desk.home / "agents" / "coder" / "workspace" / "note").read_text() == "mine"
+    assert [line.split("\t")[0] for line in desk("agents").splitlines()] == ["other"]
+    assert "is the only agent" in desk("agents", "remove", "other", code=2)
+    assert "# Deskhand's configuration." in (desk.home / "deskhand.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("default", "there is an agent 'default' already"),
+        ("list", "cannot be a name"),
+        ("../x", "cannot be a name"),
+        ("Big", "cannot be a name"),
+    ],
+)
+def test_agents_that_cannot_be_made(desk: Desk, name: str, said: str) -> None:
+    assert said in desk("agents", "add", name, code=2)
+    assert "there is no agent 'who'; there are: default" in desk("agents", "remove", "who", code=2)
+
+
+@pytest.mark.parametrize("text", ["agents: [{id: a}, {id: b}]", '{"agents": {"list": [{"id": "a"}, {"id": "b"}]}}'])
+def test_agents_of_another_system_are_left_alone(desk: Desk, text: str) -> None:
+    file = desk.home / "deskhand.yaml"
+    file.parent.mkdir()
+    file.write_text(text)
+    for args in (("add", "c"), ("remove", "a")):
+        assert "make them ours first: deskhand config import" in desk("agents", *args, code=2)
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (("gateway", "--help"), ("serve", "--help")),
+        (("onboard", "--help"), ("setup", "--help")),
+        (("status", "--help"), ("doctor", "--help")),
+        (("models", "anthropic"), ("model", "list", "anthropic")),
+        (("config", "list"), ("config",)),
+        (("sessions", "-n", "5"), ("sessions", "list", "-n", "5")),
+        (("help",), ("--help",)),
+        (("help", "kv"), ("kv", "--help")),
+        (("help", "models"), ("model", "list", "--help")),
+    ],
+)
+def test_what_others_call_our_commands(desk: Desk, theirs: tuple[str, ...], ours: tuple[str, ...]) -> None:
+    assert desk(*theirs) == desk(*ours)
+    listed = [line.split()[0] for line in desk("--help").splitlines() if line.startswith("  ")]
+    assert set(ALIASES) & set(listed) == set()
+
+
+def skill(desk: Desk, folder: Path, name: str, description: str) -> Path:
+    path = desk.home / folder / name / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"---\nname: {name}\ndescription: {description}\n---\nSteps.\n")
+    return path
+
+
+def test_bundled_skills_are_as_they_came(desk: Desk) -> None:
+    """What the person put in their place is kept, and other skills are left alone."""
+    desk("init")
+    before = desk("skills")
+    own = Path("agents/default/workspace/skills")
+    assert desk("skills", "reset", "--all") == "deskhand-help is as it came\n"
+    shared = skill(desk, Path("skills"), "deskhand-help", "Mine.")
+    skill(desk, own, "deskhand-help", "The agent's.")
+    other = skill(desk, Path("skills"), "brew", "Makes tea.")
+    assert "deskhand-help\tagent\tThe agent's." in desk("skills")
+    said = desk("skills", "reset", "deskhand-help")
+    assert said.count("deskhand-help is as it came; yours is in ") == 2
+    assert not shared.exists() and other.exists()
+    kept = [Path(line.rpartition(" yours is in ")[2]) / "SKILL.md" for line in said.splitlines()]
+    assert ["Mine." in path.read_text() for path in kept] == [True, False]
+    assert [line for line in desk("skills").splitlines() if not line.startswith("brew")] == before.splitlines()
+    skill(desk, Path("skills"), "deskhand-help", "Mine again.")
+    assert "yours is in" in desk("skills", "reset", "--all")
+    (desk.home / "skills" / "deskhand-help").symlink_to(kept[0].parent)
+    assert "remove the link" in desk("skills", "reset", "--all", code=2)
+
+
+@pytest.mark.parametrize("args", [(), ("deskhand-help", "--all")])
+def test_which_skill_is_meant(desk: Desk, args: tuple[str, ...]) -> None:
+    assert "name one skill, or say --all" in desk("skills", "reset", *args, code=2)
+
+
+def test_skills_that_are_not_permitted_do_not_exist(desk: Desk) -> None:
+    desk("init")
+    skill(desk, Path("skills"), "brew", "Makes tea.")
+    desk("config", "set", "agents.main.skills", "deskhand-*, pour")
+    assert [line.split("\t")[0] for line in desk("skills").splitlines()] == ["deskhand-help"]
+    desk("config", "set", "agents.main.skills", "none")
+    assert desk("skills").startswith("No skills. A skill is a folder with a SKILL.md in ")
 
 
 def test_a_model_is_chosen(desk: Desk) -> None:
@@ -267,3 +408,62 @@ def test_a_home_that_cannot_be_made(home: str) -> None:
         said = desk(*args, code=1 if home == "/proc/nowhere" or args == ("doctor",) else 2)
         assert home in said
         assert "Traceback" not in said
+
+
+PLUGIN = """
+from deskhand.tools.define import tool
+from deskhand.tools.plugin import Plugin
+
+@tool
+async def dice() -> str:
+    "Throws a die."
+    return "4"
+
+class Games(Plugin):
+    def get_tools(self):
+        return [dice]
+    def get_system_prompt(self):
+        return "You like games."
+
+plugin = Games
+"""
+
+
+def test_plugins(desk: Desk) -> None:
+    folder = desk.home / "plugins"
+    assert desk("plugins", "list") == (
+        f"No plugins yet. A plugin is a Python file in {folder}, or an installed package.\n"
+    )
+    assert "there is no games.py there" in desk("plugins", "enable", "games", code=2)
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "games.py").write_text(PLUGIN)
+    (folder / "games.py").chmod(0o600)
+    (desk.home / "deskhand.yaml").write_text("# mine\ntimezone: UTC  # for now\n")
+    assert desk("plugins", "list") == f"games\toff\t\t{folder}/games.py\n"
+    assert "dice" not in desk("tools")
+    assert desk("plugins", "enable", "games").startswith("games is on: dice, a prompt. ")
+    written = (desk.home / "deskhand.yaml").read_text()
+    assert written == "# mine\ntimezone: UTC  # for now\nplugins: [games]\n"
+    assert desk("plugins", "list") == f"games\ton\tdice, a prompt\t{folder}/games.py\n"
+    assert "dice\tnone\tThrows a die." in desk("tools")
+    assert desk("policy", "why", "dice").startswith("allow: ")
+    (folder / "games.py").write_text("1 / 0")
+    left_out = f"deskhand: the plugin 'games' is left out: {folder}/games.py: ZeroDivisionError: division by zero\n"
+    assert desk("plugins", "list") == left_out and left_out in desk("tools")
+    assert desk("plugins", "disable", "games").startswith("games is off. ")
+    assert "is not on; `deskhand plugins list` shows what is" in desk("plugins", "disable", "games", code=1)
+    assert desk("config", "get", "plugins") == "[]\n"
+    refused = desk("plugins", "enable", "games", code=2)
+    assert refused.startswith("deskhand: 'games' is not enabled: ") and refused.endswith(". Plugins here: games\n")
+    assert desk("config", "get", "plugins") == "[]\n"
+
+
+def test_plugins_by_config_and_environment(desk: Desk) -> None:
+    desk("config", "set", "plugins", "a, b")
+    assert desk("config", "get", "plugins") == '["a","b"]\n'
+    assert "the plugin 'c' is left out" in desk("plugins", "list", DESKHAND_PLUGINS="c")
+
+
+def test_a_plugin_that_fails_is_said_and_the_answer_comes(desk: Desk) -> None:
+    told = desk("ask", "hello", DESKHAND_MODELS="scripted/echo", DESKHAND_PLUGINS="c")
+    assert "deskhand: the plugin 'c' is left out: " in told and "You said: hello" in told

@@ -106,6 +106,14 @@ def test_what_is_not_allowed(deskhand: Run, home: Path, folder: str) -> None:
     assert deskhand("allow", "list").stdout.startswith("Nothing")
 
 
+def test_what_steers_agents_may_be_read_and_not_written(deskhand: Run, home: Path) -> None:
+    for name in ("prompts", "agents/default"):
+        (home / name).mkdir(parents=True)
+        done = deskhand("allow", "path", str(home / name), "--write")
+        assert done.exit_code == 2 and "holds Deskhand's own files" in done.stderr
+        assert deskhand("allow", "path", str(home / name)).exit_code == 0
+
+
 def test_an_unknown_agent(deskhand: Run, home: Path) -> None:
     for arguments in (("allow", "path", str(home.parent), "-a", "x"), ("policy", "why", "shell", "-a", "x")):
         done = deskhand(*arguments)

@@ -102,6 +102,45 @@ def test_an_answer_and_its_log(shell: Shell) -> None:
     assert shell("logs", "--lines", "2") == "line 88\nline 89\n"
 
 
+def test_a_conversation_is_taken_along(shell: Shell, tmp_path: Path) -> None:
+    """Out as lines of role and content, into another home, once, and gone on with there."""
+    shell("ask", "hello", "-s", "talk")
+    lines = shell("sessions", "export", "talk", "--format", "jsonl")
+    assert [msgspec.json.decode(line)["role"] for line in lines.splitlines()] == ["user", "assistant", "meta"]
+    file, other = tmp_path / "talk.jsonl", Shell(tmp_path / "other")
+    file.write_text(lines + '{"role": "user", "content": "and then?"}\n{"role": "system", "content": "x"}\n')
+    other("init")
+    other("model", "use", "scripted/echo")
+    said = other("sessions", "import", str(file))
+    assert said.startswith("Read 3 messages.\n")
+    name = said.split("--session ")[1].strip()
+    assert name in other("sessions", "list") and "hello" in other("sessions", "list")
+    assert other("sessions", "import", str(file)).startswith("This file was read in before.\n")
+    assert other("ask", "go on", "-s", name) == "You said: go on\n"
+    assert other("sessions", "import", str(file)).startswith("This file was read in before.\n")
+    exported = other("sessions", "export", name, "--format", "jsonl")
+    assert exported.startswith(lines) and exported.count("\n") == 7
+    assert "all hold" in other("audit", "verify")
+    file.write_text("no JSON")
+    other("sessions", "import", str(file), code=2)
+
+
+def test_a_cut_off_import_is_gone_on_with(shell: Shell, tmp_path: Path) -> None:
+    """As if it had been killed after its second commit."""
+    file = tmp_path / "talk.jsonl"
+    file.write_text("".join(f'{{"role": "{role}", "content": "w"}}\n' for role in ("user", "assistant") * 5))
+    name = shell("sessions", "import", str(file)).split("--session ")[1].strip()
+    whole = shell("sessions", "export", name, "--format", "jsonl")
+    database = connect(shell.home / "state" / "deskhand.db", write=True)
+    database.execute("DELETE FROM event WHERE n > 2").fetchall()
+    database.close()
+    assert shell("sessions", "import", str(file)).startswith("Read 10 messages.\n")
+    again = shell("sessions", "export", name, "--format", "jsonl")
+    assert [msgspec.json.decode(line)["content"] for line in again.splitlines()] == [
+        msgspec.json.decode(line)["content"] for line in whole.splitlines()
+    ]
+
+
 def test_who_changes_the_log_is_found(shell: Shell) -> None:
     """One word changed, one row deleted, two swapped, the tail cut: each is found, and the first bad row is named."""
     for words in ("one", "two"):

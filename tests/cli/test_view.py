@@ -57,6 +57,10 @@ def finished(text: str, status: ResultStatus = "ok") -> e.ToolFinished:
     return e.ToolFinished(ToolResult("c1", (Text(text),), status))
 
 
+def ended(call_id: str, text: str, status: ResultStatus = "ok") -> Progress:
+    return Progress("tool_result", 3, text=text, call_id=call_id, status=status)
+
+
 def asked(question: str = 'shell {"command":"ls"}') -> e.ApprovalAsked:
     return e.ApprovalAsked("ask_1", "c1", "binds", question, "no rule allows it", 1e9)
 
@@ -199,6 +203,7 @@ def test_everything_from_outside_is_made_harmless() -> None:
     see(piece(f"{EVIL}\n\n```{EVIL}\n{EVIL}\n```\n\n[{EVIL}](http://x/{EVIL})\n\n{EVIL}", 0))
     see(replied(f"{EVIL} `{EVIL}`", evil_call))
     see(Progress("tool_output", 3, text=EVIL, call_id="c1"))
+    see(Progress("tool_result", 3, text=EVIL, call_id="c1"))
     see(Progress("status", 3, text=EVIL))
     see(asked(f'sh {{"x":"{EVIL}"}}'))
     see(e.QuestionAsked("ask_2", "c1", EVIL, (EVIL,), 1e9))
@@ -229,3 +234,18 @@ def test_a_long_answer_keeps_within_its_room() -> None:
     talk = Talk()
     talk.see(said("go"), piece("```\n" + "line\n" * 5000, 0))
     assert 8 <= len(talk.live(10)) <= 10
+
+
+def test_calls_side_by_side_are_marked_as_each_one_ends() -> None:
+    talk = Talk()
+    two = [ToolCall(name, "read_file", msgspec.Raw(b'{"path":"x"}')) for name in ("c1", "c2", "c3")]
+    talk.see(said("read them"), replied("", *two))
+    talk.time = 2.0
+    assert talk.see(ended("c2", "two\nlines\n"), ended("c3", "no such file", "error"), ended("c9", "unknown")) == []
+    talk.time = 5.0
+    live = talk.live()
+    assert live[0].endswith("read_file  x  5 s") and not live[0].startswith(("✓", "✗"))
+    assert live[1:] == ["✓ read_file  x  2 s", "  two (+1 lines)", "✗ read_file  x  2 s", "  no such file"]
+    assert talk.see(finished("one")) == ["✓ read_file  x", "  one  5 s"]
+    done = e.ToolFinished(ToolResult("c2", (Text("two\nlines"),)))
+    assert talk.see(done) == ["✓ read_file  x", "  two (+1 lines)  2 s"]

@@ -165,6 +165,22 @@ THOUGHT = (user("Go."), assistant(Thinking("Hm.", MINE, "c2ln"), called("c")), r
                 "output_config": {"effort": "high"},
             },
         ),
+        (
+            (),
+            {"thinking": "max"},
+            msgspec.structs.replace(ADAPTIVE, efforts=("low", "medium", "high", "max")),
+            {
+                "max_tokens": 64000,
+                "thinking": {"type": "adaptive", "display": "summarized"},
+                "output_config": {"effort": "max"},
+            },
+        ),
+        (
+            (),
+            {"thinking": "max"},
+            BUDGET,
+            {"max_tokens": 64000, "thinking": {"type": "enabled", "budget_tokens": 24576}},
+        ),
         ((), {}, ADAPTIVE, {"max_tokens": 64000, "output_config": {"effort": "low"}}),
         ((), {"extra": msgspec.Raw(b'{"top_k": 7}')}, FACTS, {"max_tokens": 8192, "top_k": 7}),
     ],
@@ -320,3 +336,21 @@ async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None
         with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
             async with client.messages.stream(**asked) as stream:
                 await stream.get_final_message()
+
+
+async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(fake: FakeLLM, transport: Transport) -> None:
+    pieces = ("[msg_", "id:7] Hel", "lo <ctr", "l46>there", " <ct")
+    head = '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":'
+    model = await play(
+        transport,
+        fake,
+        START,
+        '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+        *(f'{head}"{piece}"}}}}' for piece in pieces),
+        '{"type":"content_block_stop","index":0}',
+        end("end_turn"),
+        STOP,
+    )
+    *deltas, _ = await items_of(model)
+    assert deltas == [TextDelta(text) for text in ("Hel", "lo ", "there", " ", "<ct")]
+    assert (await reply_of(model)).message.text == "Hello there <ct"

@@ -17,7 +17,7 @@ from deskhand.models.settings import Facts, Quirks
 from deskhand.models.transport import Transport
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, CallStyle, FakeCall
-from deskhand.types.errors import ModelError
+from deskhand.types.errors import ModelError, ModelUnavailable
 from deskhand.types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult, Usage
 
 from .tools import BLOB, FACTS, KEY, ask, assistant, called, items_of, open_wire, reply_of, result, user
@@ -93,7 +93,7 @@ async def test_the_body_is_the_same_from_memory() -> None:
     model = open_wire("openai", Transport(), "http://127.0.0.1:9/v1")
     request = a_long_talk()
     first = await model.body(request)
-    assert len(request.encoded) == 6
+    assert len(request.encoded.each) == 6
     assert await model.body(request) == first
     forgetful = msgspec.structs.replace(request, blob=None)
     assert await model.body(forgetful) == first, "an image is not read twice"
@@ -153,6 +153,9 @@ async def test_a_thought_signature_goes_back_with_its_call() -> None:
 
 
 THINKS = Facts(window=1, thinking="effort", temperature=False)
+DEEP = Facts(window=1, thinking="effort", efforts=("low", "high", "max"))
+SWITCH = Facts(window=1, thinking="switch")
+ENABLED = {"thinking": {"type": "enabled"}}
 NONE = Facts(window=1, thinking="effort", off_effort="none", tools_effort="none")
 
 
@@ -167,6 +170,13 @@ NONE = Facts(window=1, thinking="effort", off_effort="none", tools_effort="none"
         ({}, Quirks(), NONE, {"reasoning_effort": "none"}),
         ({"thinking": "high", "tools": (TOOL,)}, Quirks(), NONE, {"reasoning_effort": "none"}),
         ({"thinking": "low"}, Quirks(effort="reasoning"), THINKS, {"reasoning": {"effort": "low"}}),
+        ({"thinking": "max"}, Quirks(), THINKS, {"reasoning_effort": "high"}),
+        ({"thinking": "max"}, Quirks(), DEEP, {"reasoning_effort": "max"}),
+        ({"thinking": "max"}, Quirks(effort="reasoning"), DEEP, {"reasoning": {"effort": "max"}}),
+        ({"thinking": "medium"}, Quirks(effort="thinking"), DEEP, {**ENABLED, "reasoning_effort": "high"}),
+        ({"thinking": "max"}, Quirks(effort="thinking"), DEEP, {**ENABLED, "reasoning_effort": "max"}),
+        ({"thinking": "max"}, Quirks(effort="thinking"), SWITCH, ENABLED),
+        ({}, Quirks(effort="thinking"), NONE, {**ENABLED, "reasoning_effort": "none"}),
         ({}, Quirks(effort="thinking"), THINKS, {"thinking": {"type": "disabled"}}),
         ({}, Quirks(effort="template"), THINKS, {"chat_template_kwargs": {"enable_thinking": False}}),
         ({"thinking": "low"}, Quirks(effort=""), THINKS, {}),
@@ -267,6 +277,20 @@ async def test_mistral_thinks_in_blocks(fake: FakeLLM, transport: Transport) -> 
     assert (await reply_of(model)).message == assistant(Thinking("Hm.", "openai"), "Four.")
 
 
+@pytest.mark.parametrize(
+    ("reason", "finish"), [("sensitive", "filtered"), ("model_context_window_exceeded", "length"), ("stop", "stop")]
+)
+async def test_zai_has_ends_of_its_own(fake: FakeLLM, transport: Transport, reason: str, finish: str) -> None:
+    # https://docs.z.ai/api-reference/llm/chat-completion: `finish_reason`
+    said = '{"choices":[{"index":0,"delta":{"reasoning_content":"Hm."}}]}'
+    model = await play(
+        transport, fake, said, f'{{"choices":[{{"index":0,"delta":{{"content":"a"}},"finish_reason":"{reason}"}}]}}'
+    )
+    assert (await reply_of(model)).finish == finish
+    with pytest.raises(ModelUnavailable, match="reports an error"):
+        await reply_of(await play(transport, fake, said, said[:-3] + ',"finish_reason":"network_error"}]}'))
+
+
 async def test_half_an_emoji_waits_for_the_other_half(fake: FakeLLM, transport: Transport) -> None:
     model = await play(
         transport,
@@ -338,3 +362,14 @@ async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None
         fake.script(Behaviour(named="overflow_openai"))
         with pytest.raises(openai.BadRequestError, match="maximum context length"):
             await client.chat.completions.create(**asked)
+
+
+async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(fake: FakeLLM, transport: Transport) -> None:
+    pieces = ("<think>hm</think>", "[bot_", "msg_id:7]", " Hel", "lo <ctr", "l46>there", " <ct")
+    chunks = [f'{{"choices":[{{"index":0,"delta":{{"content":"{piece}"}}}}]}}' for piece in pieces]
+    model = await play(
+        transport, fake, *chunks, '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}', "[DONE]"
+    )
+    *deltas, _ = await items_of(model)
+    assert deltas == [ThinkingDelta("hm"), *(TextDelta(text) for text in ("Hel", "lo ", "there", " ", "<ct"))]
+    assert (await reply_of(model)).message.text == "Hello there <ct"

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from deskhand.models.base import Item, Model, Reply, Request, Shown, TextDelta, ToolSchema
+from deskhand.models.base import Encoded, Item, Model, Reply, Request, Shown, TextDelta, ToolSchema
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.shim import NO_WAY, TOO_LONG, Shim
 from deskhand.models.shim_prompts import as_json
@@ -151,7 +151,7 @@ async def test_a_server_without_grammars(fake: FakeLLM) -> None:
 
 async def test_the_listing_stays_that_of_the_turns_begin(fake: FakeLLM) -> None:
     """The server has read it; another one would make it read the turn again."""
-    memory: dict[tuple[str, int], bytes] = {}
+    memory = Encoded()
     shown = tuple(Shown(4 * n, message) for n, message in enumerate((USER, *MADE), 1))
     async with shim(fake) as model:
         for names in ("a.txt", "a.txt, photos/"):

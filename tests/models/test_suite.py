@@ -1,4 +1,4 @@
-"""Both wires keep what every Model keeps."""
+"""All wires keep what every Model keeps."""
 
 from __future__ import annotations
 

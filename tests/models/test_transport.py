@@ -46,9 +46,10 @@ async def test_a_cancelled_call_hangs_up(fake: FakeLLM, transport: Transport, wi
 
 
 async def test_a_server_that_never_hangs_up(fake: FakeLLM, transport: Transport, wire: str) -> None:
-    fake.script(Behaviour(named="linger"))
-    with anyio.fail_after(20):
-        assert (await reply_of(open_wire(wire, transport, fake.url))).finish == "stop"
+    for finish, told in (("", "stop"), ("length", "length")):
+        fake.script(Behaviour(fault="linger", finish=finish))
+        with anyio.fail_after(20):
+            assert (await reply_of(open_wire(wire, transport, fake.url))).finish == told
     await until_free(fake)
 
 

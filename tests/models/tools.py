@@ -9,20 +9,23 @@ import msgspec
 from deskhand.models.anthropic import AnthropicModel
 from deskhand.models.base import Item, Model, Reply, Request, Shown
 from deskhand.models.openai import OpenAIModel
+from deskhand.models.responses import ResponsesModel
 from deskhand.models.settings import Facts, Quirks, Spec
 from deskhand.models.transport import Transport
 from deskhand.types.messages import Message, Part, Text, ToolCall, ToolResult
 
 KEY = "sk-a-very-secret-key-0123456789"
-WIRES = ("openai", "anthropic")
+WIRES = ("openai", "anthropic", "responses")
 FACTS = Facts(window=200_000, max_output=8192, vision=True)
 
 
 def open_wire(
     wire: str, transport: Transport, url: str, *, quirks: Quirks | None = None, facts: Facts = FACTS, name: str = "m"
-) -> OpenAIModel | AnthropicModel:
+) -> OpenAIModel | AnthropicModel | ResponsesModel:
     if wire == "openai":
         return OpenAIModel(transport, Spec("fake", name, url, facts, quirks or Quirks(), KEY))
+    if wire == "responses":
+        return ResponsesModel(transport, Spec("fake", name, url, facts, quirks or Quirks(), KEY))
     return AnthropicModel(transport, Spec("fake", name, url, facts, quirks or Quirks(auth="x-api-key"), KEY))
 
 

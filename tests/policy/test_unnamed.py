@@ -57,6 +57,8 @@ def test_named(path: str, said: str, is_named: bool) -> None:
         ("sed -i s/a/b/ config.ini", "change a to b", "config.ini"),
         ("sed s/a/b/ config.ini", "show me", ""),
         ("ls; rm temp.log", "clean up", "temp.log"),
+        ("echo a#b; rm temp.log", "clean up", "temp.log"),
+        ("ls |& tee temp.log", "clean up", "temp.log"),
         ("cd docs && rm letter.txt", "delete it", "letter.txt"),
         ("find . -name '*.log' -delete", "clean up", "*"),
         ("LANG=C sudo rm temp.log", "clean up", "temp.log"),

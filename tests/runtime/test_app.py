@@ -10,11 +10,13 @@ from typing import Any
 
 import anyio
 import msgspec
+import pytest
 
 from deskhand.models.base import Item, Model, Reply, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.prompt import ONE_LINE
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
@@ -22,9 +24,10 @@ from deskhand.tools.base import Context, Tool
 from deskhand.tools.define import tool
 from deskhand.types.clock import Clock
 from deskhand.types.door import Progress
-from deskhand.types.events import ModelReplied, Recorded
+from deskhand.types.errors import ConfigError
+from deskhand.types.events import Compacted, ModelReplied, Recorded, TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
-from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
 ANN = Principal("ann", ("owner",))
 
@@ -205,6 +208,40 @@ async def test_reads_run_side_by_side_and_their_results_are_in_order(tmp_path: P
     assert results(model.requests[-1]) == ["one", "two"]
 
 
+async def test_a_result_is_shown_as_its_call_ends(tmp_path: Path) -> None:
+    """The first call ends only when somebody has seen the result of the second; the log keeps their order."""
+    seen, channel = anyio.Event(), MemoryChannel()
+    shown: list[Progress] = []
+
+    @tool
+    async def first() -> str:
+        """Ends last."""
+        await seen.wait()
+        return "one"
+
+    @tool
+    async def second() -> str:
+        """Ends first, after a while: by then the follower has the reply."""
+        await anyio.sleep(0.1)
+        return "two\ud800" + "x" * 5000
+
+    model = calling(call("first"), call("second"))
+    async with running(tmp_path, model, channel, tools=(first, second)) as app:
+        channel.write("go")
+        await until(lambda: len(model.requests) == 1)
+        with anyio.fail_after(10):
+            async with aclosing(app.door.follow("default/memory:1", ANN)) as items:
+                async for item in items:
+                    if isinstance(item, Progress) and item.kind == "tool_result":
+                        shown.append(item)
+                        seen.set()
+                    if isinstance(item, Recorded) and isinstance(item.event, TurnEnded):
+                        break
+    assert [each.call_id for each in shown] == ["second", "first"] and [each.status for each in shown] == ["ok", "ok"]
+    assert shown[0].text.startswith("two?xxx") and len(shown[0].text) == 2000
+    assert [text[:3] for text in results(model.requests[-1])] == ["one", "two"]
+
+
 async def test_what_is_not_permitted_is_not_shown_and_not_run(tmp_path: Path) -> None:
     channel, work = MemoryChannel(), tmp_path / "agents/default/workspace"
     model = calling(call("write_file", path="x", content="x"))
@@ -270,6 +307,45 @@ async def test_an_answer_is_shown_while_it_is_written(tmp_path: Path) -> None:
     assert shown == text
 
 
+async def test_a_share_of_the_window_is_all_that_a_conversation_fills(tmp_path: Path) -> None:
+    """At 12,000 of 32,768 tokens: less than half, more than a quarter."""
+    for share, shortened in ((0.5, False), (0.25, True)):
+        model, channel = ScriptedModel(lambda request: Reply(say("word"), "stop", Usage(12_000, 0))), MemoryChannel()
+        config = {"defaults": {"models": ["unknown/test"], "context_ratio": share}}
+        async with running(tmp_path / str(share), model, channel, config) as app:
+            for number in (1, 2):
+                channel.write(f"message {number}")
+                await until(lambda sent=channel.sent, number=number: len(sent) == number)  # type: ignore[misc]
+            events = [recorded.event for recorded in await app.store.events("default/memory:1")]
+        assert any(isinstance(event, Compacted) for event in events) == shortened
+
+
+async def test_what_a_turn_used_stands_beneath_its_answer(tmp_path: Path) -> None:
+    """Of this turn alone, with all its replies; not beneath what is said on the way, nor beneath a command's reply."""
+
+    @tool
+    async def look() -> str:
+        """Looks."""
+        return "seen"
+
+    def script(request: Request) -> Reply:
+        calls = request.messages[-1].message.role != "tool"
+        used = Usage(600, 150, 7, 1_200_000)
+        return Reply(say("I look.", call("look")) if calls else say("done"), "calls" if calls else "stop", used)
+
+    line = "done\n\nUsage: In 1.2k / Out 300 / Cached 14 / Written 2.4M"
+    for shown, answer in ((True, line), (False, "done")):
+        channel, home = MemoryChannel(), tmp_path / str(shown)
+        async with running(home, ScriptedModel(script), channel, {"show_usage": shown}, (look,)):
+            for number in (1, 2):
+                channel.write(f"message {number}")
+                await until(lambda sent=channel.sent, number=number: len(sent) == 2 * number)  # type: ignore[misc]
+            channel.write("/status")
+            await until(lambda sent=channel.sent: len(sent) == 5)  # type: ignore[misc]
+        assert [text for _, text in said(channel)[:4]] == ["I look.", answer, "I look.", answer]
+        assert "Usage:" not in said(channel)[4][1]
+
+
 async def test_who_goes_round_in_circles_is_stopped_and_the_person_told(tmp_path: Path) -> None:
     ran: list[str] = []
 
@@ -317,3 +393,33 @@ async def test_stop_ends_a_command_with_all_that_it_started(tmp_path: Path) -> N
         took = anyio.current_time() - began
         await until(lambda: not processes(mark), 2)
     assert took < 5  # of the hour that it would sleep
+
+
+async def test_how_much_an_agent_is_told_is_a_setting(tmp_path: Path) -> None:
+    """Files of the owner, a preset, topics, and what the channel adds: through the settings, and as they are now."""
+    model, home = ScriptedModel(), tmp_path
+    write(home, "SYSTEM.md", "the system")
+    write(home, "agents/a/AGENT.md", "the agent")
+    write(home, "agents/a/workspace/knowledge/tea.md", "# How he takes his tea")
+
+    class Telling(MemoryChannel):
+        def instructions(self, address: Address) -> str:
+            return f"Mention people in {address.chat} by @name."
+
+    async def shown(**agent: object) -> list[str]:
+        channel = Telling()
+        async with running(home, model, channel, {"agents": {"a": agent}}):
+            channel.write("hello", external_id=str(agent))
+            await until(lambda: len(channel.sent) == 1)
+        return list(model.requests[-1].system)
+
+    stable, place = await shown(preset="coding", voice=True)
+    places = [stable.index(words) for words in ("the system", "the agent", "# Coding", "# RULES.md", "# Knowledge")]
+    assert places == sorted(places) and "How he takes his tea" in stable
+    places = [place.index(words) for words in ("# Context", "with ann (owner)", "Mention people in 1", "spoken aloud")]
+    assert places == sorted(places)
+    stable, place = await shown(prompt="minimal")
+    assert "the agent" in stable and "# RULES.md" in stable and "tea" not in stable and "spoken" not in place
+    assert await shown(prompt="none") == [ONE_LINE]
+    with pytest.raises(ConfigError, match="there is no preset 'codnig'"):
+        await shown(preset="codnig")

@@ -7,12 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from deskhand.agent.state import State, Turn
+from deskhand.agent.step import AskModel, Compact, next_step
 from deskhand.policy.rules import Rule
 from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ConfigError
+from deskhand.types.identity import Address, Principal
+from deskhand.types.limits import Limits
 
 SOURCES = Path(__file__).parent / "sources"
 
@@ -42,7 +46,7 @@ def test_operator_use(tmp_path: Path) -> None:
         defaults=AgentConfig(steps=40),
         agents={
             "operator": AgentConfig(("openrouter/anthropic/claude-sonnet-4-6",), steps=60, workspace="/srv/operator"),
-            "coder": AgentConfig(("openai/gpt-5",)),
+            "coder": AgentConfig(("openai/gpt-5",), prompt="minimal"),
         },
         providers={"azure": ProviderConfig("https://example.openai.azure.com/openai/v1")},
     )
@@ -56,15 +60,21 @@ def test_operator_use(tmp_path: Path) -> None:
 def test_operator_ai_0_4(tmp_path: Path) -> None:
     settings = source("operator-ai-0.4.yaml", tmp_path)
     assert settings.config == Config(
-        defaults=AgentConfig(("anthropic/claude-opus-4-6", "google/gemini-3-pro"), steps=25),
+        defaults=AgentConfig(("anthropic/claude-opus-4-6", "google/gemini-3-pro"), steps=25, context_ratio=0.5),
         agents={
             "operator": AgentConfig(("anthropic/claude-sonnet-4-6",), sandbox=False),
-            "researcher": AgentConfig(steps=10, tools=("read_file", "shell")),
+            "researcher": AgentConfig(steps=10, tools=("read_file", "shell"), skills=("summarize",)),
         },
         timezone="America/Vancouver",
         env_file="keys.env",
     )
-    assert any("keys.env' does not exist" in warning for warning in settings.warnings)
+    transport, elsewhere, env_file = settings.warnings
+    assert transport == (
+        "agents.operator.transport: there are no channels yet; 'operator' answers in the terminal, and SLACK_BOT_TOKEN"
+        " and SLACK_APP_TOKEN are not read"
+    )
+    assert elsewhere.startswith("not used here yet: roles.team.agents, memory.")
+    assert "keys.env' does not exist" in env_file
 
 
 def test_operator_ai_0_7(tmp_path: Path) -> None:
@@ -76,6 +86,17 @@ def test_operator_ai_0_7(tmp_path: Path) -> None:
         env_file=".env",
         show_usage=True,
     )
+
+
+def test_how_strangers_are_answered_stands_in_three_places(tmp_path: Path) -> None:
+    assert read(tmp_path).config.reject_response == "ignore"
+    for text in (
+        "settings: {reject_response: announce}",
+        "runtime: {reject_response: announce}",
+        "reject_response: announce",
+    ):
+        settings = read(tmp_path, text)
+        assert (settings.config.reject_response, settings.warnings) == ("announce", ())
 
 
 def test_agent_computer(tmp_path: Path) -> None:
@@ -98,20 +119,46 @@ def test_openagent_by_its_environment(tmp_path: Path) -> None:
     assert read(tmp_path, "timezone: Europe/Berlin", **env).config == Config(timezone="Europe/Berlin")
     settings = read(tmp_path, "compat: openagent", **env)
     assert settings.config == Config(
-        defaults=AgentConfig(("anthropic/claude-opus-4-6",), 30, 200_000, 16_384),
+        defaults=AgentConfig(
+            ("anthropic/claude-opus-4-6",), 30, 200_000, 16_384, context_ratio=0.7, shell_timeout_s=60.0
+        ),
         providers={"anthropic": ProviderConfig("https://proxy.example/v1")},
         compat="openagent",
     )
+    assert settings.warnings == ()
+
+
+def test_all_of_openagents_variables(tmp_path: Path) -> None:
+    """Each is used, or named in a warning; what could hold a password is not repeated."""
+    used = {
+        "COMPACT_THRESHOLD": "0.5",
+        "BASH_TIMEOUT": "90",
+        "ALLOWED_COMMANDS": '["ls", "git"]',
+        "SKILLS_DIR": "my/skills",
+        "WORKSPACE_DIR": "/srv/work",
+    }
+    unused = ["CONTEXT_WINDOW", "LLM_MAX_RETRIES", "LLM_RETRY_BASE_DELAY", "LLM_RETRY_MAX_DELAY", "PROMPTS_DIR"]
+    unused += ["WORKSPACE_CLEANUP_DELAY", "BACKGROUND_TIMEOUT", "MAX_TEAMMATES", "ENABLE_MEMORY"]
+    env = used | dict.fromkeys(unused, "1") | {"DATABASE_URL": "postgresql://u:secret@h/db"}
+    settings = read(tmp_path, "compat: openagent", **env)
+    defaults = settings.config.defaults
+    assert (defaults.context_ratio, defaults.shell_timeout_s, defaults.commands) == (0.5, 90.0, ("ls", "git"))
+    assert (settings.skills_folder, defaults.workspace) == (tmp_path / "my" / "skills", "/srv/work")
+    database, others = settings.warnings
+    assert database.startswith("DATABASE_URL is not used") and "secret" not in database
+    assert others.startswith(f"not used here yet: {', '.join(unused[:4])} and {len(unused) - 4} more")
+    assert read(tmp_path, ALLOWED_COMMANDS="[]").config.defaults.commands == ()
+    assert read(tmp_path, "compat: ''", **env).config.defaults == AgentConfig()
 
 
 def test_openagent_by_its_env_file(tmp_path: Path) -> None:
     settings = source("openagent.env", tmp_path)
     assert settings.config == Config(
-        defaults=AgentConfig(("anthropic/claude-opus-4-6",), 30, workspace="work space"),
+        defaults=AgentConfig(("anthropic/claude-opus-4-6",), 30, workspace="work space", shell_timeout_s=90.0),
         providers={"anthropic": ProviderConfig("https://proxy.example/v1")},
     )
     assert settings.environment["ANTHROPIC_API_KEY"] == "sk-ant-secret"
-    assert settings.warnings == ("not used here yet: BASH_TIMEOUT",)
+    assert settings.warnings == ()
 
 
 def test_operator_use_by_its_environment(tmp_path: Path) -> None:
@@ -142,9 +189,37 @@ def test_which_agent(tmp_path: Path) -> None:
         read(tmp_path, text, DESKHAND_AGENT="x").choose()
 
 
+def test_the_share_of_the_window(tmp_path: Path) -> None:
+    """Where an agent says nothing, the defaults hold; where those say nothing, a conversation fills four fifths."""
+    settings = read(
+        tmp_path, "defaults: {context_ratio: 0.5}\nagents: {a: {}, b: {context_ratio: 0.25}, c: {contextRatio: 1}}"
+    )
+    state = State("s", turn=Turn(Principal("ann"), Address("terminal"), "", 0.0, [1]))
+    for agent, share in (("a", 0.5), ("b", 0.25), ("c", 1.0)):
+        limits = settings.limits(settings.agent(agent), 100_000)
+        state.context_tokens = int(share * 100_000)
+        assert isinstance(next_step(state, limits, 0.0), AskModel), agent
+        state.context_tokens += 100
+        assert next_step(state, limits, 0.0) == Compact(int(share * 50_000)), agent
+    usual = read(tmp_path / "usual")
+    assert usual.limits(usual.agent("default"), 100_000) == Limits(window=100_000)
+
+
+def test_permissions(tmp_path: Path) -> None:
+    """No block and `*` are all, a list is only these."""
+    settings = read(
+        tmp_path, "agents: {a: {permissions: {tools: '*', skills: '*'}}, b: {permissions: {skills: [x]}}, c: {}}"
+    )
+    found = [(settings.agent(name).tools, settings.agent(name).skills) for name in "abc"]
+    assert found == [(("*",), ("*",)), (("*",), ("x",)), (("*",), ("*",))]
+    assert read(tmp_path, DESKHAND_DEFAULTS__SKILLS="x, y").config.defaults.skills == ("x", "y")
+
+
 def test_agents_may_be_a_list(tmp_path: Path) -> None:
     settings = read(tmp_path, "agents: [{name: a, steps: 3}, {id: b}]")
     assert settings.config.agents == {"a": AgentConfig(steps=3), "b": AgentConfig()}
+    theirs = read(tmp_path / "theirs", '{"agents": {"list": [{"id": "a"}, {"id": "b", "maxToolIterations": 3}]}}')
+    assert theirs.config.agents == {"a": AgentConfig(), "b": AgentConfig(steps=3)}
 
 
 def test_unknown_keys_are_named_and_never_fatal(tmp_path: Path) -> None:
@@ -204,6 +279,11 @@ BAD: list[tuple[str | bytes, str]] = [
     ("- a\n- b", "must hold keys and values"),
     ("just words", "must hold keys and values"),
     ("defaults: {steps: many}", "'defaults.steps': Expected `int | null`, got `str`"),
+    ("roles: {admin: {agents: [a]}}", "'roles.admin' is built in, with all agents: give this role another"),
+    ("settings: {reject_response: shout}", "'reject_response': Invalid enum value 'shout'"),
+    ("defaults: {context_ratio: 1.5}", "'defaults.context_ratio': Expected `float` <= 1.0"),
+    ("agents: {a: {context_ratio: 0}}", "Expected `float` > 0.0"),
+    ("defaults: {shell_timeout_s: 601}", "'defaults.shell_timeout_s': Expected `float` <= 600.0"),
     ("agents: {a: {thinking: hard}}", "'agents[...].thinking': Invalid enum value 'hard'"),
     ("policy: [{verdict: maybe}]", "'policy[0].verdict': Invalid enum value 'maybe'"),
     ("timezone: Mars/Olympus", "unknown timezone 'Mars/Olympus'"),

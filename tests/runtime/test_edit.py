@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
-from deskhand.runtime.edit import set_key, unset_key
+from deskhand.runtime.config import read_settings
+from deskhand.runtime.edit import set_key, unset_key, write_private
 
 TEXT = """\
 # mine
@@ -72,3 +75,35 @@ def test_replacing_a_block_keeps_what_follows() -> None:
 def test_a_key_that_is_not_there() -> None:
     with pytest.raises(KeyError):
         unset_key(TEXT, ["defaults", "nothing"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "defaults:\n  models: [a/b]\n"),
+        ("timezone: UTC # mine\n", "timezone: UTC # mine\ndefaults:\n  models: [a/b]\n"),
+        ("defaults:\n    steps: 3 # few\nx: 1\n", "defaults:\n    steps: 3 # few\n    models: [a/b]\nx: 1\n"),
+        (
+            "# top\ndefaults: # all\n  models: [x/y]  # the best\n  steps: 3\n",
+            "# top\ndefaults: # all\n  models: [a/b]  # the best\n  steps: 3\n",
+        ),
+        (
+            "defaults:\n  models:\n    - x/y\n    - z\n  # few\n  steps: 3\nagents:\n  n:\n    models: [k/l]\n",
+            "defaults:\n  models: [a/b]\n  # few\n  steps: 3\nagents:\n  n:\n    models: [k/l]\n",
+        ),
+        ("defaults:\n  models:\n  - x/y\n", "defaults:\n  models: [a/b]\n"),
+        ("# mine\ndefaults: {models: [x/y], steps: 3}\n", "# mine\ndefaults:\n  models:\n  - a/b\n  steps: 3\n"),
+    ],
+)
+def test_the_choice_of_a_model_is_written_between_the_comments(before: str, after: str) -> None:
+    assert set_key(before, ["defaults", "models"], ["a/b"]) == after
+
+
+def test_a_file_is_replaced_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "deskhand.yaml"
+    write_private(file, "timezone: UTC\n")
+    file.chmod(0o644)
+    write_private(file, set_key(file.read_text(), ["defaults", "models"], ["a/b"]))
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert read_settings(file, {}).config.defaults.models == ("a/b",)
+    assert [path.name for path in file.parent.iterdir()] == [file.name], "nothing half written is left"

@@ -1,4 +1,4 @@
-"""What a newcomer is offered: keys, servers that run here, the embedded model; and how a choice is written down."""
+"""What a newcomer is offered: keys, servers that run here, the embedded model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 from deskhand.models.probe import Found
 from deskhand.models.weights import Shelf
-from deskhand.runtime.choose import choose_model, with_model
 from deskhand.runtime.config import Settings, read_settings
 from deskhand.runtime.first_run import Machine, look_around, offers_of
 from deskhand.runtime.models import Models, is_small
@@ -78,37 +77,3 @@ def test_the_embedded_model_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ModelUnknown, match="there are: qwen"):
         Models(settings(tmp_path)).open("embedded/gpt")
     assert is_small(settings(tmp_path), "embedded/x") and not is_small(settings(tmp_path), "openai/x")
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("", "defaults:\n  models: [a/b]\n"),
-        ("timezone: UTC # mine\n", "timezone: UTC # mine\ndefaults:\n  models: [a/b]\n"),
-        ("defaults:\n    steps: 3 # few\nx: 1\n", "defaults:\n    models: [a/b]\n    steps: 3 # few\nx: 1\n"),
-        (
-            "# top\ndefaults: # all\n  models: [x/y]  # the best\n  steps: 3\n",
-            "# top\ndefaults: # all\n  models: [a/b]  # the best\n  steps: 3\n",
-        ),
-        (
-            "defaults:\n  models:\n    - x/y\n    - z\n  # few\n  steps: 3\nagents:\n  n:\n    models: [k/l]\n",
-            "defaults:\n  models: [a/b]\n  # few\n  steps: 3\nagents:\n  n:\n    models: [k/l]\n",
-        ),
-        ("defaults:\n  models:\n  - x/y\n", "defaults:\n  models: [a/b]\n"),
-    ],
-)
-def test_the_choice_is_written_between_the_comments(before: str, after: str) -> None:
-    assert with_model(before, "a/b") == after
-
-
-def test_what_cannot_be_edited_is_left_alone(tmp_path: Path) -> None:
-    file = tmp_path / "deskhand.yaml"
-    for text in ("defaults: {models: [x/y]}\n", "- a list\n", "a: [\n"):
-        file.write_text(text)
-        with pytest.raises(ConfigError):
-            choose_model(file, "a/b")
-        assert file.read_text() == text
-    file.write_text("timezone: UTC\n")
-    file.chmod(0o600)
-    choose_model(file, "a/b")
-    assert file.stat().st_mode & 0o777 == 0o600 and read_settings(file, {}).config.defaults.models == ("a/b",)

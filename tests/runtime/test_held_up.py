@@ -45,9 +45,11 @@ async def followed(home: Path, faults: list[Exception]) -> list[Recorded | Progr
     seen: list[Recorded | Progress] = []
     async with open_app(Settings(Home(home), CONFIG), parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
-        with anyio.fail_after(50):
-            seen += await _until_the_end(app)
-        tasks.cancel_scope.cancel()
+        try:
+            with anyio.fail_after(50):
+                seen = await _until_the_end(app)
+        finally:
+            tasks.cancel_scope.cancel()
     return seen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from pathlib import Path
 
@@ -27,6 +28,30 @@ def test_secrets_are_named_not_shown(tmp_path: Path) -> None:
     assert "sk-abcdefgh" not in text
     assert "not ours" not in text
     assert settings.home.log.stat().st_mode & 0o777 == 0o600
+
+
+def test_who_is_heard_from_when(tmp_path: Path) -> None:
+    """Others from WARNING on, we from INFO on or from what the configuration says; the console hears the same."""
+    other, heard = logging.getLogger("other"), io.StringIO()
+    for level in ("info", "warning", "debug"):
+        settings = read_settings(
+            None, {"DESKHAND_HOME": str(tmp_path), "DESKHAND_LOG_LEVEL": level, "A_KEY": "sk-secret"}
+        )
+        with logging_to_file(settings, logging.StreamHandler(heard)):
+            log.debug("ours at debug, level %s", level)
+            log.info("ours at info, level %s", level)
+            log.warning("ours at warning, level %s sk-secret", level)
+            other.info("theirs at info, level %s", level)
+            other.warning("theirs at warning, level %s", level)
+    log.warning("after the end")
+    lines = [line.partition(": ")[2] for line in settings.home.log.read_text().splitlines()]
+    ours = {"info": ("info", "warning"), "warning": ("warning",), "debug": ("debug", "info", "warning")}
+    wanted = []
+    for level, said in ours.items():
+        wanted += [f"ours at {each}, level {level}" + " [A_KEY]" * (each == "warning") for each in said]
+        wanted.append(f"theirs at warning, level {level}")
+    assert lines == wanted
+    assert [line.partition(": ")[2] for line in heard.getvalue().splitlines()] == wanted
 
 
 def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:

@@ -9,13 +9,18 @@ import msgspec
 import pytest
 
 from deskhand.models.base import Request
+from deskhand.policy.rules import Case, decide
 from deskhand.runtime.app import Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.runtime.statements import statements
+from deskhand.runtime.toolbox import rules_of, skills_of, toolbox
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.types.errors import ConfigError
+from deskhand.types.events import ApprovalAsked
 from deskhand.types.identity import Principal
+from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
 ANN = Principal("ann", ("owner",))
@@ -45,6 +50,7 @@ class Desk:
             return say("", ToolCall(f"c{len(told)}", name, msgspec.Raw(msgspec.json.encode(arguments))))
 
         model = ScriptedModel(script)
+        self.asked = model.requests
         parts = Parts(lambda name: model, channels=(self.channel,), authorise=lambda inbound: ANN)
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
@@ -56,6 +62,23 @@ class Desk:
                     await anyio.sleep(0.005)
             tasks.cancel_scope.cancel()
         return told
+
+    async def asked_about(self, name: str, arguments: dict[str, object]) -> tuple[str, str]:
+        """Call this tool, and return the question to which the turn comes to rest, and its reason."""
+        call = ToolCall("c", name, msgspec.Raw(msgspec.json.encode(arguments)))
+        model = ScriptedModel(lambda request: say("", call))
+        parts = Parts(lambda name: model, channels=(self.channel,), authorise=lambda inbound: ANN)
+        async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run)
+            self.channel.write("go")
+            found: list[ApprovalAsked] = []
+            with anyio.fail_after(30):
+                while not found:
+                    await anyio.sleep(0.005)
+                    events = await app.store.events("default/memory:1")
+                    found = [r.event for r in events if isinstance(r.event, ApprovalAsked)]
+            tasks.cancel_scope.cancel()
+        return found[0].question, found[0].reason
 
 
 @pytest.fixture
@@ -114,19 +137,24 @@ async def test_edits(desk: Desk) -> None:
 
 
 async def test_folders(desk: Desk) -> None:
+    top = desk.work / "top"
     for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt", ".hidden", "node_modules/x.js", "__pycache__/y"):
-        (desk.work / name).parent.mkdir(parents=True, exist_ok=True)
-        (desk.work / name).write_text("a needle\n")
-    (desk.work / "away").symlink_to("/etc")
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("a needle\n")
+    (top / "away").symlink_to("/etc")
     here, deep, found = await desk.do(
-        ("list_files", {}), ("list_files", {"path": "sub", "depth": 2}), ("search_files", {"text": "NEEDLE"})
+        ("list_files", {"path": "top"}),
+        ("list_files", {"path": "top/sub", "depth": 2}),
+        ("search_files", {"text": "NEEDLE"}),
     )
     names = [line.split()[0] for line in here.splitlines()]
     assert names == ["sub/", "deep/", "c.txt", "away", "b.txt"], (
         "folders first, hidden names left out, links not followed"
     )
     assert "d.txt" in deep and "d.txt" not in here
-    assert sorted(found.splitlines()) == [f"{name}:1: a needle" for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt")]
+    assert sorted(found.splitlines()) == [
+        f"top/{name}:1: a needle" for name in ("b.txt", "sub/c.txt", "sub/deep/d.txt")
+    ]
 
 
 async def test_nothing_outside_the_workspace(desk: Desk, tmp_path: Path) -> None:
@@ -198,6 +226,85 @@ async def test_key_values(desk: Desk) -> None:
     assert [tuple(row)[:2] for row in rows] == [("seen/1", "mail")]
 
 
+async def test_skills_that_are_not_permitted_do_not_exist(tmp_path: Path) -> None:
+    """Neither in the index, nor for the tools, nor in the folders that can be read; a file of its own workspace is
+    none of a skill's business."""
+    desk = Desk(tmp_path / "home", skills=["br*"])
+    shared = desk.settings.home.skills
+    for name in ("brew", "pour"):
+        (shared / name).mkdir(parents=True)
+        (shared / name / "SKILL.md").write_text(
+            f"---\nname: {name}\ndescription: The {name} one.\n---\nSecret {name}.\n"
+        )
+    listed, mine, other, file, other_file = await desk.do(
+        ("list_skills", {}),
+        ("read_skill", {"skill": "brew"}),
+        ("read_skill", {"skill": "pour"}),
+        ("read_file", {"path": str(shared / "brew" / "SKILL.md")}),
+        ("read_file", {"path": str(shared / "pour" / "SKILL.md")}),
+    )
+    assert listed == "brew: The brew one."
+    assert "Secret brew." in mine and "Secret brew." in file
+    assert other == "there is no skill 'pour'; there are: brew"
+    assert "outside the workspace" in other_file and "Secret" not in other_file
+    system = "\n".join(desk.asked[0].system)
+    assert "- brew: The brew one." in system and "pour" not in system and "deskhand-help" not in system
+
+
+def test_what_only_looks_is_free(desk: Desk) -> None:
+    """Also after something from outside was read."""
+    tools = toolbox(desk.settings, "default", skills_of(desk.settings, "default"))
+    free = {"think", "read_file", "list_files", "search_files", "read_output", "list_skills", "read_skill", "ask_user"}
+    assert {name for name, tool in tools.items() if tool.spec.effect == "none"} == free | {"kv_get", "kv_list"}
+    for name in free:
+        case = Case("default", name, tools[name].spec.effect, ANN, Label("untrusted"))
+        assert decide(rules_of(desk.settings), case).verdict == "allow"
+
+
+async def test_programs_that_are_not_listed_are_asked_about(tmp_path: Path) -> None:
+    listed = Desk(tmp_path / "listed", commands=["cat", "ls"])
+    (listed.work / "f").write_text("words")
+    assert await listed.do(("shell", {"command": "cat f | cat"})) == ["words"]
+    asking = Desk(tmp_path / "asking", commands=["cat", "ls"])
+    question, reason = await asking.asked_about("shell", {"command": "ls; touch made"})
+    assert question == 'shell {"command":"ls; touch made"}'
+    assert reason == "'touch' is not one of the commands that run without a question"
+    assert not (asking.work / "made").exists()
+    usual = Desk(tmp_path / "usual")
+    await usual.do(("bash", {"command": "touch made"}))
+    assert (usual.work / "made").exists(), "without a list nothing is asked"
+
+
+async def test_how_long_a_command_may_take(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "home", shell_timeout_s=1)
+    slow, named = await desk.do(
+        ("shell", {"command": "sleep 30"}), ("shell", {"command": "sleep 1.2; echo late", "timeout_s": 20})
+    )
+    assert slow == "\n[timed out after 1 s; everything it started was killed]"
+    assert named == "late\n"
+    spec = next(tool for tool in desk.asked[0].tools if tool.name == "shell")
+    assert spec.parameters["properties"]["timeout_s"]["default"] == 1.0
+
+
+async def test_the_skills_of_all_agents_may_lie_elsewhere(tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere" / "brew"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Makes tea.\n---\nBoil.\n")
+    desk = Desk(tmp_path / "home")
+    settings = msgspec.structs.replace(
+        desk.settings,
+        config=msgspec.structs.replace(desk.settings.config, skills_folder="elsewhere"),
+        file=tmp_path / "deskhand.yaml",
+    )
+    desk.settings = settings
+    read, file = await desk.do(("read_skill", {"skill": "brew"}), ("read_file", {"path": str(folder / "SKILL.md")}))
+    assert "Boil." in read and "Boil." in file
+    for wrong in (".", "home", "home/state/x"):
+        config = msgspec.structs.replace(settings.config, skills_folder=wrong)
+        with pytest.raises(ConfigError, match="holds Deskhand's own files"):
+            skills_of(msgspec.structs.replace(settings, config=config), "default")
+
+
 async def test_skills(desk: Desk) -> None:
     folder = desk.settings.home.root / "skills" / "brew"
     (folder / "references").mkdir(parents=True)
@@ -222,3 +329,14 @@ async def test_messages_and_thoughts(desk: Desk) -> None:
     assert thought == "noted" and here.startswith("on its way, as default/memory:1#")
     texts = [(outgoing.address.chat, outgoing.parts[0]) for outgoing, _ in desk.channel.sent]
     assert [(chat, part.text) for chat, part in texts if isinstance(part, Text)] == [("1", "on my way"), ("1", "done")]
+
+
+async def test_symbols(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "shop.py").write_text("class Shop:\n    def buy(self): ...\n\nShop().buy()\n")
+    (desk.work / "main.go").write_text("func buy() {\n}\n")
+    listed, used = await desk.do(("list_symbols", {"path": "."}), ("find_references", {"name": "buy"}))
+    assert listed == "main.go:1: func buy\nshop.py:1: class Shop\nshop.py:2: method Shop.buy"
+    assert used == (
+        "main.go:1: [definition] func buy() {\nshop.py:2: [definition] def buy(self): ...\nshop.py:4: Shop().buy()"
+    )

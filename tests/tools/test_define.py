@@ -223,3 +223,16 @@ def test_a_parameter_under_two_names_is_refused(named: FunctionTool, arguments: 
 def test_a_message_has_aliases_too() -> None:
     raw = msgspec.Raw(b'{"content": "hello", "thread": "7"}')
     assert decode_arguments(raw, Message, "send_message") == Message("hello", thread_id="7")
+
+
+@tool
+async def elsewhere(text: str, where: Context) -> str:
+    """Says where it is."""
+    return f"{text} {where.session} {where.principal.id} {where.agent} {where.key}"
+
+
+async def test_the_context_is_found_by_its_annotation(hands: Hands) -> None:
+    assert set(elsewhere.spec.parameters["properties"]) == {"text"}
+    assert await hands(elsewhere, text="at") == "at default/memory:1 ann default default/memory:1#1.c"
+    with pytest.raises(ToolError, match="unknown field `where`"):
+        await hands(elsewhere, text="at", where="x")

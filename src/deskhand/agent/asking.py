@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from functools import partial
 
 import anyio
 from msgspec.structs import replace
 
-from ..models.base import Reply, Request, TextDelta, ThinkingDelta, ToolSchema
+from ..models.base import Reply, Request, TextDelta, ToolSchema
+from ..models.usable import usable
 from ..types.door import Progress
 from ..types.errors import MalformedReply, ModelError
 from ..types.events import ModelFailed, ModelReplied
 from ..types.interrupt import Interrupt
 from ..types.messages import Message, Text, clean
 from .compact import mask_due
-from .context import usable, view
+from .context import view
 from .journal import Journal
 from .step import AskModel
 
@@ -50,7 +52,11 @@ class Asking:
             try:
                 if (wait_s := step.at - journal.ports.clock.now()) > 0:
                     await anyio.sleep(wait_s)
-                reply = await self._call(model, self._request(model, step))
+                request, hooks, turn = self._request(model, step), journal.agent.hooks, journal.state.turn
+                if hooks is None or turn is None:
+                    reply = await self._call(model, request)
+                else:
+                    reply = await hooks.around_llm(journal.session, turn, request, partial(self._call, model))
             except ModelError as error:
                 failed = error
             except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
@@ -72,10 +78,9 @@ class Asking:
     def _request(self, model: str, step: AskModel) -> Request:
         journal = self._journal
         agent, state = journal.agent, journal.state
-        address = state.turn.address if state.turn else None
         return Request(
             model.partition("/")[2],
-            agent.prompt(address) if address else (),
+            agent.prompt(state),
             view(state),
             self._schemas if step.tools else (),
             agent.limits.output_tokens,
@@ -90,15 +95,14 @@ class Asking:
         reply: Reply | None = None
         async with aclosing(journal.ports.model(model).reply(request)) as items:  # type: ignore[type-var]
             async for item in items:
-                match item:
-                    case TextDelta(text=text):
-                        self._partial.append(text)
-                        journal.show(Progress("text", n, self._attempt, offset, text))
-                        offset += len(text)
-                    case ThinkingDelta(text=text):
-                        journal.show(Progress("thinking", n, self._attempt, 0, text))
-                    case Reply():
-                        reply = item
+                if isinstance(item, TextDelta):
+                    self._partial.append(item.text)
+                    journal.show(Progress("text", n, self._attempt, offset, item.text))
+                    offset += len(item.text)
+                elif isinstance(item, Reply):
+                    reply = item
+                else:
+                    journal.show(Progress("thinking", n, self._attempt, 0, item.text))
         if reply is None:
             raise MalformedReply(f"{model} ended without a reply")
         return reply

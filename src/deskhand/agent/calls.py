@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import partial
 
 import anyio
 import msgspec
@@ -11,20 +12,22 @@ from msgspec.structs import replace
 from ..policy.approval import EXECUTE_WITHIN_S, Setting, binding, shown, standing
 from ..policy.rules import Case, Decision
 from ..tools.aliases import TOOLS
-from ..tools.base import Ask, Context, Done, Judged, Tool
+from ..tools.base import Ask, Context, Done, Tool, judged_by
 from ..types.commit import Change
-from ..types.door import Progress
+from ..types.door import PREVIEW_CHARS, Progress
 from ..types.errors import ToolError
 from ..types.events import ApprovalAnswered, ApprovalAsked, QuestionAsked, ToolFinished, ToolStarted
-from ..types.interrupt import Interrupt
+from ..types.interrupt import Interrupt, meanwhile
 from ..types.labels import LOCAL
-from ..types.messages import ResultStatus, Text, ToolCall, ToolResult, clean
+from ..types.messages import ResultPart, ResultStatus, Text, ToolCall, ToolResult, clean
 from .journal import Journal
 from .state import OpenCall, Turn
 from .step import RunTools
 
 ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
+SOON_S = 0.02
+"""A tool that may run again and is done sooner has its call and its result written in one commit."""
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -75,7 +78,7 @@ class Calls:
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
             return _failed(call, "error", f"there is no tool {name!r}; {hint}")
         if call.answer is not None:
-            return ToolResult(call.call.id, tuple(p for p in call.answer.parts if isinstance(p, Text)))
+            return ToolResult(call.call.id, tuple(p for p in call.answer.parts if isinstance(p, ResultPart)))
         if call.ask is not None:
             return _failed(call, "denied", f"nobody answered in time: {call.ask.question}")
         if call.started and tool.spec.replay == "never":
@@ -108,8 +111,8 @@ class Calls:
 
     def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
         effect = tool.spec.effect
-        if isinstance(tool, Judged):
-            effect = tool.effect_of(call.call.arguments, turn.address)
+        if (judged := judged_by(tool)) is not None:
+            effect = judged(call.call.arguments, turn.address)
         label, said = self._journal.state.label, "\n".join(turn.said)
         arguments = bytes(call.call.arguments)
         return Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, label, arguments, said)
@@ -136,23 +139,30 @@ class Calls:
         return Change("call_grant_set", row)
 
     async def _run_group(self, group: list[Ready], turn: Turn) -> None:
-        journal = self._journal
-        for ready in group:
-            if ready.tool.spec.replay == "never":
-                journal.record(ToolStarted(ready.call.call.id))
-        await journal.flush()
+        never = [ToolStarted(ready.call.call.id) for ready in group if ready.tool.spec.replay == "never"]
+        if never:
+            self._journal.record(*never)
+            await self._journal.flush()
         outcomes: list[Done | Ask | None] = [None] * len(group)
 
         async def run(i: int, ready: Ready) -> None:
-            outcomes[i] = await self._run_one(ready, turn)
+            journal, call, one = self._journal, ready.call.call, partial(self._run_one, ready, turn)
+            if (hooks := journal.agent.hooks) is None:
+                outcomes[i] = await one()
+            else:
+                outcomes[i] = await hooks.around_tool(journal.session, turn, ready.tool.spec, call, one)
+            if len(group) > 1 and isinstance(over := outcomes[i], Done):
+                text = clean(ToolResult(call.id, over.parts).text[:PREVIEW_CHARS])
+                journal.show(Progress("tool_result", journal.state.n, text=text, call_id=call.id, status=over.status))
 
         with self._interrupt:
-            if len(group) == 1:
-                await run(0, group[0])
-            else:
-                async with anyio.create_task_group() as tasks:
-                    for i, ready in enumerate(group):
-                        tasks.start_soon(run, i, ready)
+            async with meanwhile(SOON_S, self._journal.flush):
+                if len(group) == 1:
+                    await run(0, group[0])
+                else:
+                    async with anyio.create_task_group() as tasks:
+                        for i, ready in enumerate(group):
+                            tasks.start_soon(run, i, ready)
         for ready, outcome in zip(group, outcomes, strict=True):
             self._settle(ready, outcome)
 
@@ -161,7 +171,7 @@ class Calls:
         try:
             with anyio.fail_after(spec.timeout_s):
                 outcome = await ready.tool.run(call.arguments, await self._context(ready.call, turn))
-            if not isinstance(outcome, Done | Ask):  # a tool from outside that nobody type-checked
+            if not isinstance(outcome, (Done, Ask)):  # a tool from outside that nobody type-checked
                 raise TypeError(f"it returned {outcome!r}")
             return outcome
         except ToolError as error:
@@ -193,10 +203,10 @@ class Calls:
     def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
         journal, call_id = self._journal, ready.call.call.id
         match outcome:
-            case Done(parts=parts, status=status, changes=changes, outbox=outbox):
-                journal.change(changes, outbox)
+            case Done(parts=parts, status=status, end_turn=end_turn):
+                journal.change(outcome.changes, outcome.outbox)
                 cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
-                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status)))
+                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn))
             case Ask(question=question, choices=choices, wait_s=wait_s):
                 until = journal.ports.clock.now() + wait_s
                 journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, clean(question), choices, until))

@@ -8,7 +8,7 @@ import msgspec
 
 from ..types.events import CommandRun
 from ..types.identity import Command, Waiting
-from .state import State
+from .state import TURN, State
 
 Handler = Callable[[State, str], str]
 
@@ -28,9 +28,11 @@ def _help(state: State, args: str) -> str:
 
 
 def _stop(state: State, args: str) -> str:
-    if state.turn is None:
-        return "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
-    return "Stopped."
+    if state.turn is not None:
+        return ""  # the end of the turn says it
+    if args == TURN:
+        return "There was nothing left to stop."
+    return "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
 
 
 def _start(state: State, args: str) -> str:

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 import msgspec
 
 from ..models.base import Shown
-from ..models.tokens import chars, tokens
+from ..models.tokens import chars, shorten, tokens
 from ..types.events import Compacted, Ledger, Masked, OpenTurn
 from ..types.labels import LOCAL
-from ..types.messages import Message, Part, Text, ToolResult
+from ..types.messages import Message, Text, ToolResult
 from .state import FORMS, State
 
 CUTS = (4000, 2000, 1000, 500, 250, 120)
 """Characters that a long text is cut to in turn, in its middle, until the whole fits."""
 MASK_AT, MASK_STEP, MASK_KEEP, MASKED_CHARS = 0.5, 0.1, 3, 200
-CUT_NOTE = "\n…[cut to fit]…\n"
 
 
 def mask_due(state: State, window: int) -> Masked | None:
@@ -59,26 +58,9 @@ def _is_hint(message: Message) -> bool:
     return all(isinstance(part, Text) and part.label == LOCAL for part in message.parts)
 
 
-def shorten(message: Message, limit: int) -> Message:
-    """The message with its texts cut to `limit` characters in the middle; calls stay whole."""
-    return Message(message.role, tuple(_shorten(part, limit) for part in message.parts))
-
-
-def _shorten(part: Part, limit: int) -> Part:
-    match part:
-        case Text(text=text, label=label) if len(text) > limit + len(CUT_NOTE):
-            half = limit // 2
-            return Text(text[:half] + CUT_NOTE + text[-half:], label)
-        case ToolResult(parts=parts):
-            pieces = tuple(_shorten(piece, limit) for piece in parts)
-            return msgspec.structs.replace(part, parts=pieces)
-        case _:
-            return part
-
-
 def _ledger(state: State) -> Ledger:
     turn = None if state.turn is None else msgspec.convert(state.turn, OpenTurn, from_attributes=True)
-    return Ledger(state.usage, state.masked_up_to, turn, state.archived, state.label)
+    return Ledger(state.usage, state.masked_up_to, turn, state.archived, state.label, state.asides, state.sent)
 
 
 def mask(messages: Sequence[Shown], up_to_n: int) -> list[Shown]:

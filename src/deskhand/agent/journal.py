@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 
+from ..models.base import Encoded
 from ..types.commit import Change, Commit, Outgoing, SayPart
 from ..types.door import Progress
 from ..types.events import AnyEvent, Recorded
@@ -22,7 +23,7 @@ class Journal:
     def __init__(self, session: str, agent: Agent, ports: Ports) -> None:
         self.session, self.agent, self.ports = session, agent, ports
         self.state = State(session, zone=agent.zone)
-        self.encoded: dict[tuple[str, int], bytes] = {}
+        self.encoded = Encoded()
         self._pending: list[Recorded] = []
         self._admitted: list[int] = []
         self._outbox: list[Outgoing] = []

@@ -198,11 +198,15 @@ class Driver:
 
     async def _end(self, journal: Journal, step: EndTurn, turn: Turn) -> None:
         """The end of a turn and its answer, in one commit."""
-        text = step.said or answer(turn)
-        journal.record(TurnEnded(step.reason, tuple(turn.answers), step.said))
+        text, said, hooks = step.said or answer(turn), step.said, self._agent.hooks
+        if hooks is not None and (changed := await hooks.ending(self.session, turn, text, step.reason)) != text:
+            text = said = changed
+        journal.record(TurnEnded(step.reason, tuple(turn.answers), said))
         if text.strip():
             journal.say(turn.address, (Text(text),), turn.reply_to)
         await journal.flush(close=True)
+        if hooks is not None:
+            await hooks.ended(self.session, turn, text, step.reason)
 
     async def _note_delivered(self, journal: Journal) -> None:
         for sent in await self._ports.store.delivered(self.session):

@@ -12,11 +12,13 @@ from ..models.base import Thinking as ThinkingLevel
 from ..policy.rules import Case, Decision
 from ..store.base import Store
 from ..tools.base import Reach, Tools
+from ..tools.hooks import Hooks
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.events import ModelFailed, Recorded
 from ..types.identity import Address
-from .step import Limits
+from ..types.limits import Limits
+from .state import State
 
 
 class Agent(msgspec.Struct, frozen=True):
@@ -24,12 +26,13 @@ class Agent(msgspec.Struct, frozen=True):
 
     `models` is the fallback chain, the first one first, each `provider/name`. `prompt` gives the blocks of the system
     prompt for a conversation, the stable ones first. `decide` judges a call. `reach` is what its tools may touch now,
-    `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox.
+    `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox. `hooks` are None
+    where nobody has any.
     """
 
     name: str
     models: tuple[str, ...]
-    prompt: Callable[[Address], tuple[str, ...]]
+    prompt: Callable[[State], tuple[str, ...]]
     tools: Tools
     decide: Callable[[Case], Decision]
     reach: Callable[[], Awaitable[Reach]]
@@ -39,6 +42,7 @@ class Agent(msgspec.Struct, frozen=True):
     temperature: float | None = None
     zone: tzinfo | None = None
     profile: str = "default"
+    hooks: Hooks | None = None
 
 
 class Ports(msgspec.Struct, frozen=True):

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import tzinfo
 from hashlib import blake2b
-from typing import assert_never
+from typing import Any
 
 import msgspec
 
+from ..models.asides import note, remember
 from ..models.base import Shown
 from ..types import events as e
 from ..types.dates import stamp
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, OWNER, Label, join
-from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolResult, Usage
+from ..types.messages import Audio, File, Image, Message, Part, Text, ToolCall, ToolResult, Usage
 
 MARKS = 8
 """So many last calls are remembered for the loop guard."""
+TURN = "turn"
+"""What a stop is given that means what runs, and never the conversation."""
 FORMS = 4
 """In how many forms the model may be shown one message: in full, without its pixels, as one line."""
 
@@ -49,7 +52,7 @@ class OpenCall(msgspec.Struct):
 class Turn(msgspec.Struct):
     """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
     replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at; `said` is what people
-    wrote in this turn."""
+    wrote in this turn, `ending` what a tool ends it with."""
 
     principal: Principal
     address: Address
@@ -69,6 +72,7 @@ class Turn(msgspec.Struct):
     overflows: int = 0
     compacted: int = 0
     said: list[str] = []
+    ending: str = ""
 
 
 class State(msgspec.Struct):
@@ -77,7 +81,7 @@ class State(msgspec.Struct):
     `messages` is the conversation as the model is to see it, every call in it followed by its result unless that call
     is in `calls`: the open ones, in the order in which they were made. `zone` is where messages are dated; None: not
     at all. `context_tokens` is what the model counted at its last call. `label` is the lowest of all that it has read,
-    `pictures` where in `messages` the images are.
+    `pictures` where in `messages` the images are, `asides` what the next message is told with (`models.asides`).
     """
 
     session: str
@@ -94,45 +98,16 @@ class State(msgspec.Struct):
     pictures: list[int] = []
     zone: tzinfo | None = None
     hours: dict[int, tuple[str, int]] = {}
+    asides: dict[str, Text] = {}
+    sent: dict[str, str] = {}
 
 
 def fold(state: State, events: Iterable[e.Recorded]) -> State:
     """Apply events in order, in place. The same events always give the same state."""
     for recorded in events:
-        _apply(state, recorded)
+        _FOLDS[type(recorded.event)](state, recorded, recorded.event)
         state.n = recorded.n
     return state
-
-
-def _apply(state: State, recorded: e.Recorded) -> None:  # noqa: C901 -- one line for each kind of event
-    n, event = recorded.n, recorded.event
-    match event:
-        case e.MessageReceived():
-            _receive(state, recorded, event)
-        case e.ModelReplied():
-            _reply(state, n, event)
-        case e.TurnEnded(said=said):
-            if said:
-                _show(state, n, Message("assistant", (Text(said, LOCAL),)))
-            state.turn = None
-        case e.ToolStarted(call_id=call_id):
-            state.calls[call_id].started = True
-        case e.ToolFinished(result=result):
-            _close(state, n, result)
-        case e.CallClosed(call_id=call_id, status=status, reason=reason):
-            _close(state, n, ToolResult(call_id, (Text(reason, LOCAL),), status))
-        case e.ApprovalAsked() | e.QuestionAsked() | e.ApprovalAnswered() | e.QuestionAnswered():
-            _ask(state, recorded.at, event)
-        case e.ModelFailed() | e.Hinted() | e.CommandRun():
-            _note(state, recorded, event)
-        case e.Compacted(kept=kept, ledger=ledger):
-            _restore(state, kept, ledger)
-        case e.Masked(up_to_n=up_to_n):
-            state.masked_up_to = up_to_n
-        case e.MessageEdited() | e.Reacted() | e.MessageDelivered() | e.Erased():
-            pass  # nothing that the model sees
-        case _:
-            assert_never(event)
 
 
 def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> None:
@@ -140,28 +115,34 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
         if state.archived:
             state.messages, state.pictures, state.label, state.archived = [], [], OWNER, False
         reply_to = event.external_id if event.address.group else ""
-        state.turn = Turn(event.principal, event.address, reply_to, recorded.at, [])
-    state.turn.answers.append(event.inbox_id)
-    state.turn.pieces, state.turn.empty, state.turn.finish = [], 0, ""
+        state.turn = Turn(event.principal, event.address, reply_to, recorded.at, [event.inbox_id])
+    else:
+        state.turn.answers.append(event.inbox_id)
+        state.turn.pieces, state.turn.empty, state.turn.finish, state.turn.ending = [], 0, "", ""
     message = event.message
     state.turn.said.append(message.text)
+    if state.asides:
+        message, state.asides = Message("user", (*state.asides.values(), *message.parts)), {}
     if state.zone is not None:
         message = Message("user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts))
     _show(state, recorded.n, message)
 
 
-def _reply(state: State, n: int, event: e.ModelReplied) -> None:
-    turn = _turn(state)
+def _reply(state: State, recorded: e.Recorded, event: e.ModelReplied) -> None:
+    turn, n, used = _turn(state), recorded.n, event.usage
     turn.steps += 1
-    turn.usage += event.usage
-    state.usage += event.usage
-    state.context_tokens = event.usage.input_tokens + event.usage.output_tokens
+    turn.usage += used
+    state.usage += used
+    state.context_tokens = used.input_tokens + used.output_tokens
     state.model = event.model
-    turn.failures, turn.finish, turn.overflows, turn.compacted = [], event.finish, 0, 0
+    turn.finish, turn.overflows, turn.compacted = event.finish, 0, 0
+    if turn.failures:
+        turn.failures = []
     if turn.hinted:
         turn.hinted -= {"loop", "continue", "empty"}
     text, calls = event.message.text, event.message.calls
-    state.calls = {call.id: OpenCall(call, n) for call in calls}
+    if calls or state.calls:
+        state.calls = {call.id: OpenCall(call, n) for call in calls}
     if calls or text.strip():
         _show(state, n, event.message)
         turn.empty = 0
@@ -174,6 +155,25 @@ def _reply(state: State, n: int, event: e.ModelReplied) -> None:
         turn.continued += event.finish == "length"
 
 
+def _end(state: State, recorded: e.Recorded, event: e.TurnEnded) -> None:
+    if event.said:
+        _show(state, recorded.n, Message("assistant", (Text(event.said, LOCAL),)))
+    state.turn = None
+
+
+def _start(state: State, recorded: e.Recorded, event: e.ToolStarted) -> None:
+    state.calls[event.call_id].started = True
+
+
+def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished | e.CallClosed) -> None:
+    if isinstance(event, e.CallClosed):
+        _close(state, recorded.n, ToolResult(event.call_id, (Text(event.reason, LOCAL),), event.status))
+    else:
+        _close(state, recorded.n, event.result)
+        if event.end_turn:
+            _turn(state).ending = event.result.text or "Done."
+
+
 def _close(state: State, n: int, result: ToolResult) -> None:
     turn, closed = _turn(state), state.calls.pop(result.call_id)
     _show(state, n, Message("tool", (result,)))
@@ -183,7 +183,9 @@ def _close(state: State, n: int, result: ToolResult) -> None:
 
 
 def _ask(
-    state: State, at: float, event: e.ApprovalAsked | e.QuestionAsked | e.ApprovalAnswered | e.QuestionAnswered
+    state: State,
+    recorded: e.Recorded,
+    event: e.ApprovalAsked | e.QuestionAsked | e.ApprovalAnswered | e.QuestionAnswered,
 ) -> None:
     if isinstance(event, e.ApprovalAsked):
         ask = OpenAsk(event.ask_id, event.binds, event.question, ("once", "always", "no", "never"), event.until)
@@ -199,6 +201,7 @@ def _ask(
             call.answer = event.message
             _turn(state).said.append(event.message.text)
         elif event.choice in ("once", "always"):
+            at = recorded.at
             call.yes_at, call.yes_binds = min(at, event.given_at or at), binds
         else:
             call.refusal = f"{event.principal.id} said {event.choice}"
@@ -208,7 +211,7 @@ def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | 
     if isinstance(event, e.CommandRun):
         if event.name == "stop":
             if state.turn is None:
-                state.archived = True
+                state.archived |= event.args != TURN
             else:
                 state.turn.stopped = True
         elif event.name == "start" and state.turn is None:
@@ -223,27 +226,40 @@ def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | 
         turn.overflows += event.error == "ContextOverflow"
 
 
-def _restore(state: State, kept: tuple[tuple[int, Message], ...], ledger: e.Ledger) -> None:
-    state.messages, state.pictures = [], []
-    for n, message in kept:
+def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
+    ledger, state.messages, state.pictures = event.ledger, [], []
+    for n, message in event.kept:
         _show(state, n, message)
     state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label
     state.context_tokens, state.archived = 0, ledger.archived
+    state.asides, state.sent = dict(ledger.asides), dict(ledger.sent)
     state.turn = None
     if ledger.turn is not None:
         state.turn = msgspec.convert(ledger.turn, Turn, from_attributes=True)
         state.turn.compacted = state.turn.overflows
 
 
+def _mask(state: State, recorded: e.Recorded, event: e.Masked) -> None:
+    state.masked_up_to = event.up_to_n
+
+
 def _show(state: State, n: int, message: Message) -> None:
     if message.role != "assistant":
-        pieces = [p for part in message.parts for p in (part.parts if isinstance(part, ToolResult) else (part,))]
-        for piece in pieces:
-            if isinstance(piece, Text | Image | Audio | File) and piece.label != state.label:
-                state.label = join((state.label, piece.label))
-        if any(isinstance(piece, Image) for piece in pieces):
-            state.pictures.append(len(state.messages))
+        for part in message.parts:
+            _read(state, part)
     state.messages.append(Shown(n * FORMS, message))
+
+
+def _read(state: State, part: Part) -> None:
+    """Lower the label to that of what the model is shown, and note where a picture is."""
+    if isinstance(part, ToolResult):
+        for piece in part.parts:
+            _read(state, piece)
+    elif isinstance(part, (Text, Image, Audio, File)):
+        if part.label is not state.label and part.label != state.label:
+            state.label = join((state.label, part.label))
+        if isinstance(part, Image) and state.pictures[-1:] != [len(state.messages)]:
+            state.pictures.append(len(state.messages))
 
 
 def _turn(state: State) -> Turn:
@@ -258,3 +274,27 @@ def asked(state: State, ask_id: str) -> OpenCall:
         if call.ask is not None and call.ask.ask_id == ask_id:
             return call
     raise KeyError(ask_id)
+
+
+_FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
+    e.MessageReceived: _receive,
+    e.ModelReplied: _reply,
+    e.TurnEnded: _end,
+    e.ToolStarted: _start,
+    e.ToolFinished: _finish,
+    e.CallClosed: _finish,
+    e.ApprovalAsked: _ask,
+    e.ApprovalAnswered: _ask,
+    e.QuestionAsked: _ask,
+    e.QuestionAnswered: _ask,
+    e.ModelFailed: _note,
+    e.Hinted: _note,
+    e.CommandRun: _note,
+    e.Compacted: _restore,
+    e.Masked: _mask,
+    e.MessageEdited: lambda state, _, event: note(state.asides, state.sent, event),
+    e.Reacted: lambda state, _, event: note(state.asides, state.sent, event),
+    e.MessageDelivered: lambda state, _, event: remember(state.sent, event, state.messages, FORMS),
+    e.Erased: lambda state, _, event: None,  # nothing that the model sees
+}
+"""What each kind of event does; by kind, since a cold start goes through thousands."""

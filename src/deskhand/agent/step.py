@@ -6,17 +6,8 @@ import msgspec
 
 from ..policy.guard import loop_guard
 from ..types.events import Hinted, TurnReason
+from ..types.limits import Limits
 from .state import OpenCall, State, Turn
-
-
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one turn may use. `window` and all tokens are the model's own count; `output_tokens` None means the
-    model's maximum. At the end of any of them the turn ends with words, and the next message goes on from there."""
-
-    steps: int = 50
-    tokens: int = 500_000
-    output_tokens: int | None = None
-    window: int = 128_000
 
 
 class AskModel(msgspec.Struct, frozen=True):
@@ -74,6 +65,8 @@ def next_step(state: State, limits: Limits, now: float) -> Step | None:
         if first.ask is not None and now < first.ask.until:
             return Wait(first.ask.until)
         return RunTools(tuple(state.calls.values()))
+    if turn.ending:
+        return EndTurn("done", turn.ending)
     if turn.failures:
         return _after_failure(turn, now)
     return _next(state, turn, limits)

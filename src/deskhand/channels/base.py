@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ..types.commit import Outgoing
-from ..types.identity import Inbound
+from ..types.identity import Address, Inbound
 
 
 class Channel(Protocol):
@@ -31,4 +31,13 @@ class Channel(Protocol):
     async def send(self, outgoing: Outgoing, mark: str) -> str:
         """Say it, and return the platform's id of the message. `mark` is a note for the reader (`may be a
         duplicate`), or ''. Raises SendRefused when it can never work, ChannelError when it may work later."""
+        ...
+
+
+@runtime_checkable
+class Instructing(Protocol):
+    """A channel that has something to tell the model about a place: who can be named there, how text must look."""
+
+    def instructions(self, address: Address) -> str:
+        """It stands at the end of the prompt; it should change seldom, as the model then reads everything anew."""
         ...

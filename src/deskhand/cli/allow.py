@@ -49,7 +49,7 @@ def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
         checked([Mount(str(real))])
     except DeskhandError as error:
         fail(str(error), USAGE)
-    if settings.home.root.resolve().is_relative_to(real) or real.is_relative_to(settings.home.state.resolve()):
+    if settings.home.keeps(real, write):
         fail(f"{str(real)!r} holds Deskhand's own files and keys; allow a folder beside them", USAGE)
 
     async def use(store: SqliteStore) -> None:

@@ -88,6 +88,19 @@ def get(ctx: click.Context, key: str, config: str | None) -> None:
         click.echo(msgspec.json.encode(value))
 
 
+@config.command("list")
+@config_option
+@click.pass_context
+def list_(ctx: click.Context, config: str | None) -> None:
+    """Print all of it, as `config` alone does.
+
+    \b
+    Example:
+      deskhand config list
+    """
+    _print(resolved(settings_of(_inherited(ctx, config))))
+
+
 @config.command("set")
 @click.argument("key")
 @click.argument("value")
@@ -105,7 +118,8 @@ def set_(ctx: click.Context, key: str, value: str, config: str | None) -> None:
         _unknown(key)
     try:
         data = parse_value(value) if value else ""
-        if key.endswith((".models", ".tools")) and isinstance(data, str):
+        listed = key.endswith((".models", ".tools", ".skills", ".commands")) or key == "plugins"
+        if listed and isinstance(data, str):
             data = [name.strip() for name in data.split(",")]
         _store(settings, set_key(_text(settings.file), key.split("."), data))
     except DeskhandError as error:

@@ -58,7 +58,7 @@ def _settings(config: str | None) -> Settings:
 
 def _fix(settings: Settings) -> None:
     try:
-        for path in make_home(settings, settings.choose()):
+        for path in make_home(settings, settings.agents):
             click.echo(f"made  {plain(str(path))}")
         for _, finding in run(settings, lambda: examine(settings), log=False):
             if finding.fix is not None:

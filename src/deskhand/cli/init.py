@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from ..runtime.config import Settings
 from ..runtime.edit import write_private
+from ..runtime.templates import ABOUT, lay_out
 from .plain import plain
 from .run import agent_of, agent_option, config_option, fail, settings_of
 
@@ -17,6 +19,7 @@ CONFIG = """\
 # defaults:
 #   models: [anthropic/claude-sonnet-5]   # the first is used, the next when it fails; `deskhand model list`
 #   steps: 50                             # model calls in one turn
+#   preset: work                          # or coding, or one of yours: prompts/NAME/PROMPT.md
 # agents:
 #   main: {}
 # timezone: Europe/Berlin                 # UTC without it
@@ -26,26 +29,30 @@ ENV = """\
 # ANTHROPIC_API_KEY=
 """
 FOLDERS = ("logs", "state", "shared", "skills", "jobs", "prompts")
+WHAT_FOR = {".env": "keys of providers, readable by you alone", **ABOUT}
+WIDE = 24
 
 
 @click.command()
 @agent_option
 @config_option
 def init(agent: str, config: str | None) -> None:
-    """Make the home folder and a first configuration. What is there already stays as it is.
+    """Make the home folder, a first configuration and the files that you may fill in. What is there already stays as
+    it is; every agent of the configuration gets its own.
 
     \b
     Example:
       deskhand init
     """
     settings = settings_of(config)
+    names = [agent_of(settings, agent)] if agent else settings.agents
     try:
-        made = make_home(settings, agent_of(settings, agent))
+        made = make_home(settings, names)
     except OSError as error:
         where = f"{error.filename or settings.home.root}: {error.strerror}"
         fail(f"cannot write {where}; set DESKHAND_HOME to a folder of yours")
-    for path in made:
-        click.echo(f"made  {plain(str(path))}")
+    for line in _told(settings, made):
+        click.echo(plain(line))
     if not made:
         click.echo(f"Everything is there already: {settings.home.root}")
     if not settings.agent(agent_of(settings, agent)).models:
@@ -53,12 +60,10 @@ def init(agent: str, config: str | None) -> None:
     click.echo("Talk to it: deskhand")
 
 
-def make_home(settings: Settings, agent: str) -> list[Path]:
+def make_home(settings: Settings, agents: Sequence[str]) -> list[Path]:
     """Make what is missing. Returns what was made. Raises OSError."""
     home, made = settings.home, []
-    workspace = home.workspace(agent)
-    folders = [home.root, *(home.root / name for name in FOLDERS), workspace, workspace / "memory"]
-    for folder in folders:
+    for folder in (home.root, *(home.root / name for name in FOLDERS)):
         if not folder.is_dir():
             folder.mkdir(parents=True, mode=0o700)
             made.append(folder)
@@ -66,8 +71,29 @@ def make_home(settings: Settings, agent: str) -> list[Path]:
         if not path.exists():
             write_private(path, text)
             made.append(path)
-    link = workspace / "shared"
-    if not link.is_symlink() and not link.exists():
-        link.symlink_to("../../../shared")
-        made.append(link)
+    for agent in agents:
+        made += lay_out(settings, agent)
     return made
+
+
+def _told(settings: Settings, made: Sequence[Path]) -> list[str]:
+    """What was made, by its folder: the files with what each is for, then the folders."""
+    root = settings.home.root
+    bases = [*(settings.home.workspace(agent) for agent in settings.agents), root]
+    lines = []
+    for base in reversed(bases):
+        names = {path: path.relative_to(base) for path in made if _base(path, bases) == base and path != base}
+        if names:
+            lines.append(f"Made in {base}")
+        for path, name in names.items():
+            about = "settings" if path == settings.file else WHAT_FOR.get(path.name, "")
+            lines += [] if path.is_dir() else [f"  {name!s:<{WIDE}}  {about}".rstrip()]
+        if folders := [f"{name}/" for path, name in names.items() if path.is_dir()]:
+            lines.append(f"  {'  '.join(folders)}")
+    others = [path for path in made if path != root and _base(path, bases) is None]
+    return lines + [f"Made {path}" for path in others]
+
+
+def _base(path: Path, bases: Sequence[Path]) -> Path | None:
+    """The innermost of these folders that the path lies in."""
+    return next((base for base in bases if path != base and path.is_relative_to(base)), None)

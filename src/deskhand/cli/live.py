@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
+import click
 
 from ..runtime.app import App, Parts, open_app
 from ..runtime.config import Settings
 from ..runtime.models import Models
+from .plain import plain
 from .run import run
 
 T = TypeVar("T")
@@ -37,6 +39,8 @@ def with_app(settings: Settings, use: Callable[[App], Awaitable[T]], *, drive: b
             if drive:
                 models.warm(model for name in settings.agents for model in settings.agent(name).models)
                 tasks.start_soon(lambda: app.run(takes=of_terminal))
+            for failed in app.plugins.failed:
+                click.echo(f"deskhand: {plain(str(failed))}", err=True)
             result = await use(app)
             tasks.cancel_scope.cancel()
         return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..policy.rules import Case, decide
-from ..runtime.toolbox import rules_of, skills_of, toolbox
+from ..runtime.toolbox import plugins_of, rules_of, skills_of, toolbox
 from ..tools.aliases import TOOLS
 from ..types.identity import Principal
 from ..types.labels import OWNER as OWNERS_WORD
@@ -38,7 +38,7 @@ def why(tool: str, agent: str, who: str, untrusted: bool, config: str | None) ->
     """
     settings = settings_of(config)
     name = agent_of(settings, agent)
-    tools = toolbox(settings, name, skills_of(settings, name))
+    tools = toolbox(settings, name, skills_of(settings, name), plugins_of(settings).tools)
     spec = tools.get(tool) or tools.get(TOOLS.get(tool, tool))
     if spec is None:
         fail(f"{name} has no tool {tool!r}; it has: {', '.join(tools)}", USAGE)

@@ -13,25 +13,37 @@ COMMANDS = {
     "policy": ("deskhand.cli.policy:policy", "Why something is allowed, asked or refused."),
     "approvals": ("deskhand.cli.approvals:approvals", "See what waits for your yes, and answer it."),
     "sessions": ("deskhand.cli.sessions:sessions", "List, read and export conversations."),
+    "setup": ("deskhand.cli.setup:setup", "Choose a model, your time zone and your name, and store keys."),
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
     "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),
     "model": ("deskhand.cli.model:model", "List, choose, fetch and try models."),
-    "agents": ("deskhand.cli.lists:agents", "List the agents."),
+    "agents": ("deskhand.cli.agents:agents", "List, make and remove agents."),
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
-    "skills": ("deskhand.cli.lists:skills", "List the skills."),
+    "skills": ("deskhand.cli.skills:skills", "List the skills, and undo changes to bundled ones."),
+    "plugins": ("deskhand.cli.plugins:plugins", "List plugins, switch them on and off."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
+    "serve": ("deskhand.cli.serve:serve", "Stay and work, and be started again."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
     "dlq": ("deskhand.cli.dlq:dlq", "See what was given up, and try it again."),
+    "trace": ("deskhand.cli.trace:trace", "Show each call of a conversation: time, tokens, status."),
     "audit": ("deskhand.cli.audit:audit", "Prove that nothing in the log was changed."),
     "version": ("deskhand.cli.lists:version", "Show the version."),
 }
 """name -> (module:function, one line of help)"""
 
+ALIASES = {
+    "gateway": ("serve",),
+    "models": ("model", "list"),
+    "onboard": ("setup",),
+    "status": ("doctor",),
+}
+"""What other systems call a command of ours -> ours. They work, and are not listed."""
+
 SECTIONS = (
     ("Talk", ("ask", "approvals", "sessions", "demo")),
-    ("Set up", ("init", "config", "model", "agents", "tools", "skills", "kv", "allow")),
-    ("Look after it", ("policy", "doctor", "logs", "dlq", "audit", "version")),
+    ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv", "allow")),
+    ("Look after it", ("serve", "policy", "doctor", "logs", "trace", "dlq", "audit", "version")),
 )
 
 EXAMPLES = """\b
@@ -61,11 +73,19 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] == "help":
+            args = [*args[1:], "--help"]
+            if len(args) == 1:
+                click.echo(ctx.get_help())
+                ctx.exit()
+        if args and args[0] in ALIASES:
+            args = [*ALIASES[args[0]], *args[1:]]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
+            known = [*COMMANDS, *ALIASES]
             begin = [name for name in COMMANDS if len(args[0]) > 1 and name.startswith(args[0])]
-            near = begin or get_close_matches(args[0], COMMANDS, 1)
+            near = begin or get_close_matches(args[0], known, 1)
             hint = f"did you mean '{near[0]}'?" if near else f'to ask something, write: deskhand ask "{args[0]} …"'
             if args[0] in ("chat", "run", "talk"):
                 hint = "to talk to it, write: deskhand"
@@ -90,9 +110,12 @@ class LazyGroup(click.Group):
 @click.option("--agent", "-a", default="", metavar="NAME", help="Talk to this agent.")
 @click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model.")
 @click.option("--config", metavar="FILE", help="Use this configuration file.")
+@click.option("--verbose", "-v", is_flag=True, help="Show the log here too; `logs -f` shows it beside a chat.")
 @click.version_option(package_name="deskhand", message="deskhand %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, session: str, latest: bool, agent: str, model: str, config: str | None) -> None:
+def cli(  # noqa: PLR0913 -- one parameter for each option
+    ctx: click.Context, session: str, latest: bool, agent: str, model: str, config: str | None, verbose: bool
+) -> None:
     """A personal AI agent on your own machine.
 
     Without a command you talk to it here. It loses no message, repeats no effect, and asks before it does what

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -27,12 +28,19 @@ C = TypeVar("C", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
+def _said_before(ctx: click.Context, name: str) -> str:
+    """The value of an option that stood before the command, nearest first; ''."""
+    at = ctx.parent
+    while at is not None and not at.params.get(name):
+        at = at.parent
+    return str(at.params[name]) if at is not None else ""
+
+
 def config_option(command: C) -> C:
     """`--config FILE`, which may also stand before the command."""
 
     def inherited(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-        found: str | None = value or ctx.find_root().params.get("config")
-        return found
+        return value or _said_before(ctx, "config") or None
 
     return click.option("--config", metavar="FILE", callback=inherited, help="Use this configuration file.")(command)
 
@@ -41,7 +49,7 @@ def agent_option(command: C) -> C:
     """`--agent NAME`."""
 
     def inherited(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-        return value or str(ctx.find_root().params.get("agent") or "")
+        return value or _said_before(ctx, "agent")
 
     text = "This agent, not the first."
     return click.option("--agent", "-a", default="", metavar="NAME", callback=inherited, help=text)(command)
@@ -81,10 +89,32 @@ def agent_of(settings: Settings, agent: str) -> str:
         fail(str(error), USAGE)
 
 
+class Console(logging.Handler):
+    """The log on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(plain(self.format(record)), err=True)
+
+
+def verbose(settings: Settings) -> bool:
+    """Whether the log is wanted on the console too: by `-v`, or by the environment. Never in a chat, which draws
+    there."""
+    context = click.get_current_context(silent=True)
+    root = context.find_root() if context else None
+    if root is not None and root.invoked_subcommand is None:
+        return False
+    return settings.verbose or bool(root and root.params.get("verbose"))
+
+
+def logging_of(settings: Settings) -> AbstractContextManager[None]:
+    """The log of a command, in its file, and on the console where that is wanted."""
+    return logging_to_file(settings, Console() if verbose(settings) else None)
+
+
 def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = True) -> T:
     """Run to the end, with a log; what goes wrong on purpose ends the command with its sentence."""
     try:
-        with logging_to_file(settings) if log else nullcontext():
+        with logging_of(settings) if log else nullcontext():
             return anyio.run(main)
     except BaseExceptionGroup as group:
         error = _first(group)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import click
@@ -12,13 +14,18 @@ import msgspec
 
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
+from ..runtime.transcript import Reader, lines_of, read_lines
 from ..store.sqlite import SqliteStore
+from ..types.commit import Commit
+from ..types.errors import ConfigError
 from ..types.events import Recorded
 from ..types.identity import Address, session_key
-from .asks import name_of
+from .asks import back_to, name_of
 from .plain import one_line
-from .run import ME, USAGE, Listing, agent_of, config_option, fail, settings_of, with_store
+from .run import ME, USAGE, Listing, agent_of, agent_option, config_option, fail, settings_of, with_store
 from .table import table
+
+FILE_BYTES = 100_000_000
 
 
 @click.group(cls=Listing)
@@ -27,7 +34,7 @@ def sessions() -> None:
 
     \b
     Examples:
-      deskhand sessions list
+      deskhand sessions
       deskhand sessions show nov21-0930
       deskhand sessions export nov21-0930 > talk.jsonl
     """
@@ -75,7 +82,7 @@ def show(name: str, config: str | None) -> None:
     from .view import View
 
     settings = settings_of(config)
-    events = _events(settings, name)
+    events = events_of(settings, name)
     columns = shutil.get_terminal_size().columns
     view = View(Paint(lambda: columns, colour_system() if sys.stdout.isatty() else None), SystemClock().monotonic)
     for recorded in events:
@@ -85,16 +92,81 @@ def show(name: str, config: str | None) -> None:
 
 @sessions.command()
 @click.argument("name")
+@click.option(
+    "--format",
+    "form",
+    default="events",
+    show_default=True,
+    type=click.Choice(["events", "jsonl"]),
+    help="Events as they are logged, or lines of role and content.",
+)
 @config_option
-def export(name: str, config: str | None) -> None:
-    """Print a conversation as JSON lines, one event each, exactly as it is logged.
+def export(name: str, form: str, config: str | None) -> None:
+    """Print a conversation as JSON lines: one event each, exactly as it is logged, or one message each.
+
+    \b
+    Examples:
+      deskhand sessions export nov21-0930 > log.jsonl
+      deskhand sessions export nov21-0930 --format jsonl > talk.jsonl
+    """
+    events = events_of(settings_of(config), name)
+    for line in events if form == "events" else lines_of(events):
+        click.echo(msgspec.json.encode(line))
+
+
+@sessions.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@agent_option
+@config_option
+def import_(file: str, agent: str, config: str | None) -> None:
+    """Read a conversation from lines of role and content, as `export --format jsonl` and other systems write them.
+
+    It becomes a conversation that can be gone on with; the same file is read in once.
 
     \b
     Example:
-      deskhand sessions export nov21-0930 > talk.jsonl
+      deskhand sessions import ~/agent_computer/sessions/main.jsonl
     """
-    for recorded in _events(settings_of(config), name):
-        click.echo(msgspec.json.encode(recorded))
+    settings = settings_of(config)
+    try:
+        data = _read(Path(file))
+        lines = read_lines(data, Path(file).name)
+    except OSError as error:
+        fail(f"{file}: {error.strerror}", USAGE)
+    except ConfigError as error:
+        fail(str(error), USAGE)
+    name = f"import-{sha256(data).hexdigest()[:12]}"
+    place = Address("terminal", chat=name)
+    session = session_key(agent_of(settings, agent), place)
+    reader = Reader(ME, place, f"file {Path(file).name}", SystemClock().now())
+    commits = reader.commits(lines)
+
+    async def use(store: SqliteStore) -> int:
+        done = len(await store.events(session))
+        n, written = 1, 0
+        for at, events in commits:
+            if n > done:  # a run that was cut off is gone on with
+                await store.commit(Commit(session, n, at, events, close=True))
+                written += 1
+            n += len(events)
+        return written
+
+    if with_store(settings, use):
+        click.echo(f"Read {sum(line.role in ('user', 'assistant') for line in lines)} messages.")
+        if reader.left_out:
+            click.echo(f"Left out {reader.left_out} lines of other roles.", err=True)
+    else:
+        click.echo("This file was read in before.")
+    click.echo(f"Go on with it: {back_to(session, settings)}")
+
+
+def _read(path: Path) -> bytes:
+    """Raises OSError; ConfigError for what is too large."""
+    with path.open("rb") as file:
+        data = file.read(FILE_BYTES + 1)
+    if len(data) > FILE_BYTES:
+        raise ConfigError(f"{str(path)!r} is larger than {FILE_BYTES // 1_000_000} MB")
+    return data
 
 
 def when(at: float, zone: ZoneInfo) -> str:
@@ -102,9 +174,14 @@ def when(at: float, zone: ZoneInfo) -> str:
     return datetime.fromtimestamp(at, zone).strftime("%Y-%m-%d %H:%M")
 
 
-def _events(settings: Settings, name: str) -> list[Recorded]:
+def key_of(settings: Settings, name: str) -> str:
+    """The key of a conversation by its name here, or by the key itself."""
+    return name if "/" in name else session_key(agent_of(settings, ""), Address("terminal", chat=name))
+
+
+def events_of(settings: Settings, name: str) -> list[Recorded]:
     """The events of a conversation by its name or its key. Ends with exit code 2 where there is none."""
-    session = name if "/" in name else session_key(agent_of(settings, ""), Address("terminal", chat=name))
+    session = key_of(settings, name)
 
     async def use(store: SqliteStore) -> list[Recorded]:
         return await store.events(session)

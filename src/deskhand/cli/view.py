@@ -15,17 +15,21 @@ from .paint import Paint, stable
 from .plain import one_line
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+MARKS, BAD = {"ok": ("✓", "good")}, ("✗", "bad")
 TAIL_CHARS = 3000
 """Of a block that grows longer only the end is shown while it is written."""
 CHOICES = {"once": "allowed once", "always": "allowed, always exactly this", "no": "denied", "never": "denied for good"}
 
 
 class Running(msgspec.Struct):
-    """A call without a result. `at` is when it was made, `output` the last line that it said."""
+    """A call without a result. `at` is when it was made, `output` the last line that it said. `status` and `ended` are
+    set when it is over and those beside it are not."""
 
     call: ToolCall
     at: float
     output: str = ""
+    status: str = ""
+    ended: float | None = None
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -88,6 +92,8 @@ class View:
                 return self._asked(event)
             case e.ApprovalAnswered() | e.QuestionAnswered():
                 return self._answered(event)
+            case e.CommandRun(reply="", name="stop"):
+                return []
             case e.CommandRun(name=name, args=args, reply=reply):
                 typed = self._paint.line((f"> /{name} {args}".rstrip(), "you"))
                 return ["", typed, *self._paint.text(reply, "quiet"), ""]
@@ -125,6 +131,10 @@ class View:
             case "tool_output" if item.call_id in self.calls:
                 lines = [line for line in item.text[-2000:].splitlines() if line.strip()]
                 self.calls[item.call_id].output = lines[-1] if lines else self.calls[item.call_id].output
+            case "tool_result" if item.call_id in self.calls:
+                running = self.calls[item.call_id]
+                running.status, running.ended = item.status, self._now()
+                running.output = _summary(item.text, self._paint.width - 24)
             case "status":
                 self._status = item.text
             case "reset":
@@ -169,10 +179,7 @@ class View:
         running = self.calls.pop(result.call_id, None)
         if running is None:
             return []
-        if result.status == "ok":
-            mark, style = "✓", "good"
-        else:
-            mark, style = "✗", "bad"
+        mark, style = MARKS.get(result.status, BAD)
         head = self._paint.line((f"{mark} ", style), *self._named(running.call))
         return [
             head,
@@ -248,7 +255,8 @@ class View:
         return self._paint.line(("Allow?", "warn"), *pieces)
 
     def _going_on(self, running: Running, spin: str) -> list[str]:
-        lines = [self._paint.line((f"{spin} ", "warn"), *self._named(running.call), self._took(running))]
+        mark, style = MARKS.get(running.status, BAD) if running.status else (spin, "warn")
+        lines = [self._paint.line((f"{mark} ", style), *self._named(running.call), self._took(running))]
         if running.output:
             lines.append(self._paint.line(("  ", ""), (running.output, "quiet")))
         return lines
@@ -257,11 +265,11 @@ class View:
         return (call.name, "tool"), (f"  {brief(call, max(self._paint.width - len(call.name) - 14, 10))}", "")
 
     def _took(self, running: Running) -> tuple[str, str]:
-        took = self._seconds(running.at)
+        took = self._seconds(running.at, running.ended)
         return (f"  {took}" if took else "", "quiet")
 
-    def _seconds(self, since: float) -> str:
-        seconds = self._now() - since
+    def _seconds(self, since: float, until: float | None = None) -> str:
+        seconds = (self._now() if until is None else until) - since
         return f"{seconds:.0f} s" if seconds >= 1 else ""
 
 
@@ -303,11 +311,14 @@ def brief(call: ToolCall, width: int) -> str:
 
 def summary(result: ToolResult, width: int) -> str:
     """The first line of a result, and how much more there is."""
-    lines = [line for line in result.text.splitlines() if line.strip()]
-    first = one_line(lines[0], max(width, 20)) if lines else "no output"
     pictures = sum(isinstance(part, Image | File) for part in result.parts)
-    more = f" (+{len(lines) - 1} lines)" if len(lines) > 1 else ""
-    return first + more + (f" [{pictures} file{'s' * (pictures > 1)}]" if pictures else "")
+    return _summary(result.text, width) + (f" [{pictures} file{'s' * (pictures > 1)}]" if pictures else "")
+
+
+def _summary(text: str, width: int) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    first = one_line(lines[0], max(width, 20)) if lines else "no output"
+    return first + (f" (+{len(lines) - 1} lines)" if len(lines) > 1 else "")
 
 
 def readable(question: str) -> str:

@@ -47,18 +47,25 @@ async def offers(settings: Settings) -> Sequence[Offer]:
     return (*await found(settings, Bar("weights")), Scripted())
 
 
-async def choose(found: Sequence[Offer]) -> str:
-    """Show the offers and take one. Returns the model, or '' when the person wants none of them."""
-    click.echo("No model is chosen yet. What would you like?\n")
+async def choose(found: Sequence[Offer], now: str = "") -> str:
+    """Show the offers and take one. Returns the model, `now` where the person keeps that, or '' when they want none of
+    them."""
+    click.echo(
+        f"The model is {plain(now)}. Another one?\n" if now else "No model is chosen yet. What would you like?\n"
+    )
     for number, offer in enumerate(found, 1):
         click.echo(f"  {click.style(str(number), bold=True)}  {plain(offer.title)}")
         click.echo(click.style(f"     {plain(offer.detail)}", dim=True))
-    click.echo(f"  {click.style('-', bold=True)}  Use a model with your own key, or one on this machine")
-    click.echo(click.style("     deskhand model list, then: deskhand model use provider/name\n", dim=True))
-    picked = click.prompt(
-        "A number, or q to leave",
-        default="1",
-        type=click.Choice([*map(str, range(1, len(found) + 1)), "q"]),
-        show_choices=False,
-    )
-    return "" if picked == "q" else await found[int(picked) - 1].take()
+    click.echo(f"  {click.style('-', bold=True)}  Any other: write provider/name, such as openai/gpt-5.4")
+    click.echo(click.style("     deskhand model list shows them; later: deskhand model use provider/name\n", dim=True))
+
+    def read(text: str) -> str:
+        text = text.strip()
+        if not (text == "q" or "/" in text or (text.isdecimal() and 0 < int(text) <= len(found))):
+            raise click.BadParameter(f"write a number from 1 to {len(found)}, provider/name, or q")
+        return text
+
+    picked = click.prompt("A number, provider/name, or q to leave", default=now or "1", value_proc=read)
+    if picked == "q":
+        return ""
+    return picked if "/" in picked else await found[int(picked) - 1].take()

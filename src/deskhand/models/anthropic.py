@@ -9,7 +9,7 @@ from typing import Any
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
 from .anthropic_reply import Assembly, reasoning_wire
-from .base import Item, Request, Shown
+from .base import Item, Request, Shown, Start, ToolSchema
 from .encode import string, to_json
 from .faults import Call
 from .settings import Spec
@@ -39,6 +39,7 @@ class AnthropicModel:
         self._wire = reasoning_wire(spec.name)
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._form = f"{self._wire}:{spec.facts.vision:d}"
+        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
@@ -64,10 +65,11 @@ class AnthropicModel:
             blocks[stable] = blocks[stable][:-1] + _MARK
             pieces += [b',"system":[', b",".join(blocks), b"]"]
         if request.tools:
-            tools = [to_json(_tool(t.name, t.description, t.parameters)) for t in request.tools]
-            if not blocks:
-                tools[-1] = tools[-1][:-1] + _MARK
-            pieces += [b',"tools":[', b",".join(tools), b"]"]
+            if request.tools is not self._tools[0]:  # one agent's tools are one tuple, for as long as it lives
+                tools = [to_json(_tool(t.name, t.description, t.parameters)) for t in request.tools]
+                self._tools = request.tools, b",".join(tools)
+            joined = self._tools[1] if blocks else self._tools[1][:-1] + _MARK
+            pieces += [b',"tools":[', joined, b"]"]
         pieces += [b",", to_json(self._options(request))[1:-1]]
         if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
             pieces += [b",", extra[1:-1]]
@@ -83,12 +85,12 @@ class AnthropicModel:
         if facts.thinking == "adaptive" and thinks:
             # By default the newest models keep their thoughts, and what they say between two calls, to themselves.
             options["thinking"] = {"type": "adaptive", "display": "summarized"}
-            options["output_config"] = {"effort": request.thinking}
+            options["output_config"] = {"effort": facts.effort(request.thinking)}
         elif facts.thinking == "adaptive" and facts.off_effort:
             options["output_config"] = {"effort": facts.off_effort}
         elif facts.thinking == "budget" and thinks and not _unthought(request, self._wire):
             # The budget is a part of max_tokens: the answer needs its own share.
-            budget = max(_LEAST_BUDGET, min(_BUDGET[request.thinking], limit // 2))
+            budget = max(_LEAST_BUDGET, min(_BUDGET[facts.effort(request.thinking)], limit // 2))
             options["thinking"] = {"type": "enabled", "budget_tokens": budget}
             options["max_tokens"] = max(limit, budget + 1)
         if request.temperature is not None and facts.temperature and not thinks:
@@ -98,12 +100,31 @@ class AnthropicModel:
     async def _messages(self, request: Request) -> list[bytes]:
         """The messages, ready to be joined. Neighbours of one side become one message, so that the results of
         parallel calls and what a person adds arrive together. The last two messages of the user's side get a cache
-        mark: the last writes the cache, the one before it finds what the call before wrote."""
-        memory, form = request.encoded, self._form
+        mark: the last writes the cache, the one before it finds what the call before wrote. What is before both is
+        remembered by the session in one piece."""
+        messages, settled = request.messages, _marked_from(request.messages)
+        start = request.encoded.start(self._form, messages[:settled])
+        if len(start.messages) < settled:
+            new, _, side = await self._encode(request, messages[len(start.messages) : settled], start.tail)
+            start = Start(messages[:settled], b"".join([start.data, *new]), side)
+            request.encoded.starts[self._form] = start
+        pieces, ends, _ = await self._encode(request, messages[settled:], start.tail)
+        for end in ends[-2:]:
+            pieces[end] = pieces[end][:-1] + _MARK
+        pieces.insert(0, start.data)
+        if start.data or len(pieces) > 1:
+            pieces.append(b"]}")
+        return pieces
+
+    async def _encode(
+        self, request: Request, messages: tuple[Shown, ...], side: bool | None
+    ) -> tuple[list[bytes], list[int], bool | None]:
+        """The pieces after a message of `side`, at which of them a message of the user's side ends, and the side of
+        the last."""
+        memory, form = request.encoded.each, self._form
         pieces: list[bytes] = []
         ends: list[int] = []
-        side: bool | None = None
-        for shown in request.messages:
+        for shown in messages:
             encoded = memory.get((form, shown.key))
             if encoded is None:
                 encoded = await self._remember(request, shown)
@@ -114,23 +135,19 @@ class AnthropicModel:
                 pieces.append(b",")
             else:
                 pieces.append(_BEGIN[user] if side is None else _NEXT[user])
-                if user:
-                    ends.append(0)
-                side = user
+            if user and (user is not side or not ends):
+                ends.append(0)
+            side = user
             if user:
                 ends[-1] = len(pieces)
             pieces.append(encoded)
-        for end in ends[-2:]:
-            pieces[end] = pieces[end][:-1] + _MARK
-        if pieces:
-            pieces.append(b"]}")
-        return pieces
+        return pieces, ends, side
 
     async def _remember(self, request: Request, shown: Shown) -> bytes:
         message = shown.message
         blocks = await self._user(message, request) if message.role != "assistant" else _assistant(message, self._wire)
         encoded = b",".join(blocks)
-        request.encoded[self._form, shown.key] = encoded
+        request.encoded.each[self._form, shown.key] = encoded
         return encoded
 
     async def _user(self, message: Message, request: Request) -> list[bytes]:
@@ -147,10 +164,11 @@ class AnthropicModel:
 
     async def _said(self, part: Text | Image | Audio | File, request: Request, pictures: bool = True) -> list[bytes]:
         if isinstance(part, Image) and pictures and self._spec.facts.vision:
-            data = await encode.image_base64(part, request.blob)
-            if data is not None:
-                source = b'{"type":"base64","media_type":' + to_json(part.mime) + b',"data":"' + data + b'"}'
+            found = await encode.pixels(part, request.blob)
+            if isinstance(found, encode.Pixels):
+                source = b'{"type":"base64","media_type":' + to_json(found.mime) + b',"data":"' + found.base64 + b'"}'
                 return [b'{"type":"image","source":' + source + b"}"]
+            part = found
         text = part.text if isinstance(part, Text) else encode.placeholder(part)
         # A blank block of text is refused.
         return [b'{"type":"text","text":' + string(text) + b"}"] if text.strip() else []
@@ -191,6 +209,17 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
             case _:
                 pass
     return blocks if said else []
+
+
+def _marked_from(messages: tuple[Shown, ...]) -> int:
+    """Where the second last message of the user's side begins: no cache mark will ever stand before it again."""
+    sides = 0
+    for position in range(len(messages) - 1, 0, -1):
+        if messages[position].message.role != "assistant" and messages[position - 1].message.role == "assistant":
+            sides += 1
+            if sides == 2:
+                return position
+    return 0
 
 
 def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, cle
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
+from .echo import AnswerCleaner
 from .faults import Call
 
 
@@ -90,7 +91,7 @@ class _Building:
         self.block = block
         self.pieces: list[str] = []
         self.signature = block.signature or ""
-        self.cleaner = TextCleaner()
+        self.cleaner = AnswerCleaner() if block.type == "text" else TextCleaner()
 
     @property
     def text(self) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
 from ..types.events import Finish
 from ..types.messages import Message, Usage
 
-Thinking = Literal["off", "low", "medium", "high"]
+Thinking = Literal["off", "low", "medium", "high", "max"]
 
 
 class ToolSchema(msgspec.Struct, frozen=True, gc=False):
@@ -29,12 +29,41 @@ class Shown(msgspec.Struct, frozen=True, gc=False):
     message: Message
 
 
+class Start(msgspec.Struct, frozen=True):
+    """What a wire made of the first messages of a request, in one piece. `tail` is what it must know to go on."""
+
+    messages: tuple[Shown, ...]
+    data: bytes
+    tail: bool | None = None
+
+
+class Encoded:
+    """A session's memory of what wires made of its messages: each by (wire, key), and by wire all that came first, so
+    that a long conversation costs the next call no more than a short one."""
+
+    def __init__(self) -> None:
+        self.each: dict[tuple[str, int], bytes] = {}
+        self.starts: dict[str, Start] = {}
+
+    def start(self, wire: str, messages: tuple[Shown, ...]) -> Start:
+        """The longest beginning of `messages` that is known in one piece; an empty one if they begin otherwise."""
+        known = self.starts.get(wire, _NOTHING)
+        return known if messages[: len(known.messages)] == known.messages else _NOTHING
+
+    def clear(self) -> None:
+        self.each.clear()
+        self.starts.clear()
+
+
+_NOTHING = Start((), b"")
+
+
 class Request(msgspec.Struct, frozen=True):
     """One call.
 
     `system` are blocks of the system prompt, the stable ones first; only the last may change from call to call.
     `messages` alternate properly: every tool call is followed by its result. `encoded` is the session's memory of
-    encoded messages, by (wire, key): it belongs to the caller, who drops it with the session. `blob` reads the bytes
+    encoded messages: it belongs to the caller, who drops it with the session. `blob` reads the bytes
     of an image. `max_output_tokens` None means the model's own maximum. `extra` is a JSON object whose fields are put
     into the body as they are, for what only one wire has (a response_format, a grammar).
     """
@@ -46,7 +75,7 @@ class Request(msgspec.Struct, frozen=True):
     max_output_tokens: int | None = None
     thinking: Thinking = "off"
     temperature: float | None = None
-    encoded: dict[tuple[str, int], bytes] = msgspec.field(default_factory=dict)
+    encoded: Encoded = msgspec.field(default_factory=Encoded)
     blob: Callable[[str], Awaitable[bytes]] | None = None
     extra: msgspec.Raw | None = None
 
@@ -80,3 +109,10 @@ class Model(Protocol):
         never retries by itself and never waits for longer than its limits: the agent decides what comes next.
         """
         ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A model with connections of its own, which whoever opened it frees at the end."""
+
+    async def aclose(self) -> None: ...

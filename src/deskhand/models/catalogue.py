@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,15 @@ import msgspec
 from ..types.errors import ConfigError
 from .anthropic import AnthropicModel
 from .base import Model
+from .logins import login
 from .openai import OpenAIModel
-from .settings import Catalogued, Facts, Spec
+from .responses import ResponsesModel
+from .settings import Catalogued, Facts, Spec, Wire
 from .transport import Transport
 
 ENTRY_POINTS = "deskhand.models"
+EXTRAS = {"pydantic-ai": "providers"}
+"""Our own entry points that need an extra."""
 
 # A model that nobody described: most have more room than this, and too small a guess only shortens sooner. A local
 # server gives what memory allows; 8192 is what the common ones start with on a desktop machine.
@@ -38,8 +43,16 @@ class Catalogue(msgspec.Struct, frozen=True):
         try:
             return self.providers[name]
         except KeyError:
+            if (wanted := login(name)) is not None:
+                key = self.providers[wanted.instead].keys[0]
+                raise ConfigError(
+                    f"{wanted.why} Use a key instead: set {key}, and write {wanted.instead}/MODEL ({wanted.source})."
+                ) from None
             known = ", ".join(sorted(self.providers))
-            raise ConfigError(f"There is no model provider {name!r}. Known are {known}, and installed ones.") from None
+            raise ConfigError(
+                f"There is no model provider {name!r}. Known are {known}, and installed ones. For one that pydantic-ai "
+                f"knows, write pydantic-ai/{name}/MODEL."
+            ) from None
 
     def facts(self, provider: str, name: str) -> Facts:
         """What is known of a model: its own entry, else the longest `family*` that fits, else a careful guess."""
@@ -50,6 +63,13 @@ class Catalogue(msgspec.Struct, frozen=True):
         if families:
             return found.models[max(families, key=len)]
         return UNKNOWN_LOCAL if found.local else UNKNOWN
+
+    def wire(self, provider: str, name: str, base_url: str = "") -> Wire:
+        """What is spoken with a model. At an address of the person's own it is the provider's usual wire: a proxy or a
+        local server there need not know the newer one."""
+        found = self.provider(provider)
+        own = base_url.rstrip("/") not in ("", found.base_url.rstrip("/"))
+        return found.wire if own else self.facts(provider, name).wire or found.wire
 
     def spec(self, provider: str, name: str, key: str = "", base_url: str = "") -> Spec:
         """Everything that a wire needs. Raises ConfigError where the address or the key is missing."""
@@ -68,7 +88,16 @@ class Catalogue(msgspec.Struct, frozen=True):
 
 def read_catalogue(path: Path | None = None) -> Catalogue:
     """The catalogue that we ship, or the one at `path`. Raises ConfigError for a file that cannot be used."""
-    path = path or Path(__file__).with_name("catalogue.toml")
+    return _shipped() if path is None else _read(path)
+
+
+@cache
+def _shipped() -> Catalogue:
+    # Several parts ask for it while starting, it never changes, and reading TOML takes milliseconds.
+    return _read(Path(__file__).with_name("catalogue.toml"))
+
+
+def _read(path: Path) -> Catalogue:
     try:
         found: Any = tomllib.loads(path.read_text("utf-8"))
         return Catalogue(msgspec.convert(found, dict[str, Catalogued]))
@@ -94,9 +123,13 @@ def open_model(catalogue: Catalogue, transport: Transport, model: str, key: str 
     if provider not in catalogue.providers and (factory := _installed(provider)) is not None:
         return factory(name, key, base_url)
     spec = catalogue.spec(provider, name, key, base_url)
-    if catalogue.provider(provider).wire == "anthropic":
-        return AnthropicModel(transport, spec)
-    return OpenAIModel(transport, spec)
+    match catalogue.wire(provider, name, base_url):
+        case "anthropic":
+            return AnthropicModel(transport, spec)
+        case "responses":
+            return ResponsesModel(transport, spec)
+        case "openai":
+            return OpenAIModel(transport, spec)
 
 
 def _installed(provider: str) -> Factory | None:
@@ -104,6 +137,9 @@ def _installed(provider: str) -> Factory | None:
         try:
             factory: Factory = entry.load()
         except (ImportError, AttributeError) as error:
+            if provider in EXTRAS:
+                extra = f"pip install 'deskhand[{EXTRAS[provider]}]'"
+                raise ConfigError(f"What {provider!r} needs is not installed: {extra}.") from error
             raise ConfigError(f"The model provider {provider!r} is installed but does not load: {error}") from error
         return factory
     return None

@@ -6,11 +6,13 @@ import hashlib
 import re
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 import msgspec
 
-from ..types.errors import BlobMissing
-from ..types.messages import Audio, File, Image, ToolCall, clean
+from ..types.errors import BlobMissing, PictureRefused
+from ..types.messages import Audio, File, Image, Text, ToolCall, clean
+from .pictures import kind_of
 
 to_json = msgspec.json.Encoder().encode
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
@@ -45,22 +47,40 @@ def arguments(call: ToolCall) -> bytes:
     return raw if raw[:1] == b"{" else b'{"malformed":' + (raw or b"null") + b"}"
 
 
-async def image_base64(image: Image, blob: Blob | None) -> bytes | None:
-    """The image's bytes in base64; None where they cannot be had, or no provider reads this kind."""
+class Pixels(NamedTuple):
+    """A picture as it is sent: its kind is what its bytes say, whatever it was called."""
+
+    mime: str
+    data: bytes
+
+    @property
+    def base64(self) -> bytes:
+        return b64encode(self.data)
+
+    @property
+    def url(self) -> bytes:
+        return b"data:" + self.mime.encode() + b";base64," + self.base64
+
+
+async def pixels(image: Image, blob: Blob | None) -> Pixels | Text:
+    """The picture; words for the model where it cannot be had, or no provider reads this kind."""
     if blob is None or image.mime not in _IMAGE_TYPES:
-        return None
+        return Text(placeholder(image))
     try:
-        return b64encode(await blob(image.blob))
+        data = await blob(image.blob)
     except BlobMissing:
-        return None
+        return Text(placeholder(image))
+    except PictureRefused as error:
+        return Text(f"{placeholder(image)[:-1]} is not shown: {error}]")
+    return Pixels(kind_of(data) or image.mime, data)
 
 
 def placeholder(part: Image | Audio | File) -> str:
-    """What stands for a part that this model cannot take."""
+    """What stands for a part that this model cannot take as it is."""
     match part:
         case Image():
             return f"[image {part.name}]" if part.name else "[image]"
         case Audio():
             return part.transcript if part.transcript is not None else "[voice message, not transcribed]"
         case File():
-            return f"[file {part.name}, {part.mime}, {part.size_bytes} bytes]"
+            return part.shown or f"[file {part.name}, {part.mime}, {part.size_bytes} bytes]"

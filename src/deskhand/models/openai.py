@@ -11,11 +11,11 @@ from typing import Any
 
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
-from .base import Item, Request, Shown
+from .base import Item, Request, Shown, Start, ToolSchema
 from .encode import string, to_json
 from .faults import Call
 from .openai_reply import Assembly
-from .settings import Spec
+from .settings import Facts, Spec
 from .transport import Transport
 
 _IMAGES = "\0images"
@@ -43,6 +43,7 @@ class OpenAIModel:
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._plain = f"openai:{spec.facts.vision:d}{quirks.call_ids}{quirks.call_signatures:d}"
         self._reasoned = f"{self._plain}:{quirks.reasoning_field}"
+        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
@@ -66,7 +67,10 @@ class OpenAIModel:
         pieces.append(b",".join(messages))
         pieces.append(b"]")
         if request.tools:
-            pieces += [b',"tools":', to_json([_tool(t.name, t.description, t.parameters) for t in request.tools])]
+            if request.tools is not self._tools[0]:  # one agent's tools are one tuple, for as long as it lives
+                tools = [_tool(t.name, t.description, t.parameters) for t in request.tools]
+                self._tools = request.tools, to_json(tools)
+            pieces += [b',"tools":', self._tools[1]]
         rest = to_json(self._options(request))
         if len(rest) > 2:
             pieces += [b",", rest[1:-1]]
@@ -85,19 +89,32 @@ class OpenAIModel:
         if request.temperature is not None and facts.temperature:
             options["temperature"] = request.temperature
         if facts.thinking and quirks.effort:
-            options.update(_effort(quirks.effort, request.thinking, facts.off_effort))
+            options.update(_effort(quirks.effort, request.thinking, facts))
         if facts.tools_effort and request.tools:
             options["reasoning_effort"] = facts.tools_effort
         return options
 
     async def _messages(self, request: Request) -> list[bytes]:
+        """The messages as JSON, ready to be joined. All up to the last message of a person will never look different,
+        so the session remembers them in one piece."""
+        messages, back = request.messages, self._spec.quirks.reasoning_back
+        early = self._reasoned if back == "all" else self._plain
+        late = self._plain if back == "never" else self._reasoned
+        turn = _turn_start(messages)
+        start = request.encoded.start(early, messages[:turn])
+        if len(start.messages) < turn:
+            new = await self._encode(request, messages[len(start.messages) : turn], early)
+            start = Start(messages[:turn], b",".join([start.data, *new] if start.data else new))
+            request.encoded.starts[early] = start
+        rest = await self._encode(request, messages[turn:], late)
+        return [start.data, *rest] if start.data else rest
+
+    async def _encode(self, request: Request, messages: tuple[Shown, ...], form: str) -> list[bytes]:
         """Each message as JSON, from the session's memory where it has been encoded before."""
-        memory, plain, back = request.encoded, self._plain, self._spec.quirks.reasoning_back
-        turn = _turn_start(request.messages) if back == "turn" else 0 if back == "all" else len(request.messages)
+        memory = request.encoded.each
         found: list[bytes] = []
         held: list[bytes] = []
-        for position, shown in enumerate(request.messages):
-            form = plain if position < turn else self._reasoned
+        for shown in messages:
             encoded = memory.get((form, shown.key))
             if encoded is None:
                 encoded = await self._remember(request, shown, form)
@@ -121,35 +138,29 @@ class OpenAIModel:
             images = [i for p in message.parts if isinstance(p, ToolResult) for i in p.parts if isinstance(i, Image)]
             if images and self._spec.facts.vision:
                 about = Message("user", (Text("Images of the tool results above:"), *images))
-                request.encoded[form + _IMAGES, shown.key] = await self._user(about, request)
+                request.encoded.each[form + _IMAGES, shown.key] = await self._user(about, request)
         else:
             encoded = await self._user(message, request)
-        request.encoded[form, shown.key] = encoded
+        request.encoded.each[form, shown.key] = encoded
         return encoded
 
     async def _user(self, message: Message, request: Request) -> bytes:
         parts: list[bytes] = []
-        pictured = False
+        pictured, vision = False, self._spec.facts.vision
+        texts: list[str] = []
         for part in message.parts:
-            match part:
-                case Text():
-                    parts.append(b'{"type":"text","text":' + string(part.text) + b"}")
-                case Image() if self._spec.facts.vision and (data := await encode.image_base64(part, request.blob)):
-                    url = b"data:" + part.mime.encode() + b";base64," + data
-                    parts.append(b'{"type":"image_url","image_url":{"url":"' + url + b'"}}')
+            match await encode.pixels(part, request.blob) if vision and isinstance(part, Image) else part:
+                case encode.Pixels() as picture:
+                    parts.append(b'{"type":"image_url","image_url":{"url":"' + picture.url + b'"}}')
                     pictured = True
-                case Image() | Audio() | File():
-                    parts.append(b'{"type":"text","text":' + string(encode.placeholder(part)) + b"}")
+                case Text() | Image() | Audio() | File() as said:
+                    texts.append(said.text if isinstance(said, Text) else encode.placeholder(said))
+                    parts.append(b'{"type":"text","text":' + string(texts[-1]) + b"}")
                 case _:
                     pass
         if pictured:
             return b'{"role":"user","content":[' + b",".join(parts) + b"]}"
         # The plain form, which the simplest servers understand too.
-        texts = [
-            part.text if isinstance(part, Text) else encode.placeholder(part)
-            for part in message.parts
-            if isinstance(part, Text | Image | Audio | File)
-        ]
         return b'{"role":"user","content":' + string("\n".join(texts)) + b"}"
 
     def _assistant(self, message: Message, reasoning: bool) -> bytes:
@@ -210,14 +221,17 @@ def _turn_start(messages: tuple[Shown, ...]) -> int:
     return 0
 
 
-def _effort(field: str, thinking: str, off: str) -> dict[str, Any]:
+def _effort(field: str, thinking: str, facts: Facts) -> dict[str, Any]:
     """The body's fields that ask for this much thinking."""
     on = thinking != "off"
+    level = facts.effort(thinking) if on else facts.off_effort
     match field:
-        case "reasoning_effort" if on or off:
-            return {"reasoning_effort": thinking if on else off}
+        case "reasoning_effort" if level:
+            return {"reasoning_effort": level}
         case "reasoning":
-            return {"reasoning": {"effort": thinking} if on else {"enabled": False}}
+            return {"reasoning": {"effort": level} if on else {"enabled": False}}
+        case "thinking" if level and facts.thinking == "effort":
+            return {"thinking": {"type": "enabled"}, "reasoning_effort": level}
         case "thinking":
             return {"thinking": {"type": "enabled" if on else "disabled"}}
         case "template":

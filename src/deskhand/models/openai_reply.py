@@ -11,6 +11,7 @@ from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, cle
 from . import faults
 from .base import Reply, Request, TextDelta, ThinkingDelta
 from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
+from .echo import Echoes
 from .faults import Call
 from .think import Piece, ThinkTags
 
@@ -71,10 +72,12 @@ _FINISH: dict[str, Finish] = {
     "eos": "stop",
     "length": "length",
     "max_tokens": "length",
+    "model_context_window_exceeded": "length",
     "tool_calls": "calls",
     "function_call": "calls",
     "content_filter": "filtered",
     "safety": "filtered",
+    "sensitive": "filtered",
 }
 
 
@@ -112,6 +115,7 @@ class Assembly:
         self._text_cleaner = TextCleaner()
         self._thinking_cleaner = TextCleaner()
         self._tags = ThinkTags()
+        self._echoes = Echoes()
         self._calls: list[_Building] = []
         self._by_index: dict[int, _Building] = {}
         self._finish: str | None = None
@@ -154,14 +158,22 @@ class Assembly:
             found.append(ThinkingDelta(piece))
         said = content or delta.refusal
         if said and (piece := self._text_cleaner.feed(said)):
-            found += self._told(self._tags.feed(piece))
+            if self._tags.over:  # nearly always, and this is the path of every piece of every answer
+                if told := self._echoes.feed(piece):
+                    self._text.append(told)
+                    found.append(TextDelta(told))
+            else:
+                found += self._told(self._tags.feed(piece))
         for fragment in delta.tool_calls or ():
             self._fragment(fragment)
         return found
 
     def _told(self, pieces: list[Piece]) -> list[TextDelta | ThinkingDelta]:
         found: list[TextDelta | ThinkingDelta] = []
-        for kind, text in pieces:
+        for kind, piece in pieces:
+            text = self._echoes.feed(piece) if kind == "text" else piece
+            if not text:
+                continue
             (self._text if kind == "text" else self._thinking).append(text)
             found.append(TextDelta(text) if kind == "text" else ThinkingDelta(text))
         return found
@@ -203,7 +215,7 @@ class Assembly:
         """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the reply did."""
         if self._finish is None and not self._ended:
             raise faults.broken(self._call, "the stream ended without a finish reason")
-        if self._finish == "error":
+        if self._finish in ("error", "network_error"):
             raise faults.broken(self._call, "the provider reports an error")
         found: list[TextDelta | ThinkingDelta | Reply] = []
         if thought := self._thinking_cleaner.close():
@@ -212,6 +224,9 @@ class Assembly:
         if text := self._text_cleaner.close():
             found += self._told(self._tags.feed(text))
         found += self._told(self._tags.close())
+        if rest := self._echoes.close():
+            self._text.append(rest)
+            found.append(TextDelta(rest))
         calls = self._made_calls()
         finish = _FINISH.get(self._finish or "", "stop")
         if calls and finish == "stop":

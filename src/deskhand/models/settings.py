@@ -6,7 +6,9 @@ from typing import Literal
 
 import msgspec
 
-Wire = Literal["openai", "anthropic"]
+Wire = Literal["openai", "responses", "anthropic"]
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+"""The strengths of thinking that some provider has a name for, the weakest first."""
 
 
 class Quirks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,9 +34,11 @@ class Quirks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a model can do. Sizes in tokens, prices in USD per million tokens (0: free or not known).
 
-    `thinking` is how it is asked to think: not at all, by effort, by a budget of tokens, or adaptively;
-    `off_effort` is the effort that turns it off, or down as far as it goes; `tools_effort` the only one that it takes
-    together with tools. `temperature`: it takes one.
+    `thinking` is how it is asked to think: not at all, by effort, by nothing but on and off, by a budget of tokens, or
+    adaptively; `efforts` are the strengths that it knows, `off_effort` the one that turns it off, or down as far as it
+    goes; `tools_effort` the only one that Chat Completions takes together with tools. `temperature`: it takes one.
+    `wire` is the one to speak with this model at its provider's own address, where that is not the provider's usual
+    one.
     """
 
     window: int
@@ -43,10 +47,17 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output_usd: float = 0
     cached_usd: float = 0
     vision: bool = False
-    thinking: Literal["", "effort", "budget", "adaptive"] = ""
+    thinking: Literal["", "effort", "switch", "budget", "adaptive"] = ""
+    efforts: tuple[str, ...] = ("low", "medium", "high")
     off_effort: str = ""
     tools_effort: str = ""
     temperature: bool = True
+    wire: Wire | Literal[""] = ""
+
+    def effort(self, asked: str) -> str:
+        """The strength that comes nearest to what is asked, rather more than less; its highest where that is less."""
+        stronger = [effort for effort in EFFORTS[EFFORTS.index(asked) :] if effort in self.efforts]
+        return (stronger or [effort for effort in reversed(EFFORTS) if effort in self.efforts])[0]
 
 
 class Spec(msgspec.Struct, frozen=True):

@@ -233,9 +233,9 @@ def judge(attempt: Attempt, turn: Turn, names: tuple[str, ...], offered: Collect
 def _listing(request: Request, turn: Turn) -> str:
     """The names in the workspace as they were when the turn began: were they read anew at each step, the server would
     have to read the whole turn again. The session's memory keeps them; without it they are merely newer."""
-    kept = request.encoded.get(("shim:files", turn.key))
+    kept = request.encoded.each.get(("shim:files", turn.key))
     if kept is None:
-        kept = request.encoded[("shim:files", turn.key)] = listing_of(request.system).encode()
+        kept = request.encoded.each[("shim:files", turn.key)] = listing_of(request.system).encode()
     return kept.decode()
 
 

@@ -24,6 +24,10 @@ class Splitter:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The payloads that this chunk completes. Raises LineTooLong."""
+        if chunk[:5] == b"data:" and chunk[-2:] == b"\n\n" and chunk.count(b"\n") == 2 and not self._busy:
+            if len(chunk) > self._limit:
+                raise LineTooLong
+            return [chunk[5:-2].strip()]  # one event and nothing else, as nearly every chunk is
         if b"\n" not in chunk:
             # Kept in pieces: joining at every chunk would be quadratic for a server that drips.
             self._pieces.append(chunk)
@@ -44,6 +48,11 @@ class Splitter:
             raise LineTooLong
         return self._payloads(lines)
 
+    @property
+    def _busy(self) -> bool:
+        """Something of what came before belongs to what comes next."""
+        return bool(self._pieces) or self._data is not None
+
     def _payloads(self, lines: list[bytes]) -> list[bytes]:
         found: list[bytes] = []
         data = self._data
@@ -61,4 +70,4 @@ class Splitter:
 
     def close(self) -> list[bytes]:
         """What is left when the stream ends without its last blank line: some servers leave it out."""
-        return self.feed(b"\n\n") if self._pieces or self._data is not None else []
+        return self.feed(b"\n\n") if self._busy else []

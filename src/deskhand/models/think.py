@@ -19,6 +19,11 @@ class ThinkTags:
         self._where: Literal["before", "inside", "behind", "after"] = "before"
         self._held = ""
 
+    @property
+    def over(self) -> bool:
+        """All that is yet to come is text."""
+        return self._where == "after"
+
     def feed(self, text: str) -> list[Piece]:
         """The pieces that are now certain."""
         if self._where == "after":

@@ -1,11 +1,14 @@
-"""How long a message is for a model, guessed without asking one."""
+"""How long a message is for a model, guessed without asking one, and how to make it shorter."""
 
 from __future__ import annotations
 
-from ..types.messages import Message, Part, Text, ToolCall, ToolResult
+from msgspec.structs import replace
+
+from ..types.messages import File, Message, Part, Text, Thinking, ToolCall, ToolResult
 
 CHARS_PER_TOKEN = 3.5
 """A low guess for prose, so that estimates err towards too long."""
+CUT_NOTE = "\n…[cut to fit]…\n"
 
 
 def tokens(message: Message) -> int:
@@ -18,9 +21,35 @@ def chars(part: Part) -> int:
     match part:
         case Text(text=text):
             return len(text)
+        case File(shown=shown) if shown:
+            return len(shown)
         case ToolCall(name=name, arguments=arguments):
             return len(name) + len(bytes(arguments))
+        case Thinking(text=text, redacted=redacted):
+            return len(text) + len(redacted)
         case ToolResult(parts=parts):
             return sum(chars(piece) for piece in parts)
         case _:
             return 4000
+
+
+def shorten(message: Message, limit: int) -> Message:
+    """The message with its texts cut to `limit` characters in the middle; calls stay whole."""
+    return Message(message.role, tuple(_shorten(part, limit) for part in message.parts))
+
+
+def _shorten(part: Part, limit: int) -> Part:
+    match part:
+        case Text(text=text, label=label) if len(text) > limit + len(CUT_NOTE):
+            return Text(_cut(text, limit), label)
+        case File(shown=shown) if len(shown) > limit + len(CUT_NOTE):
+            return replace(part, shown=_cut(shown, limit))
+        case ToolResult(parts=parts):
+            pieces = tuple(_shorten(piece, limit) for piece in parts)
+            return replace(part, parts=pieces)
+        case _:
+            return part
+
+
+def _cut(text: str, limit: int) -> str:
+    return text[: limit // 2] + CUT_NOTE + text[-(limit // 2) :]

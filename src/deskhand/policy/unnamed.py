@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 import msgspec
+
+from .commands import RUNS_OTHERS, simple_commands, words_of
 
 Kind = Callable[[str], Literal["", "file", "folder"]]
 """What lies at a path of the workspace; '' for nothing."""
@@ -16,8 +17,6 @@ Kind = Callable[[str], Literal["", "file", "folder"]]
 _CHANGE_ALL = frozenset({"mv", "rm", "rmdir", "unlink", "shred", "truncate", "tee", "chmod", "chown", "rename", "dd"})
 _CHANGE_LAST = frozenset({"cp", "ln", "install", "rsync"})
 _IN_PLACE = frozenset({"sed", "perl"})
-_RUNS_OTHERS = frozenset({"sudo", "nice", "env", "xargs", "time", "command", "nohup"})
-_ENDS = frozenset({";", "&", "&&", "|", "||", "(", ")", "\n"})
 _GLOB = re.compile(r"[*?\[$`~]")
 
 
@@ -58,28 +57,15 @@ def _plain(text: str) -> str:
 def _changed_by(command: str, kind: Kind) -> Iterator[str]:
     """The existing paths that a shell command changes, as far as its words tell."""
     try:
-        lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        words = list(lexer)
+        words = words_of(command)
     except ValueError:
         yield command
         return
     moved = "cd" in words or "pushd" in words  # then a name says nothing about where the file lies
-    for simple in _simple_commands(words):
+    for simple in simple_commands(words):
         for path in _targets(simple, kind):
             if moved or _GLOB.search(path) or kind(path):
                 yield path
-
-
-def _simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
-    simple: list[str] = []
-    for word in words:
-        if word in _ENDS:
-            yield simple
-            simple = []
-        else:
-            simple.append(word)
-    yield simple
 
 
 def _targets(simple: list[str], kind: Kind) -> Iterator[str]:
@@ -93,7 +79,7 @@ def _targets(simple: list[str], kind: Kind) -> Iterator[str]:
                 yield target
         else:
             words.append(word)
-    while words and (words[0] in _RUNS_OTHERS or "=" in words[0]):
+    while words and (words[0] in RUNS_OTHERS or "=" in words[0]):
         words.pop(0)
     if not words:
         return

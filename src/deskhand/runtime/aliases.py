@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from .datafile import parse_value
+
 Path = tuple[str, ...]
 
 SECRET = "secret"
@@ -23,6 +25,7 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("agents.list.*.max_tool_iterations", "agents.*.steps"),
     ("agents.list.*.llm_config", "agents.*.models"),
     ("agents.list.*.workspace", "agents.*.workspace"),
+    ("agents.list.*.prompt_mode", "agents.*.prompt"),
     ("agents.list.*.id", ""),
     ("providers.*.api_key", SECRET),
     ("providers.*.api_base", "providers.*.base_url"),
@@ -35,10 +38,13 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("runtime.timezone", "timezone"),
     ("runtime.env_file", "env_file"),
     ("runtime.show_usage", "show_usage"),
+    ("runtime.reject_response", "reject_response"),
+    ("settings.reject_response", "reject_response"),
     ("agents.*.model", "agents.*.models"),
     ("agents.*.max_iterations", "agents.*.steps"),
     ("agents.*.max_output_tokens", "agents.*.output_tokens"),
     ("agents.*.permissions.tools", "agents.*.tools"),
+    ("agents.*.permissions.skills", "agents.*.skills"),
     # agent_computer, config.json
     ("agent.model", "defaults.models"),
     ("agent.model.max_tokens", "defaults.output_tokens"),
@@ -53,7 +59,11 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("MAX_TURNS", "defaults.steps"),
     ("MAX_TOKEN_BUDGET", "defaults.tokens"),
     ("MAX_OUTPUT_TOKENS", "defaults.output_tokens"),
+    ("COMPACT_THRESHOLD", "defaults.context_ratio"),
     ("WORKSPACE_DIR", "defaults.workspace"),
+    ("SKILLS_DIR", "skills_folder"),
+    ("BASH_TIMEOUT", "defaults.shell_timeout_s"),
+    ("ALLOWED_COMMANDS", "defaults.commands"),
     ("ANTHROPIC_BASE_URL", "providers.anthropic.base_url"),
     ("ANTHROPIC_API_KEY", SECRET),
 )
@@ -64,8 +74,10 @@ OPENAGENT = {
     "MAX_TURNS": "50",
     "MAX_TOKEN_BUDGET": "200000",
     "MAX_OUTPUT_TOKENS": "16384",
+    "COMPACT_THRESHOLD": "0.7",
+    "BASH_TIMEOUT": "60",
 }
-"""What openagent-core takes where nothing is set."""
+"""What openagent-core takes where nothing is set, but for places: ours lie in the home."""
 OPENAGENT_NAME = re.compile(
     "ANTHROPIC_(API_KEY|BASE_URL)|MODEL|MAX_(TURNS|TOKEN_BUDGET|OUTPUT_TOKENS|TEAMMATES)|CONTEXT_WINDOW"
     "|COMPACT_THRESHOLD|LLM_(MAX_RETRIES|RETRY_BASE_DELAY|RETRY_MAX_DELAY)|(SKILLS|PROMPTS|WORKSPACE)_DIR"
@@ -125,7 +137,12 @@ def translate(data: Mapping[str, Any]) -> Translation:
     """Every key that the table knows, as ours; the others are in `left`."""
     done = Translation({}, [], {})
     rows = [(tuple(theirs.split(".")), ours) for theirs, ours in TABLE]
-    for path, value in _leaves(_prepared(data), rows):
+    prepared = _prepared(data)
+    agents = prepared.get("agents")
+    listed = agents.get("list") if isinstance(agents, Mapping) else None
+    if isinstance(listed, Mapping):  # also those of which nothing but the name is said
+        done.config["agents"] = {name: {} for name in listed}
+    for path, value in _leaves(prepared, rows):
         found = next(((row, ours) for row, ours in rows if _matches(row, path)), None)
         if found is None:
             _leave(done, path, value)
@@ -211,6 +228,9 @@ def _put(done: Translation, path: Path, target: Path, value: Any) -> None:
 
 def _converted(key: str, value: Any) -> Any:
     """The value as ours: one model becomes a chain, tools get our names, a list of names becomes rules."""
+    if key == "commands" and isinstance(value, str):
+        value = parse_value(value)  # as it stands in an environment: ["ls", "cat"], or a word
+        return [value] if isinstance(value, str) else value
     if key in ("models", "tools"):
         names = [value] if isinstance(value, str) else value
         if isinstance(names, list):

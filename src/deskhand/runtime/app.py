@@ -17,12 +17,13 @@ import msgspec
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Channel
+from ..channels.base import Channel, Instructing
 from ..models.base import Model
+from ..models.pictures import Pictures
 from ..policy.rules import Case, Decision, decide
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
-from ..skills.skill import index
+from ..skills.skill import Skills, index
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
@@ -30,28 +31,35 @@ from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
-from ..types.errors import ChannelError, StoreUnavailable
+from ..types.errors import ChannelError, ConfigError, StoreUnavailable, ToolError
 from ..types.events import Recorded
 from ..types.identity import Address, Inbound, Principal
+from ..types.messages import Message
 from .anchor import EVERY_S, Heads, note_anchors
 from .clock import RandomIds, SystemClock
-from .config import Settings
+from .config import Settings, read_settings
 from .dispatch import Dispatch, Takes
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
 from .models import facts_of, is_small
-from .outbox import Outbox
-from .prompt import MEMORY_FILE, SYSTEM, WORKSPACE_FILES, Prompt
+from .outbox import Outbox, as_it_stands
+from .prompt import Prompt, Prompting, Sources, machine_of
 from .reach import Reaches, Room, without_secrets, workspace_of
+from .received import with_files
 from .retries import Retries
 from .small import asking_about_unnamed, with_listing
 from .statements import statements
-from .toolbox import READ_FROM_LOG, rules_of, skill_folders, skills_of, toolbox
+from .strangers import Strangers
+from .templates import lay_out
+from .toolbox import READ_FROM_LOG, asking_about_commands, plugins_of, rules_of, skill_folders, skills_of, toolbox
+from .usage import UsageShown
 
 log = logging.getLogger(__name__)
 
 POLL_S = 0.05
 TRY_LOCK_S = 1.0
+LOOK_S = 0.5
+"""How soon a change of the configuration is seen."""
 SWEEP_S = 3600.0
 OWNER = Principal("owner", ("owner",))
 PR_SET_DUMPABLE = 4
@@ -86,24 +94,31 @@ class App:
         self.blobs = Blobs(home.blobs)
         self.reaches = Reaches(self.store, self.blobs, Room(parts.sandbox))
         self.feed = Feed()
-        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
+        render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
+        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock, render)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self.feed.trouble)
-        access = Access(parts.authorise, lambda inbound: settings.agents[0])
+        access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
+        self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
+        self.plugins = plugins_of(settings)
         self._agents = {name: self._agent(name) for name in settings.agents}
         retries = Retries(random.random)
+        pictures = Pictures(self.blobs.get, self.blobs.path)
         self._ports = Ports(
-            self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, self.blobs.get
+            self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, pictures.get
         )
 
     def _agent(self, name: str) -> Agent:
         config = self.settings.agent(name)
+        try:
+            lay_out(self.settings, name)
+        except OSError as error:
+            log.warning("the files of agent %r are not made: %s", name, error)
         workspace = workspace_of(self.settings, name)
-        files = [(file, workspace / file) for file in WORKSPACE_FILES]
         rules = rules_of(self.settings)
         skills = skills_of(self.settings, name)
-        memory = workspace / MEMORY_FILE
-        prompt: Callable[[Address], tuple[str, ...]] = Prompt(SYSTEM, files, memory, lambda: index(skills.find()))
+        plugins = self.plugins
+        prompt = self._prompt(name, workspace, skills)
 
         def decided(case: Case) -> Decision:
             return decide(rules, case)
@@ -111,11 +126,15 @@ class App:
         judge: Callable[[Case], Decision] = decided
         if any(is_small(self.settings, model) for model in config.models):
             prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
+        if config.commands:
+            judge = asking_about_commands(judge, config.commands)
         home = Path(self.settings.environment.get("HOME", "/"))
 
-        def beside() -> tuple[Allowed, ...]:
-            wide = without_secrets(home, self.settings.home.root) if config.sandbox is False else ()
-            return (*skill_folders(self.settings), *wide)
+        async def beside() -> tuple[Allowed, ...]:
+            shared = skill_folders(self.settings, name, skills)
+            if config.sandbox is not False:
+                return shared
+            return *shared, *await anyio.to_thread.run_sync(without_secrets, home, self.settings.home.root)
 
         async def reach() -> Reach:
             return await self.reaches.of(name, workspace, beside)
@@ -124,7 +143,7 @@ class App:
             name,
             config.models,
             prompt,
-            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills),
+            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills, plugins.tools),
             judge,
             reach,
             str(workspace),
@@ -132,12 +151,67 @@ class App:
             config.thinking or "off",
             config.temperature,
             ZoneInfo(self.settings.config.timezone),
+            hooks=plugins.hooks(name),
         )
 
+    def _prompt(self, name: str, workspace: Path, skills: Skills) -> Prompting:
+        config, home = self.settings.agent(name), self.settings.home
+        sources = Sources(
+            home.root,
+            home.agent(name),
+            workspace,
+            config.prompt or "full",
+            config.preset,
+            config.voice,
+            ZoneInfo(self.settings.config.timezone),
+            machine_of(home.root, self.settings.environment.get("HOME", ""), config.sandbox is False),
+        )
+        told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
+
+        def extras(address: Address) -> str:
+            return told[address.channel](address) if address.channel in told else ""
+
+        learned = self.plugins.prompt
+
+        def can() -> str:
+            return "\n\n".join(filter(None, (index(skills.find()), learned)))
+
+        return Prompt(sources, can, self.parts.clock, extras)
+
+    async def _follow_plugins(self) -> None:
+        """Take up which plugins the configuration names while we run."""
+        file = self.settings.file
+        seen = _stamp(file)
+        while True:
+            await anyio.sleep(LOOK_S)
+            if seen == (seen := _stamp(file)):
+                continue
+            try:
+                names = read_settings(file, self.settings.environment).config.plugins
+            except (ConfigError, OSError) as error:
+                log.warning("the plugins stay as they are: %s", error)
+                continue
+            if names != self.settings.config.plugins or self.plugins.failed:
+                config = msgspec.structs.replace(self.settings.config, plugins=names)
+                self.settings = msgspec.structs.replace(self.settings, config=config)
+                self.plugins = plugins_of(self.settings, self.plugins)
+                self._agents = {name: self._agent(name) for name in self.settings.agents}
+                self.dispatch.renew()
+                log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in self.plugins.loaded) or "none")
+
+    def _agent_of(self, session: str) -> Agent:
+        return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
+
     def _driver(self, session: str) -> Driver:
-        name = session.partition("/")[0]
-        agent = self._agents.get(name) or self._agents[self.settings.agents[0]]
-        return Driver(session, agent, self._ports)
+        return Driver(session, self._agent_of(session), self._ports)
+
+    async def _unpack(self, session: str, message: Message) -> Message:
+        try:
+            files = (await self._agent_of(session).reach()).files
+        except ToolError as error:
+            log.warning("the files of a message were not opened: %s", error)
+            return message
+        return await with_files(message, self.blobs.get, files)
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)
@@ -151,6 +225,7 @@ class App:
             tasks.start_soon(self._watch)
             tasks.start_soon(self._sweep)
             tasks.start_soon(self._anchor)
+            tasks.start_soon(self._follow_plugins)
             if self.parts.channels:
                 tasks.start_soon(self.outbox.run)
             for channel in self.parts.channels:
@@ -213,7 +288,9 @@ class App:
         while True:
             try:
                 async for inbound in channel.receive():
-                    await self.door.submit(inbound)
+                    receipt = await self.door.submit(inbound)
+                    if receipt.status == "refused" and self.parts.authorise(inbound) is None:
+                        await self.strangers.refuse(inbound, channel)
                     pause = 0.5
             except (ChannelError, StoreUnavailable) as error:
                 log.warning("%s: %s", channel.name, error)
@@ -225,6 +302,15 @@ class App:
     async def close(self) -> None:
         self.reaches.close()
         await self.store.close()
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    """Another one after every change of the file."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def _posts(address: Address) -> bool:

@@ -6,16 +6,19 @@ import os
 import pwd
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.step import Limits
+from ..agent.step import COMPACT_AT
 from ..models.base import Thinking
+from ..models.settings import Wire
 from ..policy.rules import Rule, check_rules
+from ..tools.shell import LONGEST_S
 from ..types.errors import ConfigError
+from ..types.limits import Limits
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .datafile import parse_value, read_data, read_env_file
@@ -24,51 +27,69 @@ PREFIX = "DESKHAND_"
 FILE_NAME = "deskhand.yaml"
 SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
-NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE"})
+NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent. What is not set comes from `defaults`.
 
-    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `tools` are patterns of
-    the tools that it is offered. `sandbox: false` lets it reach all of the owner's folders, those with secrets
-    excluded; commands then ask first.
+    `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
+    share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` and
+    `skills` are patterns of those that it is offered. `sandbox: false` lets it reach all of the owner's folders, those
+    with secrets excluded; commands then ask first. `commands`, where it has any, are the programs that run without a
+    question. `shell_timeout_s` is how long a command may take that says nothing else. `prompt` is how much it is told,
+    `preset` a prompt that is ready; `voice`: its answers are spoken, or never are.
     """
 
     models: tuple[str, ...] = ()
     steps: int | None = None
     tokens: int | None = None
     output_tokens: int | None = None
+    context_ratio: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     thinking: Thinking | None = None
     temperature: float | None = None
     workspace: str = ""
     tools: tuple[str, ...] = ("*",)
+    skills: tuple[str, ...] = ("*",)
+    commands: tuple[str, ...] = ()
+    shell_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=LONGEST_S)] | None = None
     sandbox: bool | None = None
+    prompt: Literal["full", "minimal", "none"] | None = None
+    preset: str = ""
+    voice: bool | None = None
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a provider is reached, if not where the catalogue says. `key_env` names the environment variable that
-    holds its key; the key itself never stands in the configuration. `tools`: its models call tools by themselves, or
-    need our small-model protocol, on a server with llama.cpp's grammars or on any (`fenced`)."""
+    holds its key; the key itself never stands in the configuration. `wire` is what all of its models are spoken to in:
+    OpenAI's Chat Completions or Responses, or Anthropic's Messages; '' is what the catalogue says, `openai` for a new
+    provider. `tools`: its models call tools by themselves, or need our small-model protocol, on a server with
+    llama.cpp's grammars or on any (`fenced`). `via: pydantic-ai`: it is not we who speak to it, but that library."""
 
     base_url: str = ""
     key_env: str = ""
-    wire: Literal["openai", "anthropic"] = "openai"
+    wire: Wire | Literal[""] = ""
     tools: Literal["native", "grammar", "fenced"] = "native"
+    via: Literal["", "pydantic-ai"] = ""
 
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
-    KEY=VALUE lines, relative to the folder of this file. `show_usage`: the terminal says what each turn used.
-    `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another system's environment names."""
+    KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
+    `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: whether who
+    is not known here hears so. `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another
+    system's environment names. `plugins` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
     providers: dict[str, ProviderConfig] = {}
     policy: tuple[Rule, ...] = ()
+    plugins: tuple[str, ...] = ()
     timezone: str = "UTC"
     env_file: str = ""
     show_usage: bool = False
+    skills_folder: str = ""
+    reject_response: Literal["ignore", "announce"] = "ignore"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
 
@@ -115,6 +136,14 @@ class Home(msgspec.Struct, frozen=True):
         return self.root / "logs" / "deskhand.log"
 
     @property
+    def last_start(self) -> Path:
+        return self.state / "last_start"
+
+    @property
+    def startup_error(self) -> Path:
+        return self.state / "startup_error.json"
+
+    @property
     def history(self) -> Path:
         return self.state / "history"
 
@@ -122,13 +151,30 @@ class Home(msgspec.Struct, frozen=True):
     def skills(self) -> Path:
         return self.root / "skills"
 
+    @property
+    def plugins(self) -> Path:
+        return self.root / "plugins"
+
     def make(self, folder: Path) -> None:
         """Make a folder of this home, and the home itself, for its owner alone. Raises OSError."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
+    def keeps(self, folder: Path, write: bool) -> bool:
+        """Whether no tool may have this folder: it holds this home or our state, or, to `write`, what tells agents how
+        to behave. `folder` has no links in it."""
+        root = self.root.resolve()
+        if root.is_relative_to(folder) or not folder.is_relative_to(root):
+            return root.is_relative_to(folder)
+        inside = folder.relative_to(root).parts
+        steering = inside[0] in ("jobs", "prompts") or (inside[0] == "agents" and len(inside) < 3)
+        return inside[0] == self.state.name or (write and steering)
+
+    def agent(self, name: str) -> Path:
+        return self.root / "agents" / name
+
     def workspace(self, agent: str) -> Path:
-        return self.root / "agents" / agent / "workspace"
+        return self.agent(agent) / "workspace"
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -172,6 +218,12 @@ class Settings(msgspec.Struct, frozen=True):
         return replace(self, config=replace(self.config, defaults=defaults, agents=agents))
 
     @property
+    def verbose(self) -> bool:
+        """The environment wants the log on the console too."""
+        wanted = self.environment.get(f"{PREFIX}VERBOSE") or self.environment.get("OPERATOR_VERBOSE", "")
+        return wanted.lower() not in ("", "0", "false", "no")
+
+    @property
     def cache(self) -> Path:
         """Where large files lie that can be fetched again; shared by every home of this user."""
         env = self.environment
@@ -179,11 +231,25 @@ class Settings(msgspec.Struct, frozen=True):
         return Path(given or f"{usual}/deskhand").expanduser()
 
     @property
+    def skills_folder(self) -> Path:
+        """Where the skills of all agents lie. Raises ConfigError where they would show an agent our own files."""
+        written, root = self.config.skills_folder, self.home.root.resolve()
+        if not written:
+            return self.home.skills
+        folder = (self.file.parent / Path(written).expanduser()).resolve()
+        if root.is_relative_to(folder) or folder.is_relative_to(self.home.state.resolve()):
+            raise ConfigError(f"the skills_folder {str(folder)!r} holds Deskhand's own files; choose one beside them")
+        return folder
+
+    @property
     def agents(self) -> tuple[str, ...]:
         return tuple(self.config.agents) or ("default",)
 
     def limits(self, agent: AgentConfig, window: int) -> Limits:
+        """What one turn of this agent may use, on a model with this window."""
         usual = Limits()
+        if agent.context_ratio is not None:  # the agent shortens at COMPACT_AT of what it takes for the window
+            window = max(1, int(window * agent.context_ratio / COMPACT_AT))
         return Limits(agent.steps or usual.steps, agent.tokens or usual.tokens, agent.output_tokens, window)
 
 
@@ -193,10 +259,10 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] | Non
     started_with = dict(os.environ if environment is None else environment)
     home = home_of(started_with)
     path = file or home.config
-    found = ours(_read(path, required=file is not None))
+    found = ours(_read(path, required=file is not None), path)
     warnings = list(found.warnings)
     env = found.secrets | _env_files(home, path, found.config, warnings) | started_with
-    data = keys.overlay(_compat(found.config, env), found.config)
+    data = keys.overlay(_compat(found.config, env, warnings), found.config)
     data = keys.overlay(data, _environment(env, warnings))
     keys.normalise(data)
     config = convert(data, path)
@@ -212,6 +278,11 @@ def home_of(environment: Mapping[str, str] | None = None) -> Home:
         return Home(Path(given).expanduser().absolute())
     except (KeyError, RuntimeError) as error:
         raise ConfigError("this user has no home folder: set DESKHAND_HOME to a folder of your own") from error
+
+
+def worker_environment() -> dict[str, str]:
+    """What a worker process is started with: our own environment, and that it is one."""
+    return {**os.environ, "IS_WORKER": "1", f"{PREFIX}WORKER": "1"}
 
 
 def convert(data: Mapping[str, Any], path: Path) -> Config:
@@ -240,10 +311,13 @@ class Found(msgspec.Struct):
     secrets: dict[str, str]
 
 
-def ours(data: Mapping[str, Any]) -> Found:
-    """Whoever wrote this file, as our own keys."""
+def ours(data: Mapping[str, Any], path: Path) -> Found:
+    """Whoever wrote this file, as our own keys. Raises ConfigError for what must not be said."""
     known, foreign = keys.split(data, Config)
     translation = translate(foreign)
+    roles = foreign.get("roles")
+    if isinstance(roles, Mapping) and "admin" in roles:
+        raise ConfigError(f"{str(path)!r}: 'roles.admin' is built in, with all agents: give this role another name")
     warnings = keys.complaints(translation.left, Config)
     return Found(keys.overlay(translation.config, known), translation, warnings, translation.secrets)
 
@@ -276,19 +350,21 @@ def _env_files(home: Home, path: Path, data: Mapping[str, Any], warnings: list[s
     return found
 
 
-def _compat(data: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+def _compat(data: Mapping[str, Any], env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
     """What another system's variables say, where the configuration asks for them; beneath our own keys are only its
     defaults."""
     compat = env.get(f"{PREFIX}COMPAT") or data.get("compat")
     if compat == "openagent":
         named = {name: value for name, value in env.items() if OPENAGENT_NAME.fullmatch(name)}
-        return keys.overlay(translate(OPENAGENT).config, translate(named).config)
+        theirs = translate(named)
+        warnings += keys.complaints(theirs.left, Config)
+        return keys.overlay(translate(OPENAGENT).config, theirs.config)
     if compat == "operator-use":
         nested: dict[str, Any] = {}
         for name, value in env.items():
             if name.startswith("OPERATOR_") and "__" in name:
                 keys.put(nested, name.removeprefix("OPERATOR_").lower().split("__"), parse_value(value))
-        return ours(nested).config
+        return ours(nested, Path("OPERATOR_")).config
     return {}
 
 
@@ -303,6 +379,6 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
             continue
-        listed = path.endswith((".models", ".tools"))
+        listed = path.endswith((".models", ".tools", ".skills", ".commands")) or path == "plugins"
         keys.put(data, path.split("."), value.split(",") if listed else value)
     return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
@@ -30,11 +31,13 @@ comes in."""
 
 
 class Slot:
-    """A session's driver and when to wake it."""
+    """A session's driver and when to wake it. Its task stays as long as the driver is warm: to wake one that waits is a
+    tenth of the cost of a new one."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
-        self.running = False
+        self.running = self.tasked = self.forgotten = self.stale = False
+        self.go = asyncio.Event()
         self.wake_at: float | None = None
 
 
@@ -46,6 +49,7 @@ class Dispatch:
         self._slots: OrderedDict[str, Slot] = OrderedDict()
         self._tasks: TaskGroup | None = None
         self._alarm = anyio.Event()
+        self._draining = False
         self._takes: Callable[[str], bool] = lambda session: True
         self._adopted: set[str] = set()
 
@@ -93,6 +97,12 @@ class Dispatch:
                 with anyio.CancelScope(shield=True):
                     await self._store.hand_over()
 
+    async def drain(self) -> None:
+        """Begin no more, and wait until what is being driven rests. What comes in meanwhile waits for the next run."""
+        self._draining = True
+        while any(slot.running for slot in self._slots.values()):  # noqa: ASYNC110 -- the bound is the caller's
+            await anyio.sleep(LOOK_S)
+
     async def _drive_suspects(self, tasks: TaskGroup) -> None:
         """What crashed three times is driven by itself until it has got further, so that a fourth crash names the
         culprit and the others do not wait for longer than that takes."""
@@ -127,32 +137,43 @@ class Dispatch:
             if cut:
                 slot.driver.interrupt()
             return
+        if self._draining:
+            return
         self.start(self._reserved(session))
 
     def reserve(self, session: str, inbound: Inbound, principal: Principal) -> tuple[Slot, First] | None:
         """A warm session at rest and the commit that takes this message in, held until `start` or `release`."""
         slot = self._slots.get(session)
-        if self._tasks is None or slot is None or slot.running:
+        if self._tasks is None or self._draining or slot is None or slot.running or slot.stale:
             return None
         first = slot.driver.first(inbound, principal)
         return (self._reserved(session), first) if first is not None else None
 
     def start(self, slot: Slot) -> None:
         """Drive a reserved slot."""
+        slot.go.set()
         if self._tasks is None:
             slot.running = False
-        else:
-            self._tasks.start_soon(self._drive, slot)
+        elif not slot.tasked:
+            slot.tasked = True
+            self._tasks.start_soon(self._stay, slot)
 
     def snapshot(self, session: str) -> Progress | None:
         slot = self._slots.get(session)
         return slot.driver.snapshot() if slot else None
+
+    def renew(self) -> None:
+        """What drivers are made of has changed: each session gets a new one for its next drive."""
+        for slot in self._slots.values():
+            slot.stale = True
 
     def _slot(self, session: str) -> Slot:
         slot = self._slots.get(session)
         if slot is None:
             slot = self._slots[session] = Slot(self._make(session))
             self._forget_oldest()
+        elif slot.stale and not slot.running:
+            slot.driver, slot.stale = self._make(session), False
         self._slots.move_to_end(session)
         return slot
 
@@ -166,6 +187,18 @@ class Dispatch:
             slot = self._slots[session]
             if not slot.running and slot.wake_at is None:
                 del self._slots[session]
+                slot.forgotten = True
+                slot.go.set()
+
+    async def _stay(self, slot: Slot) -> None:
+        """Drive whenever it is to go, until it is forgotten."""
+        try:
+            while not slot.forgotten:
+                slot.go.clear()
+                await self._drive(slot)
+                await slot.go.wait()
+        finally:
+            slot.tasked = False
 
     async def _drive(self, slot: Slot) -> None:
         """Drive until nothing is owed, whatever the disk or our own bugs do meanwhile."""

@@ -8,9 +8,11 @@ import shutil
 import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 import anyio
 import msgspec
@@ -24,6 +26,7 @@ from .anchor import read_anchors
 from .clock import SystemClock
 from .config import Settings
 from .models import Models, catalogue_of
+from .starts import last_start, newer_startup_error
 from .statements import statements
 
 Level = Literal["good", "note", "bad"]
@@ -200,6 +203,17 @@ async def _sandbox(settings: Settings) -> list[Finding]:
     return [Finding("good", f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed")]
 
 
+async def _starts(settings: Settings) -> list[Finding]:
+    error, began = newer_startup_error(settings.home), last_start(settings.home)
+    if error is not None:
+        why = f"`deskhand serve` broke at {error.time}: {error.type}: {error.message}"
+        return [Finding("bad", why, f"less {settings.home.startup_error}")]
+    if began is None:
+        return [Finding("good", "`deskhand serve` was never started; it answers while a terminal is open")]
+    when = datetime.fromtimestamp(began, ZoneInfo(settings.config.timezone)).strftime("%Y-%m-%d %H:%M")
+    return [Finding("good", f"`deskhand serve` last began to drive at {when}")]
+
+
 async def _clock(settings: Settings) -> list[Finding]:
     if SystemClock().now() < BUILT_AT:
         return [Finding("bad", "the clock is wrong", "sudo timedatectl set-ntp true")]
@@ -214,5 +228,6 @@ PROBES: tuple[Probe, ...] = (
     Probe("database", _database),
     Probe("models", _models),
     Probe("sandbox", _sandbox),
+    Probe("serve", _starts),
     Probe("clock", _clock),
 )

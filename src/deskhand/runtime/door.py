@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import anyio
 import msgspec
 from msgspec.structs import replace
 
 from ..agent.commands import COMMANDS
+from ..agent.state import TURN
 from ..store.base import Accepted, Store
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
@@ -27,10 +28,12 @@ _COMMAND = re.compile(r"([/!])(\w{1,32})(?:\s+(.*))?", re.DOTALL)
 
 
 class Access(msgspec.Struct, frozen=True):
-    """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent."""
+    """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent.
+    `unpack` opens the files in a message for a session."""
 
     authorise: Callable[[Inbound], Principal | None]
     route: Callable[[Inbound], str]
+    unpack: Callable[[str, Message], Awaitable[Message]]
 
 
 class LocalDoor:
@@ -59,9 +62,18 @@ class LocalDoor:
             return Receipt("refused", reason=f"{inbound.session!r} is not yours to write in")
         session = inbound.session or session_key(self._access.route(inbound), inbound.address)
         try:
-            return await self._accept(inbound, principal, session)
+            return await self._accept(await self._unpacked(inbound, session), principal, session)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
+
+    async def _unpacked(self, inbound: Inbound, session: str) -> Inbound:
+        """With the files in it opened: the log then holds what the model was shown of them."""
+        body, place = inbound.body, inbound.address
+        if not isinstance(body, Said) or not any(isinstance(part, File) for part in body.message.parts):
+            return inbound
+        if await self._store.rows("inbox_find", (place.channel, place.account, inbound.external_id)):
+            return inbound  # it was accepted before: what has become of its files is the agent's business
+        return replace(inbound, body=Said(await self._access.unpack(session, body.message)))
 
     async def _may_write(self, principal: Principal, session: str) -> bool:
         """In a conversation that they take part in, or that nobody has begun."""
@@ -104,7 +116,7 @@ class LocalDoor:
         if not await self._store.may_see(principal, session):
             raise Refused(f"{session!r} is not yours to stop")
         now, key = self._clock.now(), self._ids.new("stop")
-        inbound = Inbound(key, Address("door"), principal.id, now, Command("stop"), session)
+        inbound = Inbound(key, Address("door"), principal.id, now, Command("stop", TURN), session)
         return await self._accept(inbound, principal, session)
 
 
@@ -158,6 +170,6 @@ def _cleaned(message: Message) -> Message:
 
 
 def _too_long(body: Body) -> str:
-    if isinstance(body, Said | Edit) and (size := len(body.message.text)) > TEXT_CHARS:
+    if isinstance(body, (Said, Edit)) and (size := len(body.message.text)) > TEXT_CHARS:
         return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
     return ""

@@ -20,6 +20,7 @@ from ..types.identity import Principal
 BACKLOG = 256
 """Items that a follower may lag behind before it is sent back to the log."""
 POLL_S = 0.05
+_OF_TOOLS = ("tool_output", "tool_result")
 
 
 class Follower:
@@ -29,28 +30,48 @@ class Follower:
         self.items: deque[Recorded | Progress] = deque()
         self.lost = False
         self.failed: DeskhandError | None = None
-        self._news = asyncio.Event()  # a third of anyio.Event's cost, on the path of every piece of every answer
+        self._waiter: asyncio.Future[None] | None = None  # an Event costs more, for every piece of every answer
 
     def put(self, item: Recorded | Progress) -> None:
         if len(self.items) >= BACKLOG:
             self.items.clear()
             self.lost = True
         self.items.append(item)
-        self._news.set()
+        self._wake()
 
     def fail(self, error: DeskhandError) -> None:
         """There will be nothing more."""
         self.failed = error
-        self._news.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def take(self, n: int) -> Recorded | Progress | None:
+        """The next item behind event n. None where there is nothing more, or a gap: then the log must be read."""
+        while self.items:
+            item = self.items.popleft()
+            if isinstance(item, Progress):
+                if item.n > n or (item.kind in _OF_TOOLS and item.n == n):  # it counts from the event it follows
+                    return item
+            elif item.n == n + 1:
+                return item
+            elif item.n > n:
+                self.lost = True
+                return None
+        return None
 
     async def wait(self, timeout_s: float | None) -> None:
-        """Until there is news, or the time is up."""
+        """Until there is something, or the time is up."""
+        if self.items or self.lost or self.failed is not None:
+            return
+        self._waiter = asyncio.get_running_loop().create_future()
         if timeout_s is None:
-            await self._news.wait()
+            await self._waiter
         else:
             with anyio.move_on_after(timeout_s):
-                await self._news.wait()
-        self._news.clear()
+                await self._waiter
 
 
 class Feed:
@@ -112,8 +133,9 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
             if first and (partial := source.snapshot(session)) is not None:
                 yield partial
             first = False
-            for item in _take(follower, n):
-                n = item.n if isinstance(item, Recorded) else n
+            while (item := follower.take(n)) is not None:
+                if isinstance(item, Recorded):
+                    n = item.n
                 yield item
             if follower.failed is not None:
                 raise follower.failed
@@ -121,18 +143,3 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
                 driving = source.driving()
                 await follower.wait(None if driving else POLL_S)
                 stale = not driving and version != store.version()
-
-
-def _take(follower: Follower, n: int) -> Iterator[Recorded | Progress]:
-    """What is queued behind event n; a gap means that the log must be read."""
-    while follower.items:
-        item = follower.items.popleft()
-        if isinstance(item, Progress):
-            if item.n > n or (item.kind == "tool_output" and item.n == n):  # a tool's counts from the event it follows
-                yield item
-        elif item.n == n + 1:
-            n = item.n
-            yield item
-        elif item.n > n:
-            follower.lost = True
-            return

@@ -25,7 +25,7 @@ class Imported(msgspec.Struct, frozen=True):
 def read_foreign(path: Path) -> Imported:
     """Read the configuration of another system. Raises ConfigError."""
     is_env = path.suffix == ".env" or path.name == ".env"
-    found = ours(dict(read_env_file(path)) if is_env else read_data(path))
+    found = ours(dict(read_env_file(path)) if is_env else read_data(path), path)
     config: dict[str, Any] = found.config
     keys.normalise(config)
     checked = msgspec.to_builtins(convert(config, path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,8 +18,7 @@ _ELSEWHERE = re.compile(
 )
 """Sections and variables of the other systems that have no counterpart here yet."""
 _ELSEWHERE_IN_AGENT = re.compile(
-    "acp_token|channels|context_ratio|description|permissions|plugins|prompt_mode|sandbox|streaming|subagent"
-    "|system_prompt|tools|transport"
+    "acp_token|channels|description|permissions|plugins|sandbox|streaming|subagent|system_prompt|tools|transport"
 )
 
 
@@ -160,30 +159,47 @@ def near(path: str, into: type[msgspec.Struct]) -> str:
 
 def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> list[str]:
     """A sentence for each key that means nothing, and one for all that only another system has."""
-    said, elsewhere = [], []
-    for path, _ in left:
+    said, elsewhere, transports = [], [], dict[str, list[str]]()
+    for path, value in left:
         parts = [snake(part) for part in path.split(".")]
-        if _ELSEWHERE.fullmatch(parts[0]) or any(map(_ELSEWHERE_IN_AGENT.fullmatch, parts[1:])):
+        if parts[0] == "agents" and parts[2:3] == ["transport"]:
+            named = [str(value)] if parts[-1].endswith("_env") else []
+            transports[parts[1]] = [*transports.get(parts[1], []), *named]
+        elif path == "DATABASE_URL":
+            said.append("DATABASE_URL is not used: conversations are kept in a database of our own, in the home")
+        elif _ELSEWHERE.fullmatch(parts[0]) or any(map(_ELSEWHERE_IN_AGENT.fullmatch, parts[1:])):
             elsewhere.append(path)
         else:
             guess = near(path, into)
             said.append(f"unknown key {path!r}" + (f"; did you mean {guess!r}?" if guess else ""))
+    for agent, variables in transports.items():
+        unread = f", and {' and '.join(variables)} are not read" if variables else ""
+        said.append(f"agents.{agent}.transport: there are no channels yet; {agent!r} answers in the terminal{unread}")
     if elsewhere:
         shown = ", ".join(elsewhere[:4]) + (f" and {len(elsewhere) - 4} more" if len(elsewhere) > 4 else "")
         said.append(f"not used here yet: {shown}")
     return said
 
 
+_NAMES: dict[str, Callable[[str], str]] = {
+    "models": lambda name: model_name(name.strip()),
+    "tools": lambda name: TOOLS.get(name.strip(), name.strip()),
+    "skills": str.strip,
+    "commands": str.strip,
+}
+"""How a name of each kind becomes ours."""
+
+
 def normalise(data: dict[str, Any]) -> None:
-    """Names of models and tools as ours, in place; a single name becomes a list."""
+    """Names of models, tools and skills as ours, in place; a single name becomes a list."""
     agents = data.get("agents")
     for agent in (data.get("defaults"), *(agents.values() if isinstance(agents, dict) else ())):
         if not isinstance(agent, dict):
             continue
-        for key in ("models", "tools"):
+        for key, as_ours in _NAMES.items():
             names = [agent[key]] if isinstance(agent.get(key), str) else agent.get(key)
             if isinstance(names, list) and all(isinstance(name, str) for name in names):
-                agent[key] = [model_name(n.strip()) if key == "models" else TOOLS.get(n, n) for n in names]
+                agent[key] = [as_ours(name) for name in names]
 
 
 def plainly(error: Exception) -> str:

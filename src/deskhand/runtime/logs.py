@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 
@@ -22,25 +23,30 @@ def secrets_of(environment: Mapping[str, str]) -> dict[str, str]:
     return {v: name for name, v in environment.items() if _NAMED.search(name) and len(v) >= SHORTEST}
 
 
+def redactor(secrets: Mapping[str, str]) -> Callable[[str], str]:
+    """Puts the name of a secret where its value was, also where that stands in JSON."""
+    named = {json.dumps(value)[1:-1]: name for value, name in secrets.items()} | dict(secrets)
+    if not named:
+        return str
+    pattern = re.compile("|".join(map(re.escape, sorted(named, key=len, reverse=True))))
+    return lambda text: pattern.sub(lambda match: f"[{named[match[0]]}]", text)
+
+
 class Redacting(logging.Formatter):
-    """Puts the name of a secret where its value was, in messages and in tracebacks."""
+    """No secret in messages and in tracebacks."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-        self._secrets = dict(secrets)
-        longest_first = sorted(secrets, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if secrets else None
+        self._redact = redactor(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(lambda match: f"[{self._secrets[match[0]]}]", text)
+        return self._redact(super().format(record))
 
 
 @contextmanager
-def logging_to_file(settings: Settings) -> Iterator[None]:
-    """Log to the home while inside: our own messages from `log_level` on, those of others from WARNING on.
+def logging_to_file(settings: Settings, console: logging.Handler | None = None) -> Iterator[None]:
+    """Log to the home while inside, and to `console`: our own messages from `log_level` on, those of others from
+    WARNING on.
 
     A home that cannot be written has no log; that is no reason not to work.
     """
@@ -53,13 +59,16 @@ def logging_to_file(settings: Settings) -> Iterator[None]:
         handler = RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace")
     except OSError:
         handler = logging.NullHandler()
-    handler.setFormatter(Redacting(secrets_of(settings.environment)))
+    handlers = (handler,) if console is None else (handler, console)
     before = own.level
-    root.addHandler(handler)
+    for each in handlers:
+        each.setFormatter(Redacting(secrets_of(settings.environment)))
+        root.addHandler(each)
     own.setLevel(settings.config.log_level.upper())
     try:
         yield
     finally:
         own.setLevel(before)
-        root.removeHandler(handler)
-        handler.close()
+        for each in handlers:
+            root.removeHandler(each)
+            each.close()

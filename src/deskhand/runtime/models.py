@@ -8,7 +8,7 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from ..models.base import Model
+from ..models.base import Closable, Model
 from ..models.catalogue import UNKNOWN, Catalogue, open_model, parse, read_catalogue
 from ..models.engine import Engine, EngineFiles, EngineModel, installed
 from ..models.openai import OpenAIModel
@@ -45,6 +45,9 @@ class Models:
 
     async def __aexit__(self, *raised: object) -> None:
         assert self._tasks is not None
+        for model in self._opened.values():
+            if isinstance(model, Closable):
+                await model.aclose()
         await self._local.__aexit__(*raised)
         await self._transport.__aexit__(*raised)
         self._tasks.cancel_scope.cancel()
@@ -62,7 +65,8 @@ class Models:
                     self._opened[name] = self._embedded(model)
                 else:
                     key, url = self.key(provider), own.base_url if own else ""
-                    opened = open_model(self._catalogue, self._transport, name, key, url)
+                    through = f"{own.via}/{name}" if own and own.via else name
+                    opened = open_model(self._catalogue, self._transport, through, key, url)
                     if own and own.tools != "native" and isinstance(opened, OpenAIModel):
                         opened = Shim(opened, own.tools)
                     self._opened[name] = opened
@@ -118,10 +122,14 @@ def catalogue_of(settings: Settings) -> Catalogue:
     shipped = read_catalogue()
     providers = dict(shipped.providers)
     for name, own in settings.config.providers.items():
+        # Our protocol for small models is spoken over Chat Completions.
+        wire = own.wire if own.tools == "native" else "openai"
         if name not in providers:
-            providers[name] = Catalogued(own.wire, source="", as_of="", base_url=own.base_url, local=not own.key_env)
-        elif own.wire != "openai":
-            providers[name] = replace(providers[name], wire=own.wire)
+            local = not (own.key_env or own.via)
+            providers[name] = Catalogued(wire or "openai", "", "", own.base_url, local=local)
+        elif wire:
+            models = {model: replace(facts, wire="") for model, facts in providers[name].models.items()}
+            providers[name] = replace(providers[name], wire=wire, models=models)
     return replace(shipped, providers=providers)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import anyio
 
 from ..channels.base import Channel
 from ..store.base import Store
 from ..types.clock import Clock
-from ..types.commit import OutboxRow, OutboxState
+from ..types.commit import OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -37,11 +37,21 @@ def mark_of(row: OutboxRow, channel: Channel, now: float, *, restarted: bool) ->
     return LATE if restarted and now - row.at > LATE_S else ""
 
 
-class Outbox:
-    """The sender of this process. `sent` is called with the session after each delivery."""
+Render = Callable[[OutboxRow], Awaitable[Outgoing]]
+"""How a row is said. The same row always gives the same words."""
 
-    def __init__(self, store: Store, channels: Mapping[str, Channel], clock: Clock) -> None:
-        self._store, self._channels, self._clock = store, channels, clock
+
+async def as_it_stands(row: OutboxRow) -> Outgoing:
+    return row.outgoing
+
+
+class Outbox:
+    """The sender of this process."""
+
+    def __init__(
+        self, store: Store, channels: Mapping[str, Channel], clock: Clock, render: Render = as_it_stands
+    ) -> None:
+        self._store, self._channels, self._clock, self._render = store, channels, clock, render
         self._news = anyio.Event()
         self._busy: set[str] = set()
         self._old = 0
@@ -84,10 +94,11 @@ class Outbox:
     async def _send(self, row: OutboxRow) -> bool:
         channel, key = self._channels[row.outgoing.address.channel], row.outgoing.key
         mark = mark_of(row, channel, self._clock.now(), restarted=row.id <= self._old)
+        outgoing = await self._render(row)
         await self._store.outbox_sending(key, mark)
         try:
             with anyio.fail_after(SEND_S):
-                platform_id = await channel.send(row.outgoing, mark)
+                platform_id = await channel.send(outgoing, mark)
         except SendRefused as error:
             await self._store.outbox_failed(key, str(error))
             log.error("%s will not take an answer: %s", channel.name, error)

@@ -42,6 +42,10 @@ class Room:
             return self._proven.sandbox
 
 
+async def _nothing() -> tuple[Allowed, ...]:
+    return ()
+
+
 class Reaches:
     """The reach of each agent. A grant given or taken while we run holds from the next call on."""
 
@@ -49,11 +53,13 @@ class Reaches:
         self._store, self._blobs, self._room = store, blobs, room
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
-    async def of(self, agent: str, folder: Path, beside: Callable[[], tuple[Allowed, ...]] = tuple) -> Reach:
+    async def of(
+        self, agent: str, folder: Path, beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _nothing
+    ) -> Reach:
         """The agent's reach now. `beside` gives folders that need no grant. Raises ToolError."""
         rows = await self._store.rows("path_grants", (agent,))
         allowed = tuple(Allowed(path, bool(write)) for path, write, _, _ in rows)
-        allowed += await anyio.to_thread.run_sync(beside)
+        allowed += await beside()
         known = self._open.get(agent)
         if known is not None and known[0] == allowed and known[1].files.fresh:
             return known[1]
@@ -102,6 +108,6 @@ def workspace_of(settings: Settings, agent: str) -> Path:
     folder = Path(written) if written else home.workspace(agent)
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()
-    if home.root.resolve().is_relative_to(folder) or folder.is_relative_to(home.state.resolve()):
+    if home.keeps(folder, write=True):
         raise ConfigError(f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one beside them")
     return folder

@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from ..agent.state import State
 from ..models.shim_turn import LISTING, LISTING_CHARS
 from ..policy.rules import Case, Decision
 from ..policy.unnamed import unnamed_change
-from ..types.identity import Address
-from .prompt import WORKSPACE_FILES
+from .prompt import WORKSPACE_FILES, Prompting
 
 OURS = frozenset({*WORKSPACE_FILES, "HEARTBEAT.md", "memory", "knowledge", "tools", "skills", "shared"})
 """What we put into a workspace: nobody asks about it by saying `my files`."""
 
 
-def with_listing(prompt: Callable[[Address], tuple[str, ...]], workspace: Path) -> Callable[[Address], tuple[str, ...]]:
+def with_listing(prompt: Prompting, workspace: Path) -> Prompting:
     """The prompt, with the names in the workspace as the last line of its last block, where the shim looks for it."""
 
-    def listed(address: Address) -> tuple[str, ...]:
-        *stable, last = prompt(address)
+    def listed(state: State) -> tuple[str, ...]:
+        *stable, last = prompt(state)
         return (*stable, f"{last}\n{LISTING}{names_in(workspace)}")
 
     return listed

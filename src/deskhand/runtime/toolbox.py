@@ -2,39 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 
 import msgspec
 
-from ..policy.rules import Rule
+from ..policy.commands import unlisted
+from ..policy.rules import Case, Decision, Rule
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import files, folders, kv, shell, talk
+from ..tools import files, folders, kv, shell, symbols, talk
 from ..tools.aliases import TOOLS
 from ..tools.base import Tool
 from ..tools.paths import Allowed
 from .config import Settings
+from .plugins import Plugins, load_plugins
 from .reach import workspace_of
 
 READ_FROM_LOG = frozenset({"terminal", "web", "api", "door"})
 """Surfaces whose people read the log itself: nothing has to be sent to them."""
 
+_BUNDLED = Allowed(str(BUNDLED.resolve()))
+
 
 def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
     """Where the skills of an agent are looked for, the strongest last."""
-    shared = Source("shared", settings.home.root / "skills", links=True)
+    shared = Source("shared", settings.skills_folder, links=True)
     return (Source("bundled", BUNDLED), shared, Source("agent", workspace_of(settings, agent), "skills"))
 
 
 def skills_of(settings: Settings, agent: str) -> Skills:
-    return Skills(skill_sources(settings, agent))
+    """The skills that an agent may read."""
+    return Skills(skill_sources(settings, agent), settings.agent(agent).skills)
 
 
-def skill_folders(settings: Settings) -> tuple[Allowed, ...]:
-    """The folders of skills outside the workspace, to be read and run from."""
-    folders = (BUNDLED, settings.home.root / "skills")
-    return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
+def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allowed, ...]:
+    """The folders of skills outside the workspace, to be read and run from: no others than the agent may read."""
+    if settings.agent(agent).skills != ("*",):
+        folders = [skill.folder for skill in skills.find().values() if skill.source != "agent"]
+        return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
+    own = str(settings.skills_folder)
+    if not os.path.isdir(own):  # noqa: PTH112 -- asked before every tool, and half the cost
+        return (_BUNDLED,)
+    return _BUNDLED, Allowed(os.path.realpath(own))
 
 
 def rules_of(settings: Settings) -> tuple[Rule, ...]:
@@ -42,19 +53,53 @@ def rules_of(settings: Settings) -> tuple[Rule, ...]:
     return tuple(msgspec.structs.replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
 
 
-def toolbox(settings: Settings, agent: str, skills: Skills) -> dict[str, Tool]:
+def asking_about_commands(judge: Callable[[Case], Decision], commands: Collection[str]) -> Callable[[Case], Decision]:
+    """The judge, who also asks before a program is run that is not one of these."""
+
+    def careful(case: Case) -> Decision:
+        decision = judge(case)
+        if decision.verdict != "allow" or case.tool != "shell":
+            return decision
+        try:
+            given = msgspec.json.decode(case.arguments)
+        except ValueError:
+            return decision  # the tool refuses it
+        command = given.get("command", "") if isinstance(given, dict) else ""
+        if program := unlisted(str(command), commands):
+            return Decision("ask", f"{program!r} is not one of the commands that run without a question")
+        return decision
+
+    return careful
+
+
+def toolbox(settings: Settings, agent: str, skills: Skills, plugins: Sequence[Tool] = ()) -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them."""
     config = settings.agent(agent)
-    everything: Sequence[Tool] = (
+    everything = (*ours(settings, agent, skills), *plugins)
+    return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
+
+
+def ours(settings: Settings, agent: str, skills: Skills) -> tuple[Tool, ...]:
+    """All that we bring ourselves, allowed or not."""
+    config = settings.agent(agent)
+    return (
         *files.TOOLS,
         *folders.TOOLS,
-        shell.shell_tool(wide=config.sandbox is False),
+        *symbols.TOOLS,
+        shell.shell_tool(wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
         *skill_tools(skills),
     )
-    return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
+
+
+def plugins_of(settings: Settings, known: Plugins | None = None) -> Plugins:
+    """The plugins that the configuration names, each tool under a name that we do not have. Those that are `known` are
+    not loaded again."""
+    first = settings.agents[0]
+    taken = [tool.spec.name for tool in ours(settings, first, skills_of(settings, first))]
+    return load_plugins(settings, taken, known or Plugins())
 
 
 def permitted(name: str, allowed: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -55,10 +56,10 @@ class Skill(msgspec.Struct, frozen=True):
 
 
 class Skills:
-    """The skills of these sources, the strongest last."""
+    """The skills of these sources, the strongest last, whose names one of the patterns of `allowed` covers."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = sources
+    def __init__(self, sources: Sequence[Source], allowed: Sequence[str] = ("*",)) -> None:
+        self._sources, self._allowed = sources, allowed
         self._parsed: dict[tuple[Path, str], tuple[tuple[float, int], Skill | None]] = {}
         self._watched: dict[str, tuple[int, int]] = {}
         self._found: dict[str, Skill] = {}
@@ -84,7 +85,8 @@ class Skills:
         found: dict[str, Skill] = {}
         for source in self._sources:
             for skill in self._of(source):
-                found[skill.name] = skill
+                if any(fnmatchcase(skill.name, pattern) for pattern in self._allowed):
+                    found[skill.name] = skill
         return dict(sorted(found.items()))
 
     def _of(self, source: Source) -> Iterator[Skill]:
@@ -142,7 +144,7 @@ def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
     return Skill(name, description, source, root, inner, problem)
 
 
-def _split(text: str) -> tuple[list[str] | None, str]:
+def split_front(text: str) -> tuple[list[str] | None, str]:
     """The lines of the front matter (None: there is none) and the rest."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
@@ -153,7 +155,7 @@ def _split(text: str) -> tuple[list[str] | None, str]:
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
     """The keys of the front matter that have plain text, and what is wrong with it ('' for nothing)."""
-    lines, _ = _split(text)
+    lines, _ = split_front(text)
     if lines is None:
         return {}, "it has no front matter"
     front, problem = "\n".join(lines), ""
@@ -183,7 +185,7 @@ def read_skill(skill: Skill, path: str = "") -> str:
                 raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
             return files.read(f"{skill.inner}/{path}").decode(errors="replace")
         text = files.read(f"{skill.inner}/{FILE_NAME}", FILE_BYTES).decode("utf-8-sig", "replace")
-        body = _split(text)[1].strip()
+        body = split_front(text)[1].strip()
         others = [name for name in _names(files, skill.inner) if name != FILE_NAME]
     more = f"\n\n[files, in {skill.folder}: {', '.join(others)}]" if others else ""
     return f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>'

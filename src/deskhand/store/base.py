@@ -94,7 +94,7 @@ class Store(Protocol):
     async def events(self, session: str, after: int = 0) -> list[Recorded]: ...
 
     async def history(self, session: str) -> list[Recorded]:
-        """The events that a cold start needs: from the last `Compacted` on, or all."""
+        """The events that a cold start needs, without their `seq`: from the last `Compacted` on, or all."""
         ...
 
     async def waiting(self, session: str) -> list[Waiting]:

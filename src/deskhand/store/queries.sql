@@ -1,5 +1,5 @@
--- inbox_insert: at most one row for one event of one platform --
-INSERT INTO inbox(channel, account, external_id, session, body) VALUES(?, ?, ?, ?, ?)
+-- inbox_insert: at most one row for one event of one platform; with an n it is taken in at once --
+INSERT INTO inbox(channel, account, external_id, session, body, n) VALUES(?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING RETURNING id
 
 -- inbox_find --
@@ -17,6 +17,9 @@ SELECT id, session, body FROM inbox WHERE id > ? ORDER BY id
 -- inbox_last --
 SELECT coalesce(max(id), 0) FROM inbox
 
+-- inbox_leave: it was not taken in at once after all --
+UPDATE inbox SET n = NULL WHERE id = ?
+
 -- inbox_admit --
 UPDATE inbox SET n = ? WHERE id = ? AND n IS NULL
 
@@ -28,6 +31,9 @@ INSERT INTO event(session, n, at, kind, body, salt, hash) VALUES(?, ?, ?, ?, ?, 
 
 -- event_read --
 SELECT seq, n, at, kind, body FROM event WHERE session = ? AND n > ? ORDER BY n
+
+-- event_history: what a fold needs of each event; what was erased is told as the event `erased` --
+SELECT n, at, coalesce(body, json_object('type', 'erased', 'of', kind)) FROM event WHERE session = ? AND n > ? ORDER BY n
 
 -- event_last_of_kind --
 SELECT coalesce(max(n), 0) FROM event WHERE session = ? AND kind = ?
@@ -110,9 +116,9 @@ DELETE FROM outbox WHERE session = ?
 -- inbox_erase: the row stays, so that a redelivery is still recognised --
 UPDATE inbox SET body = x'', n = coalesce(n, 0) WHERE session = ?
 
--- session_seen --
+-- session_seen: to the minute, since a page that is not written costs nothing; the end of the turn writes it anyway --
 INSERT INTO session(session, agent, channel, chat, title, opened_at, last_at) VALUES(?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT(session) DO UPDATE SET last_at = excluded.last_at
+ON CONFLICT(session) DO UPDATE SET last_at = excluded.last_at WHERE excluded.last_at >= last_at + 60
 
 -- session_turn --
 UPDATE session SET turns = turns + 1, last_at = ? WHERE session = ?

@@ -10,6 +10,7 @@ from typing import Any
 import anyio.to_thread
 import apsw
 import msgspec
+from msgspec.structs import replace
 
 from ..types.commit import Change, Commit, OutboxRow, OutboxState, Outgoing
 from ..types.errors import Refused, StaleSession, StoreCorrupt
@@ -83,15 +84,18 @@ class SqliteStore:
     ) -> Accepted:
         address = inbound.address
         key = (address.channel, address.account, inbound.external_id)
-        row = db.execute(self._sql["inbox_insert"], (*key, session, body)).fetchone()
+        after, head = self._head(db, session)
+        taken = after + 1 if first is not None else None
+        row = db.execute(self._sql["inbox_insert"], (*key, session, body, taken)).fetchone()
         if row is None:
             inbox_id, known, _ = self._one(db, "inbox_find", key)
             return Accepted(inbox_id, known, 0, duplicate=True)
-        after, head = self._head(db, session)
-        commit = first(row[0]) if first is not None else None
-        if commit is not None and commit.n == after + 1:
-            self._write(db, commit, head)
-            return Accepted(row[0], session, after, admitted=True)
+        if first is not None:
+            commit = first(row[0])
+            if commit.n == taken:
+                self._write(db, replace(commit, admitted=()), head)
+                return Accepted(row[0], session, after, admitted=True)
+            db.execute(self._sql["inbox_leave"], row)
         (waiting,) = self._one(db, "inbox_count", (session, INBOX_LIMIT + 1))
         if waiting > INBOX_LIMIT:
             raise Refused(f"{INBOX_LIMIT} messages are waiting here already; try again when some are answered")
@@ -243,7 +247,9 @@ class SqliteStore:
 
     async def history(self, session: str) -> list[Recorded]:
         last = self._all(self._sql["event_last_of_kind"], (session, "compacted"))[0][0]
-        return await self.events(session, max(int(last) - 1, 0))
+        rows = self._all(self._sql["event_history"], (session, max(int(last) - 1, 0)))
+        with plain_errors(self.path):
+            return [Recorded(0, session, n, at, decode_event(body)) for n, at, body in rows]
 
     async def waiting(self, session: str) -> list[Waiting]:
         rows = self._all(self._sql["inbox_waiting"], (session,))

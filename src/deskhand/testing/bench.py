@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..agent.step import Limits
 from ..models.base import Model
 from ..policy.rules import Case, Decision
 from ..runtime.reach import Reaches, Room
@@ -21,6 +20,7 @@ from ..types.door import Progress
 from ..types.events import AnyEvent, ModelFailed, Recorded, ToolFinished
 from ..types.identity import Address, Answer, Body, Command, Inbound, Principal, Said, When
 from ..types.labels import Label
+from ..types.limits import Limits
 from ..types.messages import Message, Text, ToolResult
 from .clock import CountingIds, SetClock
 
@@ -54,7 +54,7 @@ class Bench:
         self.agent = Agent(
             "agent",
             ("test/model",),
-            lambda address: ("You help.", f"On {address.channel}."),
+            lambda state: ("You help.", f"On {state.turn.address.channel}." if state.turn else ""),
             {tool.spec.name: tool for tool in tools},
             allow,
             self.reach,

@@ -1,10 +1,11 @@
 """A fake language model behind HTTP, for tests and benchmarks: `python -m deskhand.testing.llm --port 0` prints its
 port.
 
-It answers POST …/chat/completions and …/messages. What it does is decided by a script of `Behaviour`s: the first that
-fits and is not used up. Without a script it follows the last user text: `TOOLS:n` asks for n tool calls, one after the
-other, `CHUNKS:k` cuts the answer in k pieces, `FAULT:name` plays a named fault. POST /script takes a JSON list of
-behaviours and forgets what was, GET /requests gives what was asked, GET /stats how many streams are open and aborted.
+It answers POST …/chat/completions, …/responses and …/messages. What it does is decided by a script of `Behaviour`s: the
+first that fits and is not used up. Without a script it follows the last user text: `TOOLS:n` asks for n tool calls, one
+after the other, `CHUNKS:k` cuts the answer in k pieces, `FAULT:name` plays a named fault. POST /script takes a JSON
+list of behaviours and forgets what was, GET /requests gives what was asked, GET /stats how many streams are open and
+aborted.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import asyncio
 import re
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from email.utils import formatdate
 from typing import Any
@@ -21,12 +23,15 @@ from typing import Any
 import msgspec
 
 from . import llm_wire
-from .llm_script import NAMED, Behaviour, FakeCall, resolve
+from .llm_script import NAMED, NOW, Behaviour, FakeCall, resolve
 
 _json = msgspec.json.Encoder().encode
 _DIRECTIVE = re.compile(r"\b(TOOLS|CHUNKS|FAULT):(\w+)")
+_WIRES = {"/chat/completions": "openai", "/messages": "anthropic", "/responses": "responses"}
+_TEXTS = ("text", "input_text")
 _FOREVER_S = 3600.0
 _END = b"0\r\n\r\n"
+_NOW = NOW.encode()
 _STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -48,7 +53,7 @@ class _Rule(msgspec.Struct):
 
 
 class FakeLLM:
-    """The server. Enter it to listen on loopback; `url` is the base URL of both wires."""
+    """The server. Enter it to listen on loopback; `url` is the base URL of all wires."""
 
     def __init__(self, port: int = 0) -> None:
         self.port = port
@@ -88,7 +93,7 @@ class FakeLLM:
 
     def decide(self, asked: Any) -> Behaviour:
         """What to do for this body."""
-        text, results = _last_user(asked.get("messages") or [])
+        text, results = _last_user(asked.get("messages") or asked.get("input") or [])
         for rule in self._rules:
             wanted = rule.behaviour
             fits = wanted.match in text and wanted.model in ("", asked.get("model"))
@@ -110,7 +115,7 @@ class FakeLLM:
             return [(0, _plain(200, _json(self.requests)))]
         if path == "/stats":
             return [(0, _plain(200, _json({"open": self.open, "aborted": self.aborted, "asked": len(self.requests)})))]
-        wire = "openai" if path.endswith("/chat/completions") else "anthropic" if path.endswith("/messages") else ""
+        wire = next((wire for ending, wire in _WIRES.items() if path.endswith(ending)), "")
         if not wire:
             return [(0, _plain(404, b'{"error": {"message": "there is nothing here"}}'))]
         asked = msgspec.json.decode(body)
@@ -174,17 +179,19 @@ def _faulty(wire: str, told: Behaviour, events: list[bytes]) -> Iterator[tuple[f
                 yield _FOREVER_S, None
 
 
-def _last_user(messages: list[Any]) -> tuple[str, int]:
+def _last_user(messages: list[Any] | str) -> tuple[str, int]:
     """The last text of a person, and how many tool results came after it."""
+    if isinstance(messages, str):
+        return messages, 0
     results = 0
     for message in reversed(messages):
         content = message.get("content")
-        if message.get("role") == "tool":
+        if message.get("role") == "tool" or message.get("type") == "function_call_output":
             results += 1
         elif message.get("role") == "user":
             blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
             results += sum(block.get("type") == "tool_result" for block in blocks)
-            text = " ".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
+            text = " ".join(str(block.get("text", "")) for block in blocks if block.get("type") in _TEXTS)
             if text:
                 return text, results
     return "", results
@@ -278,6 +285,8 @@ class _Connection(asyncio.Protocol):
         """Whether there is more to come."""
         if data:
             if self._transport is not None:
+                if _NOW in data:
+                    data = data.replace(_NOW, b"%018.6f" % time.monotonic())
                 self._transport.write(data)
             return True
         self._finish()

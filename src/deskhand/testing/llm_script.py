@@ -32,6 +32,10 @@ class FakeCall(msgspec.Struct, frozen=True):
     id: str | None = None
 
 
+NOW = "<------ now ----->"
+"""In a text it becomes the time on this machine's monotonic clock, in seconds, at which the piece is sent."""
+
+
 class Behaviour(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How one call is answered.
 
@@ -211,3 +215,11 @@ NAMED: dict[str, Behaviour] = {
 def resolve(behaviour: Behaviour) -> Behaviour:
     """The behaviour itself, or the fault that it names. Raises KeyError for a name that is not in NAMED."""
     return NAMED[behaviour.named] if behaviour.named else behaviour
+
+
+def cut(text: str, pieces: int) -> list[str]:
+    """`text` in at most `pieces` pieces of about the same length; nothing for no text."""
+    if not text:
+        return []
+    pieces = max(1, min(pieces, len(text)))
+    return [text[len(text) * n // pieces : len(text) * (n + 1) // pieces] for n in range(pieces)]

@@ -1,4 +1,5 @@
-"""The two languages of a fake language model: OpenAI chat completions and Anthropic messages, streamed or whole.
+"""The languages of a fake language model: OpenAI chat completions and Anthropic messages, streamed or whole; OpenAI
+responses are in a file of their own.
 
 The forms are those of https://platform.openai.com/docs/api-reference/chat-streaming and
 https://docs.anthropic.com/en/docs/build-with-claude/streaming; a test has the providers' own clients read them.
@@ -10,32 +11,29 @@ from typing import Any
 
 import msgspec
 
-from .llm_script import Behaviour, FakeCall
+from . import llm_responses
+from .llm_script import Behaviour, FakeCall, cut
 
 _json = msgspec.json.Encoder().encode
 _CREATED = 1_700_000_000
 
 
-def cut(text: str, pieces: int) -> list[str]:
-    """`text` in at most `pieces` pieces of about the same length; nothing for no text."""
-    if not text:
-        return []
-    pieces = max(1, min(pieces, len(text)))
-    return [text[len(text) * n // pieces : len(text) * (n + 1) // pieces] for n in range(pieces)]
-
-
 def events(wire: str, told: Behaviour, model: str, number: int) -> list[bytes]:
     """The server-sent events of a streamed answer."""
-    return (_openai if wire == "openai" else _anthropic)(told, model, number)
+    written = {"openai": _openai, "anthropic": _anthropic, "responses": llm_responses.events}
+    return written[wire](told, model, number)
 
 
 def whole(wire: str, told: Behaviour, model: str, number: int) -> bytes:
     """The body of an answer that is not streamed."""
-    return _json((_openai_whole if wire == "openai" else _anthropic_whole)(told, model, number))
+    written = {"openai": _openai_whole, "anthropic": _anthropic_whole, "responses": llm_responses.whole}
+    return _json(written[wire](told, model, number))
 
 
 def error_event(wire: str) -> bytes:
     """An error in the middle of a stream."""
+    if wire == "responses":
+        return llm_responses.error_event()
     error = {"type": "overloaded_error", "message": "Overloaded"}
     if wire == "anthropic":
         return b"event: error\ndata: " + _json({"type": "error", "error": error}) + b"\n\n"

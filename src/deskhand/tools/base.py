@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import msgspec
 
@@ -74,12 +74,14 @@ class Context(msgspec.Struct, frozen=True):
 
 class Done(msgspec.Struct, frozen=True):
     """The call is over. `changes` and `outbox` are committed with the result; only tools that replay by `commit`
-    may have any."""
+    may have any. With `end_turn` the turn is over too, once the other calls of the reply have their results: the text
+    is said as it is, and the model is not asked again."""
 
     parts: tuple[ResultPart, ...]
     status: ResultStatus = "ok"
     changes: tuple[Change, ...] = ()
     outbox: tuple[Outgoing, ...] = ()
+    end_turn: bool = False
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -105,11 +107,15 @@ class Tool(Protocol):
         ...
 
 
-@runtime_checkable
 class Judged(Protocol):
     """A tool whose effect depends on its arguments."""
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect: ...
+
+
+def judged_by(tool: Tool | Judged) -> Callable[[msgspec.Raw, Address], Effect] | None:
+    """How the tool's effect follows from its arguments; None where its spec says all."""
+    return getattr(tool, "effect_of", None)
 
 
 Tools = Mapping[str, Tool]

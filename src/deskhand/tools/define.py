@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
 import msgspec
@@ -27,7 +27,8 @@ class FunctionTool:
 
     def __init__(self, spec: Spec, arguments: type[msgspec.Struct], function: Function) -> None:
         self._spec, self._arguments, self._function = spec, arguments, function
-        self._wants_context = "context" in inspect.signature(function).parameters
+        hints = get_type_hints(function)
+        self._context = [name for name in inspect.signature(function).parameters if _is_context(name, hints)]
 
     @property
     def spec(self) -> Spec:
@@ -40,10 +41,9 @@ class FunctionTool:
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         values = decode_arguments(arguments, self._arguments, self._spec.name)
         given = {name: getattr(values, name) for name in values.__struct_fields__}
-        if self._wants_context:
-            given["context"] = context
+        given.update(dict.fromkeys(self._context, context))
         outcome = await self._function(**given)
-        return outcome if isinstance(outcome, Done | Ask) else await shown(outcome, context, self._spec.reads)
+        return outcome if isinstance(outcome, (Done, Ask)) else await shown(outcome, context, self._spec.reads)
 
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -147,15 +147,16 @@ def tool(
     name: str = "",
 ) -> FunctionTool | Callable[[Function], FunctionTool]:
     """Make a tool of an async function. Its name, types and defaults become the schema; the docstring's first
-    paragraph the description, and lines `parameter: what it means` in it those of the parameters. A parameter named
-    `context` gets the Context and is not shown to the model. The function returns text or an Outcome."""
+    paragraph the description, and lines `parameter: what it means` in it those of the parameters. A parameter that
+    is annotated Context, or named `context`, gets it and is not shown to the model. The function returns text or an
+    Outcome."""
 
     def make(function: Function) -> FunctionTool:
         description, meanings = _read_docstring(inspect.getdoc(function) or "", inspect.signature(function).parameters)
         hints = get_type_hints(function)
         fields: list[Any] = []
         for parameter in inspect.signature(function).parameters.values():
-            if parameter.name == "context":
+            if _is_context(parameter.name, hints):
                 continue
             kind: Any = hints[parameter.name]
             if parameter.name in meanings:
@@ -167,6 +168,10 @@ def tool(
         return FunctionTool(spec, arguments, function)
 
     return make if function is None else make(function)
+
+
+def _is_context(name: str, hints: Mapping[str, Any]) -> bool:
+    return name == "context" or hints.get(name) is Context
 
 
 def schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:

@@ -78,9 +78,9 @@ class _Walk:
             size = (
                 "(link)" if entry.kind == "link" else f"{entry.size_bytes} bytes" if entry.kind == "file" else "(other)"
             )
-            self.lines.append(f"{indent}{_plain(entry.name)}  {size}")
+            self.lines.append(f"{indent}{plain_name(entry.name)}  {size}")
             return
-        self.lines.append(f"{indent}{_plain(entry.name)}/")
+        self.lines.append(f"{indent}{plain_name(entry.name)}/")
         if depth > 1:
             try:
                 self.run(f"{path}/{entry.name}", depth - 1, indent + "  ")
@@ -103,10 +103,14 @@ class _Search:
     def run(self, path: str) -> None:
         large = 0
         top = self._files.stat(path)
-        files = self._beneath(path) if top.kind == "folder" else iter([(path, msgspec.structs.replace(top, name=path))])
+        files = (
+            beneath(self._files, path)
+            if top.kind == "folder"
+            else iter([(path, msgspec.structs.replace(top, name=path))])
+        )
         for looked, (place, entry) in enumerate(files, 1):
             if self._wanted in place.rpartition("/")[2].casefold():
-                self.hits.append(_plain(place))
+                self.hits.append(plain_name(place))
             if entry.size_bytes <= SEARCH_FILE_BYTES:
                 self._look_into(place)
             else:
@@ -121,23 +125,6 @@ class _Search:
         if large:
             self.note += f"\n[{large} files over {SEARCH_FILE_BYTES >> 10} KB were not looked into; use grep in shell]"
 
-    def _beneath(self, path: str) -> Iterator[tuple[str, Entry]]:
-        todo = deque([path])
-        while todo:
-            folder = todo.popleft()
-            try:
-                entries = self._files.list(folder, SEARCH_FILES)
-            except ToolError:
-                if folder == path:
-                    raise
-                continue  # it went away, or may not be read
-            for entry in entries:
-                place = entry.name if folder == "." else f"{folder}/{entry.name}"
-                if entry.kind == "folder" and not _hidden(entry):
-                    todo.append(place)
-                elif entry.kind == "file" and not _hidden(entry):
-                    yield place, entry
-
     def _look_into(self, place: str) -> None:
         try:
             data = self._files.read(place, SEARCH_FILE_BYTES)
@@ -147,7 +134,7 @@ class _Search:
             return
         for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
             if self._wanted in line.casefold():
-                self.hits.append(f"{_plain(place)}:{number}: {self._around(line.rstrip(chr(13)))}")
+                self.hits.append(f"{plain_name(place)}:{number}: {self._around(line.rstrip(chr(13)))}")
                 if len(self.hits) > SEARCH_HITS:
                     return
 
@@ -159,11 +146,30 @@ class _Search:
         return ("…" if start else "") + line[start : start + HIT_CHARS] + "…"
 
 
+def beneath(files: Workspace, path: str) -> Iterator[tuple[str, Entry]]:
+    """The files in a folder, by their paths, the nearest first; those with hidden names are left out."""
+    todo = deque([path])
+    while todo:
+        folder = todo.popleft()
+        try:
+            entries = files.list(folder, SEARCH_FILES)
+        except ToolError:
+            if folder == path:
+                raise
+            continue  # it went away, or may not be read
+        for entry in entries:
+            place = entry.name if folder == "." else f"{folder}/{entry.name}"
+            if entry.kind == "folder" and not _hidden(entry):
+                todo.append(place)
+            elif entry.kind == "file" and not _hidden(entry):
+                yield place, entry
+
+
 def _hidden(entry: Entry) -> bool:
     return entry.name.startswith(".") or entry.name in HIDDEN
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A name as it can be shown in one line: what cannot be seen, and what is no UTF-8, is written as an escape."""
     if name.isprintable():
         return name

@@ -13,7 +13,7 @@ from ..types.errors import SandboxError, ToolError
 from ..types.labels import LOCAL
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done, Tool
-from .define import tool
+from .define import FunctionTool, tool
 from .guarded import Guarded
 from .output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from .undo import Snapshot
@@ -62,20 +62,29 @@ class _Output:
         return text + (f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if self.size > KEPT_BYTES else "")
 
 
-@tool(effect="local_write", replay="never", timeout_s=LONGEST_S + 10)
-async def shell(command: str, context: Context, timeout_s: float = TIMEOUT_S, cwd: str = "") -> Done:
-    """Run a bash command in the workspace. It has no network and sees only the workspace and the folders allowed.
+def _shell(usual_s: float) -> FunctionTool:
+    @tool(effect="local_write", replay="never", timeout_s=LONGEST_S + 10)
+    async def shell(command: str, context: Context, timeout_s: float = usual_s, cwd: str = "") -> Done:
+        """Run a bash command in the workspace. It has no network and sees only the workspace and the folders allowed.
 
-    command: what to run; nobody can type into it
-    timeout_s: seconds until it is killed, with everything that it started; at most 600
-    cwd: the folder to run it in, if not the workspace
-    """
+        command: what to run; nobody can type into it
+        timeout_s: seconds until it is killed, with everything that it started; at most 600
+        cwd: the folder to run it in, if not the workspace
+        """
+        return await _run(command, context, min(max(timeout_s, 1.0), LONGEST_S), cwd)
+
+    return shell
+
+
+shell = _shell(TIMEOUT_S)
+
+
+async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done:
     if not command.strip():
         raise ToolError("say what to run")
     reach = context.reach
     guarded, snapshot = await Guarded.of(reach), await Snapshot.of(reach)
     mounts = (Mount(str(reach.folder), write=True), *reach.mounts)
-    limit_s = min(max(timeout_s, 1.0), LONGEST_S)
     with tempfile.TemporaryFile() as file:
         output = _Output(file, context)
         where = str(reach.folder / cwd)
@@ -104,6 +113,8 @@ def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:
     return "" if said else "[no output]"
 
 
-def shell_tool(*, wide: bool) -> Tool:
-    """The shell; with a `wide` reach it can touch all of the owner's files, so it is asked about."""
-    return shell.with_effect("host") if wide else shell
+def shell_tool(*, wide: bool, timeout_s: float = TIMEOUT_S) -> Tool:
+    """The shell, whose commands have `timeout_s` where the model does not say; with a `wide` reach it can touch all of
+    the owner's files, so it is asked about."""
+    made = shell if timeout_s == TIMEOUT_S else _shell(timeout_s)
+    return made.with_effect("host") if wide else made

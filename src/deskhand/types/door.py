@@ -9,6 +9,9 @@ import msgspec
 
 from .events import Recorded
 from .identity import Inbound, Principal, Receipt
+from .messages import ResultStatus
+
+PREVIEW_CHARS = 2_000
 
 
 class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -16,15 +19,17 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     `n` is the event that this is going to become, `attempt` counts tries at it, `offset` is where in the text (in
     characters) this piece begins. `snapshot` is all the text so far, for who comes late; `reset` means that a try
-    failed and its text is void.
+    failed and its text is void. `tool_result` is the beginning of what came of one of several calls that run side by
+    side, with its `status`; the event follows when all of them are over.
     """
 
-    kind: Literal["text", "thinking", "tool_output", "status", "snapshot", "reset"]
+    kind: Literal["text", "thinking", "tool_output", "tool_result", "status", "snapshot", "reset"]
     n: int
     attempt: int = 0
     offset: int = 0
     text: str = ""
     call_id: str = ""
+    status: ResultStatus = "ok"
 
 
 class Door(Protocol):

@@ -21,6 +21,7 @@
     + ModelRequestRefused
     + ContextOverflow
     + MalformedReply
+  x PictureRefused
   x ToolError
     + OutsideWorkspace
     + ProtectedPath
@@ -128,6 +129,10 @@ class ContextOverflow(ModelError):
 
 class MalformedReply(ModelError):
     """The provider's answer could not be understood."""
+
+
+class PictureRefused(DeskhandError):
+    """This picture cannot be shown to a model. The message completes a sentence about it."""
 
 
 class ToolError(DeskhandError):

@@ -8,7 +8,7 @@ import msgspec
 
 from .identity import Address, Principal
 from .labels import OWNER, Label
-from .messages import Message, ResultStatus, ToolResult, Usage
+from .messages import Message, ResultStatus, Text, ToolResult, Usage
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -27,7 +27,7 @@ class MessageReceived(Event, frozen=True, tag="message_received"):
 
 
 class MessageEdited(Event, frozen=True, tag="message_edited"):
-    """The person rewrote message `of`; the fold shows the new text from here on."""
+    """The person rewrote message `of`. What the model has read stays; the new text is told with the next message."""
 
     inbox_id: int
     of: str
@@ -83,7 +83,10 @@ class ToolStarted(Event, frozen=True, tag="tool_started"):
 
 
 class ToolFinished(Event, frozen=True, tag="tool_finished"):
+    """`end_turn`: the turn ends with this result, which is said as it is; the model is not asked again."""
+
     result: ToolResult
+    end_turn: bool = False
 
 
 class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
@@ -210,6 +213,8 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     turn: OpenTurn | None = None
     archived: bool = False
     label: Label = OWNER
+    asides: dict[str, Text] = {}
+    sent: dict[str, str] = {}
 
 
 AnyEvent = (

@@ -1,6 +1,10 @@
-"""A way to cut short what somebody else waits for."""
+"""What one can do while somebody waits: cut it short, or get something else done."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 
 import anyio
 
@@ -28,3 +32,20 @@ class Interrupt:
         self.wanted = True
         if self._scope is not None:
             self._scope.cancel()
+
+
+@asynccontextmanager
+async def meanwhile(seconds: float, work: Callable[[], Coroutine[object, object, object]]) -> AsyncIterator[None]:
+    """Begin `work` beside the block once that has taken so long, and leave when both are done. A block that is done
+    sooner costs a timer. What one of them raises cancels the other and is raised as it is."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            timer = asyncio.get_running_loop().call_later(seconds, tasks.start_soon, work)
+            try:
+                yield
+            finally:
+                timer.cancel()
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) > 1:
+            raise
+        raise group.exceptions[0] from None

@@ -33,11 +33,14 @@ class Audio(msgspec.Struct, frozen=True, tag="audio", omit_defaults=True, gc=Fal
 
 
 class File(msgspec.Struct, frozen=True, tag="file", omit_defaults=True, gc=False):
+    """`shown` is what the model reads in its place: its text, or where it lies. The Door writes it, once."""
+
     blob: str
     name: str
     mime: str
     size_bytes: int
     label: Label = UNTRUSTED
+    shown: str = ""
 
 
 class Thinking(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True, gc=False):
@@ -87,11 +90,17 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        return "".join([part.text for part in self.parts if isinstance(part, Text)])
+        parts = self.parts
+        if len(parts) == 1 and isinstance(first := parts[0], Text):  # nearly every message
+            return first.text
+        return "".join([part.text for part in parts if isinstance(part, Text)])
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
+        parts = self.parts
+        if len(parts) == 1 and isinstance(parts[0], Text):
+            return ()
+        return tuple([part for part in parts if isinstance(part, ToolCall)])
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

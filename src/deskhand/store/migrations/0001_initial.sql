@@ -12,9 +12,10 @@ CREATE TABLE event(
   UNIQUE(session, n)
 ) STRICT;
 
--- What came in. A row waits while `n` is null; then it names the event that took it in.
+-- What came in. A row waits while `n` is null; then it names the event that took it in. No row is ever deleted, so an
+-- id is never given twice.
 CREATE TABLE inbox(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  id INTEGER PRIMARY KEY,
   channel TEXT NOT NULL,
   account TEXT NOT NULL,
   external_id TEXT NOT NULL,

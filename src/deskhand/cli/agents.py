@@ -1,0 +1,142 @@
+"""`deskhand agents`: who there is, and making and removing them."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from ..runtime.config import Settings, convert, ours, read_settings
+from ..runtime.datafile import parse_value, read_text
+from ..runtime.edit import set_key, unset_key, write_private
+from ..runtime.models import Models
+from ..types.errors import ConfigError, DeskhandError
+from .init import make_home
+from .plain import plain
+from .run import USAGE, agent_of, config_option, fail, settings_of
+from .table import table
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+TAKEN = ("defaults", "list")
+"""Words that have another meaning under `agents`, in the files of another system."""
+
+
+@click.group(invoke_without_command=True)
+@config_option
+@click.pass_context
+def agents(ctx: click.Context, config: str | None) -> None:
+    """List the agents of the configuration, make one, remove one.
+
+    The first one answers where none is named.
+
+    \b
+    Examples:
+      deskhand agents
+      deskhand agents add coder --model anthropic/claude-sonnet-5
+      deskhand agents remove coder
+    """
+    if ctx.invoked_subcommand is None:
+        _list(settings_of(config))
+
+
+@agents.command("list")
+@config_option
+def list_(config: str | None) -> None:
+    """List the agents.
+
+    \b
+    Example:
+      deskhand agents list
+    """
+    _list(settings_of(config))
+
+
+@agents.command()
+@click.argument("name")
+@click.option(
+    "--model", "-m", "models", multiple=True, metavar="PROVIDER/NAME", help="Its models, the first one first."
+)
+@config_option
+def add(name: str, models: tuple[str, ...], config: str | None) -> None:
+    """Make an agent with a workspace of its own.
+
+    \b
+    Example:
+      deskhand agents add coder --model anthropic/claude-sonnet-5
+    """
+    settings = settings_of(config)
+    if not NAME.fullmatch(name) or name in TAKEN:
+        fail(f"{name!r} cannot be a name: use small letters, digits, - and _, such as 'coder'", USAGE)
+    if name in settings.agents:
+        fail(f"there is an agent {name!r} already; `deskhand agents` lists them", USAGE)
+    try:
+        for model in models:
+            if missing := Models(settings).check(model):
+                click.echo(f"deskhand: {missing}", err=True)
+        text = _text(settings)
+        for first in () if settings.config.agents else settings.agents:  # who is there without being named, stays first
+            text = set_key(text, ["agents", first], {})
+        _write(settings, set_key(text, ["agents", name], {"models": list(models)} if models else {}))
+        make_home(read_settings(settings.file), (name,))
+    except OSError as error:
+        fail(f"cannot write {error.filename}: {error.strerror}")
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+    click.echo(f"Made {name}, in {plain(str(settings.home.workspace(name)))}. Talk to it: deskhand --agent {name}")
+
+
+@agents.command()
+@click.argument("name")
+@config_option
+def remove(name: str, config: str | None) -> None:
+    """Take an agent out of the configuration. Its files and its conversations stay.
+
+    \b
+    Example:
+      deskhand agents remove coder
+    """
+    settings = settings_of(config)
+    name = agent_of(settings, name)
+    if len(settings.agents) == 1:
+        fail(f"{name!r} is the only agent; make another first: deskhand agents add NAME", USAGE)
+    place = settings.agent(name).workspace or str(settings.home.workspace(name))
+    try:
+        _write(settings, unset_key(_text(settings), ["agents", name]))
+    except OSError as error:
+        fail(f"cannot write {error.filename}: {error.strerror}")
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+    click.echo(f"Removed {name}. Its files stay in {plain(place)}, its conversations in the log.")
+    click.echo(f"Where none is named, {settings.agents[settings.agents[0] == name]} answers.")
+
+
+def _list(settings: Settings) -> None:
+    rows = []
+    for name in settings.agents:
+        agent = settings.agent(name)
+        place = agent.workspace or str(settings.home.workspace(name))
+        rows.append((name, ", ".join(agent.models) or "no model", ", ".join(agent.tools), place))
+    table(("agent", "models", "tools", "workspace"), rows)
+
+
+def _text(settings: Settings) -> str:
+    """The text of the configuration. Raises ConfigError where its agents are not written as ours."""
+    try:
+        text = read_text(settings.file)
+    except FileNotFoundError:
+        return ""
+    data = parse_value(text) or {}
+    found = data.get("agents") or {}
+    if not isinstance(found, dict) or any(name in found for name in TAKEN):
+        file = settings.file
+        raise ConfigError(
+            f"the agents in {file} are written as another system has them; "
+            f"make them ours first: deskhand config import {file} --write"
+        )
+    return text
+
+
+def _write(settings: Settings, text: str) -> None:
+    """Write it only if it can be read back. Raises ConfigError, OSError."""
+    convert(ours(parse_value(text) or {}, settings.file).config, settings.file)
+    write_private(settings.file, text)

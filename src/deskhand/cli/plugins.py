@@ -1,0 +1,114 @@
+"""`deskhand plugins`: what there is, and which of it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from msgspec.structs import replace
+
+from ..runtime.config import Settings
+from ..runtime.datafile import read_text
+from ..runtime.edit import set_key, write_private
+from ..runtime.plugins import Failed, Loaded, available, named
+from ..runtime.toolbox import plugins_of
+from ..types.errors import DeskhandError
+from .plain import plain
+from .run import USAGE, config_option, fail, settings_of
+from .table import table
+
+
+@click.group()
+def plugins() -> None:
+    """List plugins, switch them on and off.
+
+    \b
+    Examples:
+      deskhand plugins list
+      deskhand plugins enable weather
+      deskhand plugins disable weather
+    """
+
+
+@plugins.command("list")
+@config_option
+def list_(config: str | None) -> None:
+    """List the plugins that are loaded, and those that could be. Only the first are imported.
+
+    \b
+    Example:
+      deskhand plugins list
+    """
+    settings = settings_of(config)
+    here = plugins_of(settings)
+    on = {plugin.name for plugin in here.loaded} | {failed.name for failed in here.failed}
+    rows = [(plugin.name, "on", _gives(plugin), plugin.place) for plugin in here.loaded]
+    rows += [(name, "off", "", place) for name, place in available(settings.home).items() if name not in on]
+    if rows:
+        table(("plugin", "state", "gives", "where"), rows)
+    elif not here.failed:
+        click.echo(f"No plugins yet. A plugin is a Python file in {settings.home.plugins}, or an installed package.")
+    for failed in here.failed:
+        click.echo(f"deskhand: {plain(str(failed))}", err=True)
+
+
+@plugins.command()
+@click.argument("name")
+@config_option
+def enable(name: str, config: str | None) -> None:
+    """Load this plugin, now and at every start. It runs with your rights: enable what you have read or trust.
+
+    \b
+    Example:
+      deskhand plugins enable weather
+    """
+    settings = settings_of(config)
+    wanted = named(settings, add=name)
+    tried = plugins_of(_with(settings, wanted))
+    failed = next((each for each in tried.failed if each.name == name), None)
+    if failed is not None:
+        fail(_not_enabled(failed, settings), USAGE)
+    _store(settings, wanted)
+    plugin = next(each for each in tried.loaded if each.name == name)
+    click.echo(f"{name} is on: {_gives(plugin)}. A Deskhand that is running takes it up now.")
+
+
+@plugins.command()
+@click.argument("name")
+@config_option
+def disable(name: str, config: str | None) -> None:
+    """Load this plugin no more. Its file or package stays.
+
+    \b
+    Example:
+      deskhand plugins disable weather
+    """
+    settings = settings_of(config)
+    if name not in settings.config.plugins:
+        fail(f"{name!r} is not on; `deskhand plugins list` shows what is")
+    _store(settings, named(settings, drop=name))
+    click.echo(f"{name} is off. A Deskhand that is running lets go of it now.")
+
+
+def _gives(plugin: Loaded) -> str:
+    pieces = [tool.spec.name for tool in plugin.tools]
+    pieces += ["a prompt"] if plugin.prompt else []
+    pieces += [f"{len(plugin.hooks)} hook{'s' * (len(plugin.hooks) > 1)}"] if plugin.hooks else []
+    return ", ".join(pieces) or "nothing"
+
+
+def _not_enabled(failed: Failed, settings: Settings) -> str:
+    there = ", ".join(available(settings.home)) or "none"
+    return f"{failed.name!r} is not enabled: {failed.place}: {failed.why}. Plugins here: {there}"
+
+
+def _with(settings: Settings, names: Sequence[str]) -> Settings:
+    return replace(settings, config=replace(settings.config, plugins=tuple(names)))
+
+
+def _store(settings: Settings, names: Sequence[str]) -> None:
+    try:
+        text = read_text(settings.file) if settings.file.exists() else ""
+        write_private(settings.file, set_key(text, ("plugins",), list(names)))
+    except DeskhandError as error:
+        fail(str(error), USAGE)

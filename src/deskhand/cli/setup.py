@@ -1,0 +1,170 @@
+"""`deskhand setup`: the few things that a person chooses at the beginning, asked or given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import click
+import msgspec
+
+from ..runtime.config import Settings, read_settings
+from ..runtime.models import Models, catalogue_of
+from ..runtime.setting_up import (
+    checked_timezone,
+    name_owner,
+    owner_of,
+    store_key,
+    store_secret,
+    stored_secrets,
+    system_timezone,
+)
+from ..types.errors import DeskhandError
+from .init import make_home
+from .model import choose as keep
+from .plain import plain
+from .run import USAGE, agent_of, agent_option, config_option, fail, run, settings_of
+from .welcome import choose, offers
+
+FLAGS = "--model PROVIDER/NAME, --timezone ZONE, --key NAME (its value on standard input), --owner NAME"
+T = TypeVar("T")
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What was given on the command line; '' and () where it was not."""
+
+    model: str = ""
+    timezone: str = ""
+    keys: tuple[str, ...] = ()
+    owner: str = ""
+
+
+@click.command()
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model.")
+@click.option("--timezone", default="", metavar="ZONE", help="Tell times as in this place, such as Europe/Berlin.")
+@click.option("--key", "-k", "names", multiple=True, metavar="NAME", help="Store a key; its value is a line of input.")
+@click.option("--owner", default="", metavar="NAME", help="What it calls you.")
+@click.option("--run", "then_talk", is_flag=True, help="Talk to it afterwards.")
+@agent_option
+@config_option
+def setup(  # noqa: PLR0913 -- one parameter for each option
+    model: str, timezone: str, names: tuple[str, ...], owner: str, then_talk: bool, agent: str, config: str | None
+) -> None:
+    """Choose a model, your time zone and your name, and store keys. Run it again at any time.
+
+    It asks in a terminal, and Enter keeps what is set. With any of these options it asks nothing.
+
+    \b
+    Examples:
+      deskhand setup
+      deskhand setup --run
+      echo "$KEY" | deskhand setup --key OPENAI_API_KEY --model openai/gpt-5.4
+    """
+    root = click.get_current_context().find_root().params
+    wanted = Wanted(model or str(root.get("model") or ""), timezone, names, owner)
+    settings = settings_of(config)
+    name = agent_of(settings, agent)
+    ask = wanted == Wanted()
+    if ask and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        fail(f"this asks in a terminal. Without one, say what you want: {FLAGS}", USAGE)
+    try:
+        make_home(settings, (name,))
+        (_ask if ask else _obey)(settings, name, wanted)
+    except OSError as error:
+        fail(f"cannot write {error.filename}: {error.strerror}; set DESKHAND_HOME to a folder of yours")
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+    if then_talk:
+        from .chat import chat
+
+        chat("", latest=False, agent=agent, model="", config=config)
+    click.echo("Talk to it: deskhand")
+
+
+def _obey(settings: Settings, agent: str, wanted: Wanted) -> None:
+    """Set what was given; the keys first, since a model may need one. Raises DeskhandError, OSError."""
+    for name in wanted.keys:
+        value = click.prompt(name, hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
+        store_secret(settings, name, value)
+        _done(f"{name} is in {settings.home.env}")
+    settings = _again(settings)
+    if wanted.timezone:
+        store_key(settings, ["timezone"], checked_timezone(wanted.timezone))
+        _done(f"Times are those of {wanted.timezone}")
+    if wanted.owner:
+        name_owner(settings, agent, wanted.owner)
+        _done(f"It calls you {owner_of(settings, agent)}")
+    if wanted.model:
+        keep(settings, wanted.model)
+        _done(f"Every agent uses {wanted.model}")
+
+
+def _ask(settings: Settings, agent: str, wanted: Wanted) -> None:
+    """One question after the other, with what is set as the answer. Raises DeskhandError, OSError."""
+    click.echo("Enter keeps what is set, Ctrl+C leaves; what was answered is kept.\n")
+    _until_it_fits(lambda: _ask_model(settings, agent))
+    zone = settings.config.timezone
+    here = system_timezone(settings.environment) if zone == "UTC" else zone
+    _until_it_fits(
+        lambda: store_key(settings, ["timezone"], checked_timezone(click.prompt("Your time zone", default=here)))
+    )
+    called = owner_of(settings, agent)
+    name = click.prompt("What should it call you?", default=called, show_default=bool(called))
+    if name and name != called:
+        _until_it_fits(lambda: name_owner(settings, agent, name))
+    _ask_keys(settings)
+
+
+def _ask_model(settings: Settings, agent: str) -> None:
+    now = next(iter(settings.agent(agent).models), "")
+
+    async def pick() -> str:
+        return await choose(await offers(settings), now)
+
+    model = run(settings, pick)
+    if model and model != now:
+        _ask_key_of(settings, model)
+        keep(_again(settings), model)
+        _done(f"Every agent uses {model}")
+
+
+def _ask_key_of(settings: Settings, model: str) -> None:
+    """The key that the model's provider needs, where there is none yet."""
+    provider = model.partition("/")[0]
+    listed = catalogue_of(settings).providers.get(provider)
+    if listed is None or listed.local or not listed.keys or Models(settings).key(provider):
+        return
+    _until_it_fits(lambda: _prompt_key(settings, listed.keys[0]))
+
+
+def _ask_keys(settings: Settings) -> None:
+    stored = stored_secrets(settings)
+    click.echo(f"Keys in {plain(str(settings.home.env))}: {', '.join(map(plain, stored)) or 'none'}")
+    while name := click.prompt("Another key to store, by its name (Enter: none)", default="", show_default=False):
+        _until_it_fits(partial(_prompt_key, settings, name))
+
+
+def _prompt_key(settings: Settings, name: str) -> None:
+    value = click.prompt(f"{name} (it is not shown; Enter: leave it)", default="", show_default=False, hide_input=True)
+    if value:
+        store_secret(settings, name, value)
+        _done(f"{name} is in {settings.home.env}")
+
+
+def _until_it_fits(act: Callable[[], T]) -> T:
+    """Ask again where an answer cannot be used."""
+    while True:
+        try:
+            return act()
+        except DeskhandError as error:
+            click.echo(f"  {plain(str(error))}", err=True)
+
+
+def _again(settings: Settings) -> Settings:
+    return read_settings(settings.file)
+
+
+def _done(text: str) -> None:
+    click.echo(f"{click.style('ok', fg='green', bold=True)}  {plain(text)}")

@@ -1,0 +1,92 @@
+"""`deskhand skills`: what agents may read, and bundled ones as they came."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import click
+
+from ..runtime.clock import SystemClock
+from ..runtime.config import Settings
+from ..runtime.toolbox import skill_sources, skills_of
+from ..skills.skill import BUNDLED, Skill, Skills, Source
+from .plain import one_line, plain
+from .run import USAGE, agent_of, agent_option, config_option, fail, settings_of
+from .table import table
+
+ASIDE = ".changed"
+"""Where changed skills are put, beside them: no skill is looked for there."""
+
+
+@click.group(invoke_without_command=True)
+@agent_option
+@config_option
+@click.pass_context
+def skills(ctx: click.Context, agent: str, config: str | None) -> None:
+    """List the skills that an agent may read, and where they come from: bundled, shared, or the agent's own.
+
+    \b
+    Examples:
+      deskhand skills
+      deskhand skills reset deskhand-help
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    settings = settings_of(config)
+    found = skills_of(settings, agent_of(settings, agent)).find().values()
+    if not found:
+        click.echo(f"No skills. A skill is a folder with a SKILL.md in {settings.skills_folder}")
+        return
+    rows = [(s.name, s.source, one_line(s.problem or s.description, 70), plain(str(s.folder))) for s in found]
+    table(("skill", "from", "what it is for", "where"), rows)
+
+
+@skills.command()
+@click.argument("name", default="")
+@click.option("--all", "every", is_flag=True, help="All that came with Deskhand.")
+@agent_option
+@config_option
+def reset(name: str, every: bool, agent: str, config: str | None) -> None:
+    """Let a bundled skill be as it came. What was put in its place is not deleted: it says where it is now.
+
+    \b
+    Examples:
+      deskhand skills reset deskhand-help
+      deskhand skills reset --all
+    """
+    settings = settings_of(config)
+    bundled = Skills((Source("bundled", BUNDLED),)).find()
+    if bool(name) == every:
+        fail("name one skill, or say --all", USAGE)
+    if name and name not in bundled:
+        fail(f"no skill {name!r} came with Deskhand; there are: {', '.join(bundled)}", USAGE)
+    for each in [name] if name else bundled:
+        changed = _changed(settings, agent_of(settings, agent), each)
+        for source, skill in changed:
+            click.echo(f"{each} is as it came; yours is in {plain(str(_put_aside(settings, source, skill)))}")
+        if not changed:
+            click.echo(f"{each} is as it came")
+
+
+def _changed(settings: Settings, agent: str, name: str) -> list[tuple[Source, Skill]]:
+    """What stands in place of the bundled skill of this name."""
+    sources = [source for source in skill_sources(settings, agent) if source.name != "bundled"]
+    found = ((source, Skills((source,)).find().get(name)) for source in sources)
+    return [(source, skill) for source, skill in found if skill is not None]
+
+
+def _put_aside(settings: Settings, source: Source, skill: Skill) -> str:
+    """Move it to where no skill is looked for. Returns the new place."""
+    if skill.root != source.root:
+        fail(f"{skill.name} is a link to {skill.folder}: remove the link from {source.root}", USAGE)
+    when = datetime.fromtimestamp(SystemClock().now(), ZoneInfo(settings.config.timezone)).strftime("%Y%m%d-%H%M%S")
+    folder = source.root / source.inner / ASIDE
+    try:
+        folder.mkdir(exist_ok=True, mode=0o700)
+        names = (f"{skill.name}-{when}", *(f"{skill.name}-{when}-{number}" for number in range(2, 1000)))
+        place = next(folder / each for each in names if not (folder / each).exists())
+        skill.folder.rename(place)
+    except OSError as error:
+        fail(f"cannot move {skill.folder}: {error.strerror}")
+    return str(place)

@@ -1,0 +1,111 @@
+"""`deskhand trace`: each call of a conversation, with its time, its tokens and what came of it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import anyio
+import click
+import msgspec
+
+from ..runtime.config import Settings
+from ..runtime.logs import redactor, secrets_of
+from ..runtime.trace import Span, Trace
+from ..store.sqlite import SqliteStore
+from .plain import one_line, plain
+from .run import config_option, settings_of, with_store
+from .sessions import events_of, key_of
+
+POLL_S = 0.2
+STYLES = {"failed": "red", "error": "red", "denied": "yellow", "interrupted": "yellow", "running": "cyan"}
+STYLES |= {"waits": "cyan", "superseded": "yellow"}
+
+
+@click.command()
+@click.argument("session")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each call.")
+@click.option("--follow", "-f", is_flag=True, help="Go on as calls end, until Ctrl+C.")
+@config_option
+def trace(session: str, as_json: bool, follow: bool, config: str | None) -> None:
+    """Show each call of a model or a tool in a conversation, in the order in which they ended.
+
+    It is read from the log, so nothing had to be switched on before. Values of secrets in the environment are shown
+    by their names.
+
+    \b
+    Examples:
+      deskhand trace nov21-0930
+      deskhand trace nov21-0930 --json | jq 'select(.took_s > 5)'
+      deskhand trace main/telegram:42 -f
+    """
+    settings = settings_of(config)
+    events = events_of(settings, session)
+    folded = Trace(redactor(secrets_of(settings.environment)))
+    spans = [span for recorded in events for span in folded.add(recorded)]
+    shown = _Lines(ZoneInfo(settings.config.timezone), as_json=as_json)
+    shown.head(bool(spans) or follow)
+    running = [] if follow else folded.running(key_of(settings, session))
+    for span in (*spans, *running):
+        shown.print(span)
+    if follow:
+        _follow(settings, key_of(settings, session), events[-1].n, folded, shown)
+    elif not as_json:
+        click.echo(
+            _sum(spans) if spans or running else f"No calls yet in {plain(session)}.", err=bool(spans or running)
+        )
+
+
+def _follow(settings: Settings, session: str, n: int, folded: Trace, shown: _Lines) -> None:
+    async def use(store: SqliteStore) -> None:
+        after, version = n, -1
+        while True:
+            if version != (version := store.version()):
+                for recorded in await store.events(session, after):
+                    after = recorded.n
+                    for span in folded.add(recorded):
+                        shown.print(span)
+            await anyio.sleep(POLL_S)
+
+    with_store(settings, use)
+
+
+class _Lines:
+    """Prints calls: as JSON, as tabs in a pipe, as columns on a terminal."""
+
+    def __init__(self, zone: ZoneInfo, *, as_json: bool) -> None:
+        self._zone, self._json, self._tty = zone, as_json, sys.stdout.isatty()
+
+    def head(self, any_: bool) -> None:
+        if any_ and self._tty and not self._json:
+            head = f"{'seq':>6}  {'time':<8}  {'call':<28}  {'took':>8}  {'tokens in/out':>15}  {'status':<11}  what"
+            click.echo(click.style(head, dim=True))
+
+    def print(self, span: Span) -> None:
+        if self._json:
+            click.echo(msgspec.json.encode(span))
+            return
+        time = datetime.fromtimestamp(span.at, self._zone).strftime("%H:%M:%S")
+        tokens = f"{span.input_tokens}/{span.output_tokens}" if span.kind == "model" else ""
+        number = str(span.seq) if span.seq else ""
+        took = f"{span.took_s:.2f} s" if span.seq else ""
+        if not self._tty:
+            cells = (number, time, span.name, took, tokens, span.status, span.detail)
+            click.echo("\t".join(" ".join(plain(cell).split()) for cell in cells))
+            return
+        name = one_line(span.name if span.kind == "model" else f"  {span.name}", 28)
+        status = click.style(f"{span.status:<11}", fg=STYLES.get(span.status))
+        line = f"{number:>6}  {time}  {name:<28}  {took:>8}  {tokens:>15}  {status}  "
+        room = shutil.get_terminal_size().columns - 6 - 8 - 28 - 8 - 15 - 11 - 12
+        click.echo(line + (one_line(span.detail, room) if room > 8 else ""))
+
+
+def _sum(spans: Sequence[Span]) -> str:
+    models = [span for span in spans if span.kind == "model"]
+    read, written = sum(span.input_tokens for span in models), sum(span.output_tokens for span in models)
+    calls = f"{len(models)} of models, {len(spans) - len(models)} of tools"
+    took_s = sum(span.took_s for span in models)
+    return f"{calls}; {read:,} tokens read, {written:,} written; models took {took_s:.1f} s"

@@ -1,0 +1,61 @@
+"""What happens beside a conversation, a reaction or an edit, in words that the model reads with the next message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from ..types.events import MessageDelivered, MessageEdited, Reacted
+from ..types.labels import LOCAL, join
+from ..types.messages import Text, clean
+from .base import Shown
+
+V = TypeVar("V")
+
+EDIT_CHARS, EMOJI_CHARS, QUOTE_CHARS = 2_000, 32, 80
+KEPT = 20
+"""So many of them wait for the next message, and so many answers are known by what the platform calls them."""
+
+
+def note(asides: dict[str, Text], sent: dict[str, str], event: MessageEdited | Reacted) -> None:
+    """Add what the event means to `asides`. The last edit of a message counts, and a reaction that was taken back
+    before anyone read of it is none. `sent` has the answers by the platform's ids."""
+    if isinstance(event, MessageEdited):
+        label = join(part.label for part in event.message.parts if isinstance(part, Text))
+        aside = Text(f"[edited an earlier message: {_cut(event.message.text, EDIT_CHARS)}]\n", label)
+        _keep(asides, f"edit {event.of}", aside)
+        return
+    who, emoji = event.principal.id, _cut(event.emoji, EMOJI_CHARS)
+    key = f"{event.of} {who} {emoji}"
+    if event.added:
+        quoted = sent.get(event.of, "")
+        to = f"your answer “{quoted}”" if quoted else "an earlier message"
+        _keep(asides, key, Text(f"[{who} reacted {emoji} to {to}]\n", LOCAL))
+    else:
+        asides.pop(key, None)
+
+
+def remember(sent: dict[str, str], event: MessageDelivered, messages: Sequence[Shown], forms: int) -> None:
+    """Note the beginning of the answer that was delivered. Its key ends with the event after which it was said and a
+    number; other keys are those of tools."""
+    n, _, number = event.key.rpartition("#")[2].partition(".")
+    if not (event.platform_id and n.isdecimal() and number.isdecimal()):
+        return
+    said = (shown.message.text for shown in reversed(messages) if _is_answer(shown) and shown.key // forms <= int(n))
+    _keep(sent, event.platform_id, _cut(" ".join(next(said, "").split()), QUOTE_CHARS))
+
+
+def _is_answer(shown: Shown) -> bool:
+    return shown.message.role == "assistant" and bool(shown.message.text.strip())
+
+
+def _cut(text: str, chars: int) -> str:
+    text = clean(text)
+    return text if len(text) <= chars else f"{text[:chars]}…"
+
+
+def _keep(known: dict[str, V], key: str, value: V) -> None:
+    known.pop(key, None)
+    known[key] = value
+    if len(known) > KEPT:
+        del known[next(iter(known))]

@@ -1,0 +1,150 @@
+"""Pictures as every provider takes them: not too many bytes, not too wide or high.
+
+Larger ones are made smaller by a process of its own, without our keys and with little memory, because it decodes what
+strangers send (`shrink.py`, the extra [images]). What it made is kept beside the picture until the collector of
+unnamed blobs comes by.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from ..types.errors import PictureRefused
+
+LIMIT_BYTES = 4_800_000
+"""Providers take 5 MB and more, https://platform.claude.com/docs/en/build-with-claude/vision"""
+LIMIT_SIDE = 8000
+"""Wider or higher is refused there."""
+MOST_PIXELS = 100_000_000
+"""What may be decoded: with three bytes each, and twice."""
+SHRINK_S = 30.0
+REFUSED = 3
+"""The exit code of `shrink.py` for a picture that it will not or cannot make smaller; its words are on stderr."""
+INSTALL = "pip install 'deskhand[images]'"
+
+Read = Callable[[str], Awaitable[bytes]]
+
+
+class Pictures:
+    """Reads pictures from a blob store: `read` gives the bytes of a digest, `path` the file where they lie."""
+
+    def __init__(self, read: Read, path: Callable[[str], Path]) -> None:
+        self._read, self._path = read, path
+        self._one_by_one = anyio.Lock()
+
+    async def get(self, digest: str) -> bytes:
+        """The picture, or a smaller copy of at most LIMIT_BYTES and LIMIT_SIDE, as JPEG. Raises BlobMissing, and
+        PictureRefused with a sentence."""
+        data = await self._read(digest)
+        size = size_of(data)
+        if len(data) <= LIMIT_BYTES and (size is None or max(size) <= LIMIT_SIDE):
+            return data
+        if size is not None and size[0] * size[1] > MOST_PIXELS:
+            raise PictureRefused(too_many(*size))
+        kept = self._path(digest).with_suffix(".jpg")
+        async with self._one_by_one:
+            if (made := await anyio.to_thread.run_sync(_kept, kept)) is None:
+                made = await shrink(data)
+                await anyio.to_thread.run_sync(_keep, kept, made)
+        return made
+
+
+async def shrink(data: bytes) -> bytes:
+    """A smaller copy. Raises PictureRefused."""
+    if find_spec("PIL") is None:
+        raise PictureRefused(
+            f"it has {len(data) / 1e6:.1f} MB and a model takes {LIMIT_BYTES / 1e6:.1f} MB. To have such pictures made "
+            f"smaller: {INSTALL}"
+        )
+    command = [sys.executable, "-I", "-m", "deskhand.models.shrink"]
+    try:
+        with anyio.fail_after(SHRINK_S):
+            done = await anyio.run_process(command, input=data, check=False, env={}, stderr=subprocess.PIPE)
+    except TimeoutError:
+        raise PictureRefused(f"making it smaller took longer than {SHRINK_S:.0f} s") from None
+    if done.returncode == REFUSED:
+        raise PictureRefused(done.stderr.decode("utf-8", "replace").strip())
+    if done.returncode or not 0 < len(done.stdout) <= LIMIT_BYTES:
+        raise PictureRefused("it could not be decoded")
+    return done.stdout
+
+
+def too_many(width: int, height: int) -> str:
+    """The sentence for a picture that is not decoded at all."""
+    return f"it has {width} x {height} pixels, and no more than {MOST_PIXELS // 1_000_000} million are decoded"
+
+
+def kind_of(data: bytes) -> str:
+    """The media type that the first bytes say; '' for none that models know."""
+    if data.startswith(b"\x89PNG"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
+
+
+def size_of(data: bytes) -> tuple[int, int] | None:
+    """Width and height as the header says, without decoding anything; None where it does not."""
+    match kind_of(data):
+        case "image/png" if data[12:16] == b"IHDR" and len(data) >= 24:
+            return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+        case "image/gif" if len(data) >= 10:
+            return int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
+        case "image/jpeg":
+            return _size_of_jpeg(data)
+        case "image/webp" if len(data) >= 30:
+            return _size_of_webp(data)
+    return None
+
+
+def _size_of_jpeg(data: bytes) -> tuple[int, int] | None:
+    """From the frame header (ITU T.81, B.2.2), past the segments before it."""
+    at = 2
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return int.from_bytes(data[at + 7 : at + 9], "big"), int.from_bytes(data[at + 5 : at + 7], "big")
+        at += 1 if marker == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return None
+
+
+def _size_of_webp(data: bytes) -> tuple[int, int] | None:
+    """https://developers.google.com/speed/webp/docs/riff_container"""
+    match data[12:16]:
+        case b"VP8X":
+            return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+        case b"VP8L":
+            bits = int.from_bytes(data[21:25], "little")
+            return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+        case b"VP8 ":
+            return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
+    return None
+
+
+def _kept(path: Path) -> bytes | None:
+    try:
+        data = path.read_bytes()
+        os.utime(path)  # the collector's hour starts anew
+    except OSError:
+        return None
+    return data
+
+
+def _keep(path: Path, data: bytes) -> None:
+    """Best effort: without it, the picture is made smaller again."""
+    part = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)

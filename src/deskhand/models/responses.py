@@ -1,0 +1,176 @@
+"""The OpenAI Responses wire, for models that reason while they call tools: Chat Completions refuses them that.
+
+https://developers.openai.com/api/reference/resources/responses/methods/create and, for what is kept and given back,
+https://developers.openai.com/api/docs/guides/reasoning. Nothing is stored there (`store: false`): reasoning comes back
+encrypted, and is sent again exactly as it came, since newer models drop it where what was before it has changed
+(https://developers.openai.com/api/docs/guides/latest-model).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from hashlib import sha256
+from typing import Any
+
+from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
+from . import encode
+from .base import Item, Request, Shown, Start, ToolSchema
+from .encode import string, to_json
+from .faults import Call
+from .responses_reply import Assembly, reasoning_wire
+from .settings import Spec
+from .transport import Transport
+
+_LEAST_OUTPUT_TOKENS = 16
+"""Less is refused."""
+
+
+class ResponsesModel:
+    """One model behind a Responses endpoint. It sends the name that it was opened with."""
+
+    def __init__(self, transport: Transport, spec: Spec) -> None:
+        self._transport = transport
+        self._spec = spec
+        auth = spec.quirks.auth
+        bearer = {"Authorization": f"Bearer {spec.key}"}
+        self._call = Call(
+            provider=spec.provider,
+            model=spec.name,
+            url=f"{spec.base_url.rstrip('/')}/responses",
+            headers={} if not spec.key else bearer if auth == "bearer" else {auth: spec.key},
+            secret=spec.key,
+        )
+        self._wire = reasoning_wire(self._call)
+        # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
+        self._form = f"{self._wire}:{spec.facts.vision:d}"
+        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
+
+    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
+        """See Model.reply."""
+        body = await self.body(request)
+        assembly = Assembly(self._call, request)
+        async with aclosing(self._transport.stream(self._call, body)) as stream:
+            async for payloads in stream:
+                for payload in payloads:
+                    for delta in assembly.feed(payload):
+                        yield delta
+        for item in assembly.close():
+            yield item
+
+    async def body(self, request: Request) -> bytes:
+        """The bytes that are posted for `request`."""
+        items = await self._items(request)
+        pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"store":false']
+        if system := "\n\n".join(block for block in request.system if block):
+            pieces += [b',"instructions":', string(system)]
+        pieces += [b',"input":[', b",".join(items), b"]"]
+        if request.tools:
+            if request.tools is not self._tools[0]:  # one agent's tools are one tuple, for as long as it lives
+                self._tools = request.tools, to_json([_tool(tool) for tool in request.tools])
+            pieces += [b',"tools":', self._tools[1]]
+        pieces += [b",", to_json(self._options(request) | {"prompt_cache_key": self._cache_key(request)})[1:-1]]
+        if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
+            pieces += [b",", extra[1:-1]]
+        pieces.append(b"}")
+        return b"".join(pieces)
+
+    def _options(self, request: Request) -> dict[str, Any]:
+        facts = self._spec.facts
+        options: dict[str, Any] = {}
+        if request.max_output_tokens is not None:
+            options["max_output_tokens"] = max(_LEAST_OUTPUT_TOKENS, request.max_output_tokens)
+        if request.temperature is not None and facts.temperature:
+            options["temperature"] = request.temperature
+        if facts.thinking:
+            options["include"] = ["reasoning.encrypted_content"]
+            if request.thinking != "off":
+                options["reasoning"] = {"effort": facts.effort(request.thinking), "summary": "auto"}
+            elif facts.off_effort:
+                options["reasoning"] = {"effort": facts.off_effort}
+        return options
+
+    async def _items(self, request: Request) -> list[bytes]:
+        """The input items, ready to be joined; those that the session remembers are one piece."""
+        messages, memory = request.messages, request.encoded
+        start = memory.start(self._form, messages)
+        found = [start.data] if start.data else []
+        for shown in messages[len(start.messages) :]:
+            encoded = memory.each.get((self._form, shown.key))
+            if encoded is None:
+                encoded = await self._remember(request, shown)
+            if encoded:
+                found.append(encoded)
+        memory.starts[self._form] = Start(messages, b",".join(found))
+        return found
+
+    def _cache_key(self, request: Request) -> str:
+        """The same for all requests of a conversation, so that they meet the same cache:
+        https://developers.openai.com/api/docs/guides/prompt-caching"""
+        first = request.encoded.each.get((self._form, request.messages[0].key), b"") if request.messages else b""
+        begin = request.system[0] if request.system else ""
+        return sha256(begin.encode("utf-8", "replace") + first).hexdigest()[:32]
+
+    async def _remember(self, request: Request, shown: Shown) -> bytes:
+        message = shown.message
+        if message.role == "assistant":
+            encoded = b",".join(_assistant(message, self._wire))
+        elif message.role == "tool":
+            results = [part for part in message.parts if isinstance(part, ToolResult)]
+            encoded = b",".join([await self._result(result, request) for result in results])
+        else:
+            content = await self._content(message.parts, request)
+            encoded = b'{"type":"message","role":"user","content":' + content + b"}"
+        request.encoded.each[self._form, shown.key] = encoded
+        return encoded
+
+    async def _content(self, parts: tuple[Any, ...], request: Request, status: str = "") -> bytes:
+        """What a person said, or a tool gave: a string where there is no picture, else a list."""
+        texts, blocks, pictured, vision = [], [], False, self._spec.facts.vision
+        for part in (Text(status), *parts) if status else parts:
+            match await encode.pixels(part, request.blob) if vision and isinstance(part, Image) else part:
+                case encode.Pixels() as picture:
+                    blocks.append(b'{"type":"input_image","detail":"auto","image_url":"' + picture.url + b'"}')
+                    pictured = True
+                case Text() | Image() | Audio() | File() as said:
+                    texts.append(said.text if isinstance(said, Text) else encode.placeholder(said))
+                    blocks.append(b'{"type":"input_text","text":' + string(texts[-1]) + b"}")
+        return b"[" + b",".join(blocks) + b"]" if pictured else string("\n".join(texts))
+
+    async def _result(self, result: ToolResult, request: Request) -> bytes:
+        status = "" if result.status == "ok" else f"[{result.status}]"
+        output = await self._content(result.parts or (Text("[no output]"),), request, status)
+        given = to_json(encode.call_id(result.call_id))
+        return b'{"type":"function_call_output","call_id":' + given + b',"output":' + output + b"}"
+
+
+def _assistant(message: Message, wire: str) -> list[bytes]:
+    """The items of a reply, in their order. Reasoning goes with what followed it: without that it is refused."""
+    items: list[bytes] = []
+    held: list[bytes] = []
+    phase = ""
+    for part in message.parts:
+        match part:
+            case Thinking() if part.wire == wire and part.redacted:
+                held.append(part.redacted.encode())
+            case Thinking() if part.wire == wire:
+                phase = part.signature
+            case Text() if part.text.strip():
+                item = b'{"type":"message","role":"assistant","content":' + string(part.text)
+                items += [*held, item + (b',"phase":' + to_json(phase) if phase else b"") + b"}"]
+                held, phase = [], ""
+            case ToolCall():
+                name = b'","name":' + to_json(encode.tool_name(part.name))
+                arguments = to_json(encode.arguments(part).decode("utf-8", "replace"))
+                head = b'{"type":"function_call","call_id":"' + encode.call_id(part.id).encode() + name
+                items += [*held, head + b',"arguments":' + arguments + b"}"]
+                held = []
+            case _:
+                pass
+    return items
+
+
+def _tool(tool: ToolSchema) -> dict[str, Any]:
+    # Without `strict` our schemas would be held to rules that they do not follow.
+    found = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", **found, "strict": False}

@@ -1,0 +1,276 @@
+"""Reading an OpenAI Responses stream: https://developers.openai.com/api/reference/resources/responses/streaming-events"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..types.errors import ModelError
+from ..types.events import Finish
+from ..types.messages import Message, Part, Text, Thinking, ToolCall, Usage, clean
+from . import faults
+from .base import Reply, Request, TextDelta, ThinkingDelta
+from .decode import TextCleaner, event_decoder, exact_arguments, make_calls, object_text
+from .echo import AnswerCleaner
+from .faults import Call
+
+Delta = TextDelta | ThinkingDelta
+_KINDS = ("message", "reasoning", "function_call")
+_PARAGRAPH = "\n\n"
+
+
+class _Details(msgspec.Struct, gc=False):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct, gc=False):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: _Details | None = None
+
+    def told(self) -> Usage:
+        details = self.input_tokens_details or _Details()
+        counts = (self.input_tokens, self.output_tokens, details.cached_tokens, details.cache_write_tokens)
+        return Usage(*(max(0, count or 0) for count in counts))
+
+
+class _Piece(msgspec.Struct, gc=False):
+    text: str | None = None
+    refusal: str | None = None
+
+
+class _Item(msgspec.Struct, gc=False):
+    type: str = ""
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    phase: str | None = None
+    content: list[_Piece] | None = None
+    summary: list[_Piece] | None = None
+    encrypted_content: str | None = None
+
+
+class _Incomplete(msgspec.Struct, gc=False):
+    reason: str | None = None
+
+
+class _Response(msgspec.Struct, gc=False):
+    object: str = ""
+    status: str | None = None
+    output: list[dict[str, Any]] | None = None
+    usage: _Usage | None = None
+    incomplete_details: _Incomplete | None = None
+    error: Any = None
+
+
+class _Event(_Response, gc=False):
+    """An event of a stream, or the whole response of a server that does not stream."""
+
+    type: str = ""
+    output_index: int = 0
+    summary_index: int = 0
+    delta: Any = None
+    item: dict[str, Any] | None = None
+    response: _Response | None = None
+    code: Any = None
+    message: Any = None
+
+
+_decode = event_decoder(_Event)
+
+# What a failed response says about the request itself; everything else is the provider's own trouble.
+# https://developers.openai.com/api/reference/resources/responses/object: `error.code`
+_OURS = ("invalid_", "image_", "unsupported_", "empty_image", "failed_to_download", "data_residency")
+_POLICIES = ("_policy", "_policy_violation")
+
+
+def reasoning_wire(call: Call) -> str:
+    """What the reasoning of a model is filed under: no other model, and no other provider, can read it."""
+    return f"responses:{call.whom}"
+
+
+class _Building:
+    """An output item that is still being written."""
+
+    __slots__ = ("begun", "call_id", "cleaner", "item", "kind", "name", "phase", "pieces", "whole")
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.call_id = self.name = self.phase = ""
+        self.pieces: list[str] = []
+        self.begun = False
+        self.whole: str | None = None
+        self.item = ""
+        self.cleaner = AnswerCleaner() if kind == "message" else TextCleaner()
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def arguments(self) -> msgspec.Raw:
+        return exact_arguments(self.text if self.whole is None else self.whole)
+
+
+class Assembly:
+    """A reply in the making: feed it payloads, then take the reply."""
+
+    def __init__(self, call: Call, request: Request) -> None:
+        self._call = call
+        self._request = request
+        self._wire = reasoning_wire(call)
+        self._items: dict[int, _Building] = {}
+        self._refused = False
+        self._end: _Response | None = None
+
+    def feed(self, payload: bytes) -> list[Delta]:
+        """What this payload adds. Raises ModelError for an error inside the stream and for what is no event."""
+        if not payload or payload == b"[DONE]":
+            return []
+        try:
+            event = _decode(payload)
+        except ValueError as error:
+            raise faults.malformed(self._call, str(error), payload) from error
+        match event.type:
+            case "response.output_text.delta":
+                return self._said(event.output_index, "message", event.delta)
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                return self._said(event.output_index, "reasoning", event.delta)
+            case "response.reasoning_summary_part.added" if event.summary_index > 0:
+                return self._said(event.output_index, "reasoning", _PARAGRAPH)
+            case "response.refusal.delta":
+                self._refused = True
+                return self._said(event.output_index, "message", event.delta)
+            case "response.function_call_arguments.delta" if isinstance(event.delta, str):
+                self._of(event.output_index, "function_call").pieces.append(event.delta)
+            case "response.output_item.added" | "response.output_item.done" if event.item is not None:
+                return self._take(event.output_index, event.item, done=event.type.endswith("done"))
+            case "response.completed" | "response.incomplete" | "response.failed":
+                return self._finished(event.response or _Response(status=event.type.rpartition(".")[2]))
+            case "error":
+                raise self._error(event.error or {"code": event.code, "message": event.message})
+            case "":
+                return self._untyped(event, payload)
+        # Everything else tells what is known anyway, or is news that this version does not know.
+        return []
+
+    def _untyped(self, event: _Event, payload: bytes) -> list[Delta]:
+        """A server that does not stream, or one that fails in a form of its own."""
+        if event.object == "response":
+            return self._finished(event)
+        if event.error is not None:
+            raise self._error(event.error)
+        raise faults.malformed(self._call, "this is no event of a response", payload)
+
+    def _error(self, error: object) -> ModelError:
+        code = error.get("code") if isinstance(error, dict) else None
+        if isinstance(code, str) and (code.startswith(_OURS) or code.endswith(_POLICIES)):
+            error = {"code": 400, "message": f"{code}: {error.get('message')}" if isinstance(error, dict) else code}
+        return faults.told(self._call, error)
+
+    def _finished(self, response: _Response) -> list[Delta]:
+        if response.status == "failed" or (response.error and response.status != "completed"):
+            raise self._error(response.error or {"message": "the response failed"})
+        self._end = response
+        missing = [(index, item) for index, item in enumerate(response.output or ()) if index not in self._items]
+        return [delta for index, item in missing for delta in self._take(index, item, done=True)]
+
+    def _of(self, index: int, kind: str) -> _Building:
+        if index not in self._items:
+            self._items[index] = _Building(kind)
+        return self._items[index]
+
+    def _said(self, index: int, kind: str, text: object) -> list[Delta]:
+        """A piece of text or of reasoning; what the item is decides which."""
+        building = self._of(index, kind)
+        building.begun = building.begun or bool(text)
+        if not isinstance(text, str) or not text or not (piece := building.cleaner.feed(text)):
+            return []
+        first = not building.pieces
+        building.pieces.append(piece)
+        if building.kind == "reasoning":
+            return [ThinkingDelta(piece)]
+        # A second message of one reply is a paragraph of its own.
+        before = any(b.kind == "message" and b.pieces for i, b in self._items.items() if i < index) if first else False
+        return [TextDelta(_PARAGRAPH), TextDelta(piece)] if before else [TextDelta(piece)]
+
+    def _take(self, index: int, fields: dict[str, Any], *, done: bool) -> list[Delta]:
+        """An item as it begins or as it has become."""
+        kind = str(fields.get("type"))
+        if kind not in _KINDS:
+            self._of(index, kind)
+            return []
+        try:
+            item = msgspec.convert(fields, _Item, strict=False)
+        except ValueError as error:
+            raise faults.malformed(self._call, str(error), object_text(fields)) from error
+        building = self._of(index, item.type)
+        building.kind = item.type
+        building.call_id, building.name = item.call_id or building.call_id, item.name or building.name
+        building.phase = item.phase or building.phase
+        if not done:
+            return []
+        if item.type == "function_call":
+            building.whole = item.arguments if item.arguments is not None else building.whole
+            return []
+        pieces = [*(item.summary or ()), *(item.content or ())]
+        self._refused = self._refused or any(piece.refusal for piece in pieces)
+        if item.type == "reasoning" and (item.encrypted_content or item.content):
+            building.item = clean(object_text({key: value for key, value in fields.items() if key != "status"}))
+        found: list[Delta] = []
+        if not building.begun and item.type in ("message", "reasoning"):
+            joint = _PARAGRAPH if item.type == "reasoning" else ""
+            found = self._said(index, item.type, joint.join(piece.text or piece.refusal or "" for piece in pieces))
+        return found + _rest(building)
+
+    def close(self) -> list[Delta | Reply]:
+        """The last deltas and the reply. Raises ModelUnavailable where the stream ended before the reply did."""
+        end = self._end
+        if end is None:
+            raise faults.broken(self._call, "the stream ended before the response was complete")
+        found: list[Delta | Reply] = []
+        for building in self._items.values():
+            found += _rest(building)
+        parts = self._parts()
+        called = any(isinstance(part, ToolCall) for part in parts)
+        finish: Finish = "calls" if called else "filtered" if self._refused else "stop"
+        if end.status == "incomplete":
+            reason = end.incomplete_details.reason if end.incomplete_details else ""
+            finish = "filtered" if reason == "content_filter" else "length"
+        found.append(Reply(Message("assistant", tuple(parts)), finish, (end.usage or _Usage()).told()))
+        return found
+
+    def _parts(self) -> list[Part]:
+        building = [self._items[index] for index in sorted(self._items)]
+        calls = iter(self._made_calls([b for b in building if b.kind == "function_call"]))
+        parts: list[Part] = []
+        said = False
+        for b in building:
+            if b.kind == "reasoning" and (b.text or b.item):
+                parts.append(Thinking(b.text, self._wire, redacted=b.item))
+            elif b.kind == "function_call":
+                parts.append(next(calls))
+            elif b.kind == "message" and b.text:
+                parts += [Text(_PARAGRAPH)] if said else []
+                parts += [Thinking("", self._wire, signature=clean(b.phase))] if b.phase else []
+                parts.append(Text(b.text))
+                said = True
+        return parts
+
+    def _made_calls(self, building: list[_Building]) -> list[ToolCall]:
+        if not building:
+            return []
+        messages = self._request.messages
+        used = {c.id for shown in messages if shown.message.role == "assistant" for c in shown.message.calls}
+        base = messages[-1].key if messages else 0
+        return make_calls([(b.call_id, b.name, b.arguments()) for b in building], used, base)
+
+
+def _rest(building: _Building) -> list[Delta]:
+    """What the cleaner of an item still holds back, at its end."""
+    rest = building.cleaner.close()
+    if not rest:
+        return []
+    building.pieces.append(rest)
+    return [ThinkingDelta(rest) if building.kind == "reasoning" else TextDelta(rest)]

@@ -1,0 +1,75 @@
+"""Makes one picture smaller: `python -m deskhand.models.shrink` reads it on stdin and writes a JPEG. Run by
+`pictures.py`, in a process of its own; needs the extra [images]."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from io import BytesIO
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from .pictures import LIMIT_BYTES, LIMIT_SIDE, MOST_PIXELS, REFUSED, SHRINK_S, too_many
+
+QUALITIES = (80, 60, 40, 25)
+HALVINGS = 5
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
+"""Only these are decoded."""
+MEMORY_BYTES = 3 << 30
+
+
+class TooLarge(ValueError):
+    """The picture is not made smaller; the message says why."""
+
+
+def shrink(data: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
+    """A JPEG of at most `limit_bytes` and LIMIT_SIDE: as much of the quality as fits, then half the size, at most five
+    times. Raises TooLarge, and what Pillow raises for broken pictures."""
+    with Image.open(BytesIO(data), formats=FORMATS) as opened:
+        if opened.width * opened.height > MOST_PIXELS:
+            raise TooLarge(too_many(opened.width, opened.height))
+        opened.draft("RGB", (LIMIT_SIDE, LIMIT_SIDE))
+        picture = _opaque(ImageOps.exif_transpose(opened))
+    picture.thumbnail((LIMIT_SIDE, LIMIT_SIDE))
+    for halved in range(HALVINGS + 1):
+        if halved:
+            picture = picture.resize((max(1, picture.width // 2), max(1, picture.height // 2)))
+        for quality in QUALITIES:
+            made = BytesIO()
+            picture.save(made, "JPEG", quality=quality)
+            if made.tell() <= limit_bytes:
+                return made.getvalue()
+    raise TooLarge(f"it is larger than {limit_bytes / 1e6:.1f} MB even at a 32nd of its size")
+
+
+def _opaque(picture: Image.Image) -> Image.Image:
+    """What can be seen through becomes white, as on paper."""
+    if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
+        ground = Image.new("RGBA", picture.size, "white")
+        return Image.alpha_composite(ground, picture.convert("RGBA")).convert("RGB")
+    return picture.convert("RGB")
+
+
+def main() -> int:
+    """Shrink stdin to stdout within limits of memory and time."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(SHRINK_S), int(SHRINK_S)))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    Image.MAX_IMAGE_PIXELS = None  # ours is checked before anything is decoded
+    try:
+        made = shrink(sys.stdin.buffer.read())
+    except TooLarge as error:
+        sys.stderr.write(str(error))
+        return REFUSED
+    except MemoryError:
+        sys.stderr.write("making it smaller takes too much memory")
+        return REFUSED
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
+        sys.stderr.write("it is broken, or no PNG, JPEG, GIF or WebP")
+        return REFUSED
+    sys.stdout.buffer.write(made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

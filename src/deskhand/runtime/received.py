@@ -1,0 +1,94 @@
+"""Files that people send: a short text is shown to the model as it is, everything else is laid into the workspace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import PurePosixPath
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ..tools.paths import Workspace
+from ..types.errors import BlobMissing, ToolError
+from ..types.labels import Label, join
+from ..types.messages import File, Message, Part, clean
+
+FOLDER = "received"
+TEXT_CHARS = 8_000
+_TEXTS = """
+txt md rst log csv tsv json jsonl ndjson xml yaml yml toml ini cfg conf properties html htm css js mjs cjs jsx ts tsx
+vue svelte py pyi ipynb java kt scala c h cc cpp hpp cs go rs rb php pl lua r jl swift sh bash zsh fish ps1 bat sql
+tex graphql proto diff patch tf dockerfile makefile gitignore srt vtt ics vcf eml
+"""
+TEXTS = frozenset(_TEXTS.split())
+"""Extensions of what people can read, which is still only believed when it is valid UTF-8."""
+_NAME_CHARS, _STEM_CHARS, _SAME_NAME = 120, 50, 20
+_STRANGE = re.compile(r"[^\w.+()-]+")
+_KIND = re.compile(r"[A-Za-z0-9]{1,5}")
+
+
+async def with_files(message: Message, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace) -> Message:
+    """The message with what the model is to be shown of each file in it.
+
+    Doing it again gives the same words and leaves the same files: what broke off before the message was stored is
+    taken up by its redelivery.
+    """
+    parts: list[Part] = [
+        await _opened(part, bytes_of, files) if isinstance(part, File) else part for part in message.parts
+    ]
+    return Message(message.role, tuple(parts))
+
+
+async def _opened(part: File, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace) -> File:
+    try:
+        data = await bytes_of(part.blob)
+    except BlobMissing:
+        return part
+    name = "".join(char for char in part.name if char.isprintable())[:_NAME_CHARS] or "unnamed"
+    if (text := as_text(part, data)) is not None:
+        # Whoever sent it did not write it: it weighs no more than a file that a tool has read.
+        label = join((part.label, Label("tool_local", source=f"file {name}")))
+        return replace(part, shown=f"[File: {name}]\n{text}", label=label)
+    suffix = PurePosixPath(name).suffix[1:]
+    about = f"{suffix.upper() if _KIND.fullmatch(suffix) else 'File'}: {name} ({max(1, round(len(data) / 1024))} KB)"
+    try:
+        path = await anyio.to_thread.run_sync(save, files, part, data)
+    except ToolError as error:
+        return replace(part, shown=f"[{about} could not be saved: {clean(str(error))}]")
+    return replace(part, shown=f"[{about} saved at: {path}] Look into it with the file tools or a command.")
+
+
+def as_text(part: File, data: bytes) -> str | None:
+    """The words of a short text file; None for anything else."""
+    name = part.name.lower()
+    if not (part.mime.startswith("text/") or name.rpartition(".")[2] in TEXTS) or len(data) > 4 * TEXT_CHARS + 3:
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return text if len(text) <= TEXT_CHARS and "\0" not in text else None
+
+
+def save(files: Workspace, part: File, data: bytes) -> str:
+    """Lay the bytes into the workspace, over no other file. Returns the path there. Raises ToolError.
+
+    The name ends with the first digits of the bytes' own, so two files of one name never meet, and the same file comes
+    to lie where it lay.
+    """
+    inner = part.name.replace("\\", "/").rpartition("/")[2]
+    plain = PurePosixPath(_STRANGE.sub("_", inner).strip("._") or "file")
+    suffix = plain.suffix[:12]
+    stem = f"{plain.name.removesuffix(plain.suffix)[:_STEM_CHARS]}-{part.blob.rpartition(':')[2][:8]}"
+    for number in range(1, _SAME_NAME):
+        path = f"{FOLDER}/{stem}{f'-{number}' if number > 1 else ''}{suffix}"
+        try:
+            if files.read(path, len(data) + 1) == data:
+                return path
+        except ToolError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            files.write(path, data)
+            return path
+    raise ToolError(f"there are {_SAME_NAME} other files of that name in {FOLDER}/")

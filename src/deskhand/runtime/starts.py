@@ -1,0 +1,66 @@
+"""What is noted of the starts of `deskhand serve`: when the last good one was, and why the last bad one failed."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from .config import Home
+from .edit import write_private
+from .logs import redactor, secrets_of
+
+
+class StartupError(msgspec.Struct, frozen=True):
+    """Why the worker ended. `time` is ISO 8601, UTC."""
+
+    type: str
+    message: str
+    traceback: str
+    time: str
+
+
+def note_start(home: Home, now: float) -> None:
+    """It drives now. Raises OSError."""
+    write_private(home.last_start, f"{now}\n")
+
+
+def last_start(home: Home) -> float | None:
+    """When it last began to drive, in seconds since the epoch; None: never."""
+    try:
+        return float(home.last_start.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def write_startup_error(home: Home, error: BaseException, now: float, environment: Mapping[str, str]) -> StartupError:
+    """Write down why the worker ended, without any secret of the environment. Raises OSError."""
+    innermost = _only(error)
+    trace = "".join(traceback.format_exception(error))
+    type_, time = type(innermost).__name__, datetime.fromtimestamp(now, UTC).isoformat()
+    redact = redactor(secrets_of(environment))
+    found = StartupError(type_, redact(str(innermost)), redact(trace), time)
+    home.make(home.state)
+    write_private(home.startup_error, json.dumps(msgspec.to_builtins(found), indent=2) + "\n")
+    return found
+
+
+def newer_startup_error(home: Home) -> StartupError | None:
+    """Why it ended last, if it has not begun well since."""
+    try:
+        found = msgspec.json.decode(home.startup_error.read_bytes(), type=StartupError)
+        at = datetime.fromisoformat(found.time).timestamp()
+    except (OSError, msgspec.MsgspecError, ValueError):
+        return None
+    began = last_start(home)
+    return None if began is not None and began > at else found
+
+
+def _only(error: BaseException) -> BaseException:
+    """The exception that task groups wrapped, where it is but one."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

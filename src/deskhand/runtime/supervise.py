@@ -1,0 +1,98 @@
+"""The parent of `deskhand serve`: one worker process, started again when it asks for that, and never left behind."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from subprocess import DEVNULL
+
+import anyio
+from anyio.abc import Process, TaskStatus
+
+from .worker import DRAIN_S, RESTART
+
+SETTLED_S = 10.0
+"""A worker that lived longer has not failed at its start."""
+LONGEST_PAUSE_S = 60.0
+GRACE_S = DRAIN_S + 3.0
+
+
+def pause_s(quick: int) -> float:
+    """How long to wait before the next start, after so many workers in a row ended soon after theirs."""
+    return 0.0 if quick < 1 else min(2.0 ** (quick - 1), LONGEST_PAUSE_S)
+
+
+class Supervisor:
+    """Runs `command` as the worker. With `reload`, SIGHUP has the worker started anew; else it ends everything, as a
+    terminal that is closed means it."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        now: Callable[[], float],
+        *,
+        reload: bool = True,
+        pause: Callable[[int], float] = pause_s,
+    ) -> None:
+        self._command, self._environment, self._now = command, environment, now
+        self._reload, self._pause = reload, pause
+        self._worker: Process | None = None
+        self._ending = anyio.Event()
+
+    async def run(self) -> int:
+        """Until a worker ends with anything but RESTART, or we are told to end; the exit code is the worker's."""
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._obey)
+            code = await self._keep()
+            tasks.cancel_scope.cancel()
+        return code
+
+    async def _keep(self) -> int:
+        quick = 0
+        while True:
+            began = self._now()
+            code = await self._once()
+            if code != RESTART:
+                return code
+            quick = quick + 1 if self._now() - began < SETTLED_S else 0
+            with anyio.move_on_after(self._pause(quick)):
+                await self._ending.wait()
+            if self._ending.is_set():
+                return 0
+
+    async def _once(self) -> int:
+        """One worker's life. It is in a session of its own: a Ctrl+C in the terminal reaches it through us alone."""
+        process = await anyio.open_process(
+            self._command, stdin=DEVNULL, stdout=None, stderr=None, env=self._environment, start_new_session=True
+        )
+        async with process:
+            self._worker = process
+            if self._ending.is_set():
+                process.send_signal(signal.SIGTERM)
+            code = await process.wait()
+            self._worker = None
+        return code if code >= 0 else 128 - code
+
+    async def _obey(self, *, task_status: TaskStatus[None]) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
+            task_status.started()
+            async with anyio.create_task_group() as tasks:
+                async for order in orders:
+                    if order == signal.SIGHUP and self._reload:
+                        self._send(signal.SIGHUP)
+                        continue
+                    if not self._ending.is_set():
+                        tasks.start_soon(self._kill_late)
+                    self._ending.set()
+                    self._send(signal.SIGTERM)
+
+    async def _kill_late(self) -> None:
+        await anyio.sleep(GRACE_S)
+        self._send(signal.SIGKILL)
+
+    def _send(self, order: signal.Signals) -> None:
+        if self._worker is not None:
+            with suppress(ProcessLookupError):
+                self._worker.send_signal(order)

@@ -1,0 +1,71 @@
+"""Words in files that people edit: read anew when a file has changed, and otherwise only looked at."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from ..tools.paths import Workspace
+from ..types.errors import ToolError
+from ..types.messages import clean
+
+FILE_CHARS = 20_000
+READ_BYTES = 10 * FILE_CHARS
+"""More than the characters, as comments are not counted."""
+LEFT_OUT = f"[the rest is left out: {FILE_CHARS:,} characters fit]"
+_COMMENT = re.compile(r"(^(?:```.*?(?:^```|\Z)|~~~.*?(?:^~~~|\Z)))|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"#{1,6}(\s|$)")
+
+
+class Texts:
+    """The files of one folder. `links`: the owner alone writes there, so a link to a file elsewhere is meant; without
+    it nothing outside is read, whoever made the link."""
+
+    def __init__(self, folder: Path, links: bool = False) -> None:
+        self._folder, self._links = folder, links
+        self._known: dict[str, tuple[tuple[int, ...], str]] = {}
+
+    def __call__(self, name: str) -> str:
+        """What is to be read of the file; '' where it has nothing to say, or is none."""
+        try:
+            status = os.stat(f"{self._folder}/{name}")  # noqa: PTH116 -- before every model call, and a third of the cost
+        except OSError:
+            return ""
+        version = (status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode)
+        known = self._known.get(name)
+        if known is None or known[0] != version:
+            if not stat.S_ISREG(status.st_mode):
+                return ""
+            try:
+                known = self._known[name] = (version, words(self._read(name)))
+            except (OSError, ToolError):
+                return ""
+        return known[1]
+
+    def forget(self) -> None:
+        """Let go of what was read."""
+        self._known.clear()
+
+    def _read(self, name: str) -> bytes:
+        if not self._links:
+            with Workspace(str(self._folder)) as files:
+                return files.read(name, READ_BYTES)
+        with (self._folder / name).open("rb") as file:
+            return file.read(READ_BYTES)
+
+
+def words(data: bytes) -> str:
+    """The text without comments, cut at FILE_CHARS; '' where nothing but headings is left: a template that nobody has
+    filled in costs nothing."""
+    text = without_comments(data.decode("utf-8-sig", "replace"))
+    if all(not line.strip() or _HEADING.match(line) for line in text.split("\n")):
+        return ""
+    return text if len(text) <= FILE_CHARS else f"{text[:FILE_CHARS].rstrip()}\n{LEFT_OUT}"
+
+
+def without_comments(text: str) -> str:
+    """The text, cleaned, without HTML comments; those in fences of code stay."""
+    text = _COMMENT.sub(lambda match: match[1] or "", clean(text.replace("\r\n", "\n")))
+    return re.sub(r"\n\s*\n\s*\n", "\n\n", text).strip()

@@ -1,0 +1,250 @@
+"""A conversation as JSON lines of role and content, as other systems keep them: written from the log, read into it.
+
+A line has `role` (user, assistant, tool, or meta for what a reply used), `content`, `timestamp` (ISO 8601, UTC), and
+for tools `tool_call_id` and `tool_name`. Our own lines of the assistant also have `tool_calls`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import Any, Literal
+
+import msgspec
+
+from ..types.errors import ConfigError
+from ..types.events import AnyEvent, CallClosed, MessageReceived, ModelReplied, Recorded, ToolFinished, TurnEnded
+from ..types.identity import Address, Principal
+from ..types.labels import Label
+from ..types.messages import Message, Text, ToolCall, ToolResult, Usage, clean
+
+MISSING = "[the beginning of this conversation is not in the file]"
+UNKNOWN = "imported/unknown"
+_USED = {
+    "input_tokens": ("input_tokens", "prompt_tokens"),
+    "output_tokens": ("output_tokens", "completion_tokens"),
+    "cached_tokens": ("cached_tokens",),
+    "cache_write_tokens": ("cache_write_tokens",),
+}
+Commits = list[tuple[float, tuple[AnyEvent, ...]]]
+"""(time, events) of each commit."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call as a line of the assistant has it; `arguments` is JSON."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of the file. `content` may also be parts, of which the texts count, or an object."""
+
+    role: str
+    content: Any = ""
+    timestamp: str | float | None = None
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    tool_calls: Any = None
+
+
+# ---------------------------------------------------------------------- out
+
+
+def lines_of(events: Iterable[Recorded]) -> Iterator[dict[str, Any]]:
+    """The conversation as lines, in order."""
+    names: dict[str, str] = {}
+    for recorded in events:
+        when = {"timestamp": datetime.fromtimestamp(recorded.at, UTC).isoformat()}
+        match recorded.event:
+            case MessageReceived(message=message):
+                yield {"role": "user", "content": message.text, **when}
+            case ModelReplied(message=message, usage=usage, model=model):
+                names |= {call.id: call.name for call in message.calls}
+                calls = [Call(each.id, each.name, bytes(each.arguments).decode()) for each in message.calls]
+                made = {"tool_calls": msgspec.to_builtins(calls)} if calls else {}
+                yield {"role": "assistant", "content": message.text, **when, **made}
+                used = {name: getattr(usage, name) for name in _USED}
+                yield {"role": "meta", "content": {"model": model, "usage": used}, **when}
+            case ToolFinished(result=result):
+                yield _tool(result.call_id, names, result.text, when)
+            case CallClosed(call_id=call_id, reason=reason):
+                yield _tool(call_id, names, reason, when)
+            case TurnEnded(said=said) if said:
+                yield {"role": "assistant", "content": said, **when}
+            case _:
+                pass
+
+
+def _tool(call_id: str, names: dict[str, str], text: str, when: dict[str, str]) -> dict[str, Any]:
+    return {"role": "tool", "content": text, **when, "tool_call_id": call_id, "tool_name": names.get(call_id, "")}
+
+
+# ---------------------------------------------------------------------- in
+
+
+def read_lines(data: bytes, name: str) -> list[Line]:
+    """The lines of a file. Raises ConfigError that names the line."""
+    found = []
+    for number, raw in enumerate(data.decode(errors="replace").split("\n"), 1):
+        if not raw.strip():
+            continue
+        try:
+            found.append(msgspec.convert(json.loads(raw), Line))
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{name!r}, line {number}: {error}; a line is an object with role and content") from error
+    if not any(line.role in ("user", "assistant") for line in found):
+        raise ConfigError(f"{name!r} holds no message: its lines have the roles user, assistant, tool and meta")
+    return found
+
+
+class Reader:
+    """Makes the events of a conversation from its lines. The same lines always make the same events.
+
+    What people and the model said becomes content of this machine, what tools returned stays untrusted: nobody knows
+    any more where it came from.
+    """
+
+    def __init__(self, principal: Principal, address: Address, source: str, now: float) -> None:
+        self._principal, self._address, self._at = principal, address, now
+        self._said, self._read = Label("tool_local", source=source), Label("untrusted", source=source)
+        self._commits: Commits = []
+        self._turn = self._answered = False
+        self._open: list[str] = []
+        self.left_out = 0
+
+    def commits(self, lines: Sequence[Line]) -> Commits:
+        """What is to be written, in order."""
+        self._at = next((at for line in lines if (at := _time(line)) is not None), self._at)
+        for number, line in enumerate(lines):
+            self._at = _time(line) or self._at
+            match line.role:
+                case "user":
+                    self._hear(_text(line.content))
+                case "assistant":
+                    self._reply(line, lines[number + 1 :])
+                case "tool":
+                    self._return(line)
+                case "meta":
+                    pass
+                case _:
+                    self.left_out += 1
+        self._end()
+        return self._commits
+
+    def _write(self, *events: AnyEvent) -> None:
+        self._commits.append((self._at, events))
+
+    def _hear(self, text: str) -> None:
+        self._close_calls("interrupted")
+        if self._turn and self._answered:
+            self._end()
+        self._turn, self._answered = True, False
+        message = Message("user", (Text(clean(text), self._said),))
+        self._write(MessageReceived(0, self._principal, self._address, message))
+
+    def _reply(self, line: Line, after: Sequence[Line]) -> None:
+        """A reply, with the calls that it or the results behind it name."""
+        if not self._turn:
+            self._hear(MISSING)
+        self._close_calls("interrupted")
+        calls = {call.id: call for call in _calls(line.tool_calls)}
+        after = list(takewhile(lambda each: each.role not in ("user", "assistant"), after))
+        for each in after:
+            if each.role == "tool":
+                calls.setdefault(_id(each), Call(_id(each), each.tool_name or "unknown"))
+        text = _text(line.content)
+        parts = (*((Text(clean(text), self._said),) if text else ()), *map(_call, calls.values()))
+        model, usage = _used(after)
+        finish: Literal["calls", "stop"] = "calls" if calls else "stop"
+        self._write(ModelReplied(Message("assistant", parts), model, finish, usage))
+        self._open, self._answered = list(calls), not calls
+
+    def _return(self, line: Line) -> None:
+        if _id(line) not in self._open:  # nobody called it
+            self._reply(Line("assistant"), (line,))
+        self._open.remove(_id(line))
+        text = Text(clean(_text(line.content)), self._read)
+        self._write(ToolFinished(ToolResult(_id(line), (text,))))
+
+    def _close_calls(self, status: Literal["interrupted"]) -> None:
+        if self._open:
+            self._write(*(CallClosed(call_id, status, "its result is not in the file") for call_id in self._open))
+        self._open = []
+
+    def _end(self) -> None:
+        self._close_calls("interrupted")
+        if self._turn:
+            self._write(TurnEnded("done" if self._answered else "stopped", (0,)))
+        self._turn = False
+
+
+def _id(line: Line) -> str:
+    return clean(line.tool_call_id or f"call_{line.tool_name or 'unknown'}")
+
+
+def _calls(given: Any) -> Iterator[Call]:
+    """The calls of a line, as we write them, or with `function` around name and arguments."""
+    for each in given if isinstance(given, list) else ():
+        if isinstance(each, dict):
+            function = each.get("function")
+            inner = function if isinstance(function, dict) else each
+            arguments = inner.get("arguments", "{}")
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            name = clean(str(inner.get("name") or "unknown"))
+            yield Call(clean(str(each.get("id") or f"call_{name}")), name, clean(text))
+
+
+def _call(call: Call) -> ToolCall:
+    """The call as the log can hold it: what is no JSON, or nested too deeply to be read again, becomes a string."""
+    raw = call.arguments.encode()
+    try:
+        msgspec.json.decode(raw)
+        msgspec.json.decode(b"[" * 100 + raw + b"]" * 100)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raw = msgspec.json.encode(call.arguments)
+    return ToolCall(call.id, call.name, msgspec.Raw(raw))
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(_text(part.get("text", "")) if isinstance(part, dict) else _text(part) for part in content)
+    return "" if content is None else json.dumps(content, ensure_ascii=False)
+
+
+def _time(line: Line) -> float | None:
+    """When it was said, in seconds since the epoch; without a zone it counts as UTC."""
+    if isinstance(line.timestamp, str):
+        try:
+            at = datetime.fromisoformat(line.timestamp)
+            return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            return None
+    return line.timestamp if line.timestamp and 0 < line.timestamp < 1e11 else None
+
+
+def _used(after: Sequence[Line]) -> tuple[str, Usage]:
+    """The model and the tokens of a reply, by the meta line behind it."""
+    line = next((each for each in after if each.role == "meta"), None)
+    content = line.content if line is not None else {}
+    if isinstance(content, str):
+        try:
+            content = json.loads(content)
+        except (ValueError, RecursionError):
+            content = {}
+    if not isinstance(content, dict):
+        return UNKNOWN, Usage()
+    usage, model = content.get("usage"), content.get("model")
+    usage = usage if isinstance(usage, dict) else content
+    found = {ours: _number(usage, theirs) for ours, theirs in _USED.items()}
+    return clean(model) if isinstance(model, str) and model else UNKNOWN, Usage(**found)
+
+
+def _number(usage: dict[str, Any], names: Iterable[str]) -> int:
+    found = next((usage[name] for name in names if isinstance(usage.get(name), int)), 0)
+    return max(int(found), 0)

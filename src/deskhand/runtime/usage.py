@@ -1,0 +1,83 @@
+"""What a turn used, written beneath its answer where people read it on a channel."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from ..store.base import Store
+from ..types.commit import OutboxRow, Outgoing
+from ..types.errors import StoreError
+from ..types.events import ModelReplied, Recorded, TurnEnded
+from ..types.labels import LOCAL
+from ..types.messages import Text, Usage
+
+log = logging.getLogger(__name__)
+
+LOOK_BACK = 1000
+"""Events before the end of a turn in which its replies are looked for."""
+
+
+class UsageShown:
+    """Adds the line to the answer that ended a turn. It is a fold of the log: a second try says the same."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def __call__(self, row: OutboxRow) -> Outgoing:
+        n = _number(row)
+        if n is None:
+            return row.outgoing
+        try:
+            events = await self._store.events(row.session, max(0, n - LOOK_BACK))
+        except StoreError as error:  # the answer matters more
+            log.warning("what %s used cannot be read: %s", row.session, error)
+            return row.outgoing
+        usage = used_by(recorded for recorded in events if recorded.n <= n)
+        if usage is None or usage == Usage():
+            return row.outgoing
+        return replace(row.outgoing, parts=(*row.outgoing.parts, Text(f"\n\n{usage_line(usage)}", LOCAL)))
+
+
+def used_by(events: Iterable[Recorded]) -> Usage | None:
+    """What the turn used that the last of these events ended; None where it did not end one."""
+    used: Usage | None = None
+    for recorded in reversed(list(events)):
+        event = recorded.event
+        if used is None:
+            if not isinstance(event, TurnEnded):
+                return None
+            used = Usage()
+        elif isinstance(event, TurnEnded):
+            break
+        elif isinstance(event, ModelReplied):
+            used += event.usage
+    return used
+
+
+def usage_line(usage: Usage) -> str:
+    """Usage: In 1.2k / Out 300 / Cached 0 / Written 0. `Written` is what went into the provider's cache."""
+    named = (
+        ("In", usage.input_tokens),
+        ("Out", usage.output_tokens),
+        ("Cached", usage.cached_tokens),
+        ("Written", usage.cache_write_tokens),
+    )
+    return "Usage: " + " / ".join(f"{name} {_short(tokens)}" for name, tokens in named)
+
+
+def _short(tokens: int) -> str:
+    if tokens < 1000:
+        return str(tokens)
+    if tokens < 999_950:
+        return f"{tokens / 1000:.1f}k"
+    return f"{tokens / 1e6:.1f}M"
+
+
+def _number(row: OutboxRow) -> int | None:
+    """The event with which this row was committed, by its key: `session#n.i`."""
+    session, _, place = row.outgoing.key.rpartition("#")
+    n = place.partition(".")[0]
+    return int(n) if session == row.session and n.isdecimal() else None

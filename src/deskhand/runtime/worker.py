@@ -1,0 +1,74 @@
+"""The worker of `deskhand serve`: drives until it is told to end, or to be started again."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..sandbox import kernel
+from .app import App
+from .config import Settings
+from .starts import note_start, write_startup_error
+
+log = logging.getLogger(__name__)
+
+RESTART, CRASHED = 75, 76
+"""Exit codes: start me again (EX_TEMPFAIL of sysexits.h); it broke, and `startup_error.json` says why."""
+DRAIN_S = 5.0
+"""So long may what is under way go on after the order to end. Docker kills after 10 s."""
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Be told to end when the process that started us dies, however it dies. Raises OSError."""
+    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+async def work(app: App, started: Callable[[], None]) -> int:
+    """Drive. SIGTERM and SIGINT end it, SIGHUP ends it with RESTART, each within DRAIN_S; a second one at once.
+
+    `started` is called when it drives, which may be long after: another process may drive now.
+    """
+    code = 0
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run, started)
+            async for order in orders:
+                code = RESTART if order == signal.SIGHUP else 0
+                break
+            log.info("told to end: what is under way has %.0f s", DRAIN_S)
+            tasks.start_soon(_drain, app, tasks)
+            async for _ in orders:
+                tasks.cancel_scope.cancel()
+    return code
+
+
+async def _drain(app: App, tasks: TaskGroup) -> None:
+    with anyio.move_on_after(DRAIN_S):
+        await app.dispatch.drain()
+    tasks.cancel_scope.cancel()
+
+
+async def guarded(settings: Settings, main: Callable[[], Awaitable[int]], now: Callable[[], float]) -> int:
+    """Run `main`; what it raises is written to the log and to `startup_error.json`, and becomes CRASHED."""
+    try:
+        return await main()
+    except Exception as error:
+        log.exception("the worker broke")
+        with suppress(OSError):  # a full disk may be what broke it
+            write_startup_error(settings.home, error, now(), settings.environment)
+        return CRASHED
+
+
+def started_well(settings: Settings, now: Callable[[], float]) -> None:
+    """Note that it drives. A disk that is full does not keep it from that."""
+    try:
+        note_start(settings.home, now())
+    except OSError as error:
+        log.warning("the start is not noted: %s", error)
+    log.info("driving")

@@ -1,0 +1,137 @@
+"""`deskhand serve` as it is run: two processes, a terminal beside them, and how all of it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+DESKHAND = (sys.executable, "-m", "deskhand")
+
+
+class Served:
+    """A home with the echo model, and what is run in it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.env = {"PATH": os.environ["PATH"], "DESKHAND_HOME": str(home), "HOME": str(home.parent)}
+        home.mkdir()
+        (home / "deskhand.yaml").write_text("defaults: {models: [scripted/echo]}\n")
+
+    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+        argv = [*DESKHAND, *args]
+        return subprocess.run(argv, env=self.env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+
+    @contextmanager
+    def serving(self, *before: str, **env: str) -> Iterator[subprocess.Popen[str]]:
+        argv = [*DESKHAND, *before, "serve"]
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        with subprocess.Popen(argv, env=self.env | env, text=True, **pipes) as process:  # type: ignore[call-overload]
+            try:
+                self.until(self.drives)
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGTERM)
+                    process.wait(15)
+
+    def drives(self) -> bool:
+        return self.last_start.exists()
+
+    @property
+    def last_start(self) -> Path:
+        return self.home / "state" / "last_start"
+
+    def until(self, true: Callable[[], bool]) -> None:
+        for _ in range(1500):
+            if true():
+                return
+            time.sleep(0.01)
+        raise AssertionError("not in 15 s")
+
+    def worker_of(self, parent: int) -> int:
+        (child,) = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        return int(child)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Served:
+    return Served(tmp_path / "home")
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_it_works_and_ends_when_told(served: Served) -> None:
+    with served.serving() as process:
+        worker = served.worker_of(process.pid)
+        assert served.run("ask", "hello", "-s", "beside").stdout == "You said: hello\n", "through the same database"
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=15)
+    assert process.returncode == 0, out
+    assert gone(worker)
+    assert "No channel is set up yet" in out
+    assert not (served.home / "state" / "startup_error.json").exists()
+    assert "`deskhand serve` last began to drive at" in served.run("doctor").stdout
+
+
+@pytest.mark.parametrize(("flags", "variable"), [((), ""), (("-v",), ""), ((), "1"), ((), "false")])
+def test_the_log_is_shown_where_that_is_wanted(served: Served, flags: tuple[str, ...], variable: str) -> None:
+    with served.serving(*flags, DESKHAND_VERBOSE=variable) as process:
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=15)
+    assert ("INFO deskhand.runtime.worker: driving" in out) == (bool(flags) or variable == "1")
+    assert "INFO deskhand.runtime.worker: driving" in (served.home / "logs" / "deskhand.log").read_text()
+
+
+def test_a_reload_is_a_new_worker(served: Served) -> None:
+    with served.serving() as process:
+        first = served.worker_of(process.pid)
+        served.last_start.unlink()
+        process.send_signal(signal.SIGHUP)
+        served.until(served.drives)
+        assert served.worker_of(process.pid) != first
+        assert gone(first)
+
+
+def test_a_killed_parent_leaves_no_worker(served: Served) -> None:
+    with served.serving() as process:
+        worker = served.worker_of(process.pid)
+        process.kill()
+        process.wait()
+        served.until(lambda: gone(worker))
+    assert served.run("ask", "hello").stdout == "You said: hello\n"
+
+
+def test_a_crash_is_written_down_and_the_terminal_stays_usable(served: Served) -> None:
+    lock = served.home / "state" / "driver.lock"
+    lock.mkdir(parents=True)
+    master, slave = os.openpty()
+    before = termios.tcgetattr(slave)
+    with subprocess.Popen([*DESKHAND, "serve"], env=served.env, stdin=slave, stdout=slave, stderr=slave) as process:
+        assert process.wait(15) == 76
+    assert termios.tcgetattr(slave) == before
+    said = os.read(master, 65536).decode()
+    os.close(slave)
+    os.close(master)
+    assert "deskhand: it broke: IsADirectoryError" in said and "Traceback" not in said
+    error = msgspec.json.decode((served.home / "state" / "startup_error.json").read_bytes())
+    assert error["type"] == "IsADirectoryError" and "driver.lock" in error["traceback"]
+    lock.rmdir()
+    assert "`deskhand serve` broke at" in served.run("doctor").stdout
+    assert served.run("ask", "hello").stdout == "You said: hello\n", "a terminal works without it"
+    with served.serving():
+        assert "broke at" not in served.run("doctor").stdout, "it has begun well since"

@@ -1,0 +1,103 @@
+"""Who is not known here gets in nowhere, and is told so at most once in a while."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskhand.runtime.app import App, Parts, open_app
+from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.strangers import AGAIN_S, SENTENCE
+from deskhand.testing.channel import MemoryChannel
+from deskhand.testing.clock import SetClock
+from deskhand.testing.scripted import ScriptedModel
+from deskhand.types.commit import Outgoing
+from deskhand.types.errors import ChannelError
+from deskhand.types.identity import Address, Inbound, Principal, Said
+from deskhand.types.messages import Message, Text
+
+ANN = Principal("ann", ("owner",))
+
+
+@asynccontextmanager
+async def running(home: Path, channel: MemoryChannel, clock: SetClock, how: str) -> AsyncIterator[App]:
+    config = {"ignore": Config(), "announce": Config(reject_response="announce")}[how]
+    settings = Settings(Home(home), config).with_model("scripted/test")
+    parts = Parts(
+        lambda name: ScriptedModel(),
+        {},
+        channels=(channel,),
+        authorise=lambda inbound: ANN if inbound.sender == "ann" else None,
+        clock=clock,
+    )
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        yield app
+        tasks.cancel_scope.cancel()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    with anyio.fail_after(10):
+        while not true():
+            await anyio.sleep(0.005)
+
+
+def texts(channel: MemoryChannel) -> list[tuple[str, str]]:
+    return [(o.address.chat, "".join(p.text for p in o.parts if isinstance(p, Text))) for o, _ in channel.sent]
+
+
+async def test_nobody_answers_a_stranger_by_default(tmp_path: Path) -> None:
+    channel = MemoryChannel()
+    async with running(tmp_path, channel, SetClock(1e9), "ignore") as app:
+        channel.write("let me in", chat="eve", sender="eve")
+        channel.write("hello", chat="ann")
+        await until(lambda: len(channel.sent) == 1)
+        assert texts(channel) == [("ann", "You said: hello")]
+        assert [row.chat for row in await app.store.sessions(ANN)] == ["ann"]
+
+
+async def test_a_stranger_is_told_once_in_a_while(tmp_path: Path) -> None:
+    channel, clock = MemoryChannel(), SetClock(1e9)
+    async with running(tmp_path, channel, clock, "announce") as app:
+        for number in range(3):
+            channel.write(f"let me in {number}", chat="eve", sender="eve")
+        channel.write("me too", chat="bob", sender="bob")
+        await until(lambda: not channel.waiting)
+        assert texts(channel) == [("eve", SENTENCE), ("bob", SENTENCE)]
+        clock.advance(AGAIN_S)
+        words = Said(Message("user", (Text("and now?"),)))
+        channel.waiting.append(Inbound("99", Address("memory", chat="all", group=True), "eve", 1.0, words))
+        await until(lambda: not channel.waiting)
+        assert texts(channel)[2:] == [("all", SENTENCE)] and channel.sent[-1][0].reply_to == "99"
+        assert await app.store.sessions(ANN) == [] and app.store.last_inbox_id() == 0, "nothing of theirs is stored"
+
+
+async def test_a_platform_that_will_not_tell_them_is_no_trouble(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Mute(MemoryChannel):
+        async def send(self, outgoing: Outgoing, mark: str) -> str:
+            if outgoing.address.chat == "eve":
+                raise ChannelError("not now")
+            return await super().send(outgoing, mark)
+
+    channel = Mute()
+    async with running(tmp_path, channel, SetClock(1e9), "announce"):
+        channel.write("let me in", chat="eve", sender="eve")
+        channel.write("hello", chat="ann")
+        await until(lambda: texts(channel) == [("ann", "You said: hello")])
+    assert channel.confirmed == ["1", "2"]
+    assert "a stranger could not be told" in caplog.text and "broke" not in caplog.text
+
+
+@pytest.mark.parametrize("how", ["ignore", "announce"])
+async def test_what_is_refused_for_another_reason_is_not_theirs(tmp_path: Path, how: str) -> None:
+    channel = MemoryChannel()
+    async with running(tmp_path, channel, SetClock(1e9), how):
+        channel.write("x" * 1_000_001, chat="ann")
+        await until(lambda: not channel.waiting)
+    assert channel.sent == []

@@ -1,0 +1,195 @@
+"""The parent and its worker, with real processes and real signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from deskhand.runtime.app import App, Parts, open_app
+from deskhand.runtime.config import Home, read_settings, worker_environment
+from deskhand.runtime.starts import last_start, newer_startup_error, note_start, write_startup_error
+from deskhand.runtime.supervise import LONGEST_PAUSE_S, Supervisor, pause_s
+from deskhand.runtime.worker import CRASHED, RESTART, guarded, work
+from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.types.events import TurnEnded
+from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.messages import Message, Text
+
+LIVES = """
+import os, pathlib, signal, sys, time
+lives = pathlib.Path(sys.argv[1])
+lives.write_text(lives.read_text() + f"{os.environ['IS_WORKER']}{os.environ['DESKHAND_WORKER']}")
+"""
+"""Each life leaves `11` behind."""
+
+
+class Children:
+    """Workers of a few lines. `pauses` are those that the parent asked about."""
+
+    def __init__(self, folder: Path, script: str, *, now: float = 0.0, reload: bool = True) -> None:
+        self.file = folder / "lives"
+        self.file.write_text("")
+        self.pauses: list[int] = []
+        command, env = [sys.executable, "-c", LIVES + script, str(self.file)], worker_environment()
+        self.parent = Supervisor(command, env, lambda: now, reload=reload, pause=self._pause)
+
+    def _pause(self, quick: int) -> float:
+        self.pauses.append(quick)
+        return 0.0
+
+    @property
+    def lives(self) -> int:
+        assert set(self.file.read_text()) <= {"1"}
+        return len(self.file.read_text()) // 2
+
+    async def until(self, lives: int) -> None:
+        with anyio.fail_after(10):
+            while self.lives < lives:
+                await anyio.sleep(0.01)
+
+
+async def test_a_worker_that_asks_for_it_is_started_again(tmp_path: Path) -> None:
+    children = Children(tmp_path, "sys.exit(75 if len(lives.read_text()) < 8 else 3)")
+    assert await children.parent.run() == 3
+    assert children.lives == 4
+    assert children.pauses == [1, 2, 3], "each of them ended soon after its start"
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"), [("sys.exit(0)", 0), ("sys.exit(76)", 76), ("os.kill(os.getpid(), 9)", 137)]
+)
+async def test_any_other_end_is_the_end(tmp_path: Path, ending: str, code: int) -> None:
+    children = Children(tmp_path, ending)
+    assert await children.parent.run() == code
+    assert children.lives == 1
+
+
+def test_pauses_grow_and_end_growing() -> None:
+    assert [pause_s(quick) for quick in range(5)] == [0, 1, 2, 4, 8]
+    assert pause_s(1000) == LONGEST_PAUSE_S
+
+
+WAITS = """
+signal.signal(1, lambda *_: sys.exit(75)); signal.signal(15, lambda *_: sys.exit(7))
+lives.write_text(lives.read_text() + '11'); time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("reload", [True, False])
+async def test_orders_are_handed_on(tmp_path: Path, reload: bool) -> None:
+    """SIGHUP makes a new worker, or ends both where a terminal was closed; SIGTERM ends both, as the worker says."""
+    children = Children(tmp_path, WAITS, reload=reload)
+    codes: list[int] = []
+
+    async def run() -> None:
+        codes.append(await children.parent.run())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await children.until(2)
+        os.kill(os.getpid(), signal.SIGHUP)
+        if reload:
+            await children.until(4)
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert codes == [7] and children.lives == (4 if reload else 2)
+
+
+async def submit(app: App) -> None:
+    said = Said(Message("user", (Text("hello"),)))
+    await app.door.submit(Inbound("1", Address("terminal", chat="t"), "owner", 1.0, said))
+
+
+async def work_until(home: Path, model: ScriptedModel, orders: int) -> tuple[int, bool]:
+    """Work on one message, and get these orders while the model thinks: the exit code, and whether it was answered."""
+    settings = read_settings(None, {"DESKHAND_HOME": str(home)}).with_model("scripted/test")
+    codes: list[int] = []
+    async with open_app(settings, Parts(lambda name: model)) as app:
+
+        async def worker() -> None:
+            codes.append(await work(app, lambda: note_start(settings.home, 1.0)))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(worker)
+            await submit(app)
+            with anyio.fail_after(10):
+                while not model.requests:
+                    await anyio.sleep(0.01)
+            for _ in range(orders):
+                os.kill(os.getpid(), signal.SIGTERM)
+                await anyio.sleep(0.1)
+        events = [recorded.event for recorded in await app.store.events("default/terminal:t")]
+    assert last_start(settings.home) == 1.0
+    return codes[0], any(isinstance(event, TurnEnded) for event in events)
+
+
+async def test_what_is_under_way_is_ended_first(tmp_path: Path) -> None:
+    assert await work_until(tmp_path, ScriptedModel(latency_s=0.5), 1) == (0, True)
+
+
+async def test_a_second_order_is_obeyed_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+    with anyio.fail_after(4):
+        assert await work_until(tmp_path, ScriptedModel(latency_s=60), 2) == (0, False)
+    settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
+    model = ScriptedModel()
+    async with open_app(settings, Parts(lambda name: model)) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        with anyio.fail_after(10):
+            while not any(isinstance(r.event, TurnEnded) for r in await app.store.events("default/terminal:t")):
+                await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+
+
+async def test_nothing_is_begun_while_it_ends(tmp_path: Path) -> None:
+    """What comes in meanwhile is stored, and waits for the next."""
+    gate = anyio.Event()
+    model = ScriptedModel(lambda request: say("fine"))
+    settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
+    async with open_app(settings, Parts(lambda name: model)) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run, gate.set)
+        await gate.wait()
+        await app.dispatch.drain()
+        await submit(app)
+        await anyio.sleep(0.2)
+        tasks.cancel_scope.cancel()
+        assert model.requests == []
+        assert len(await app.store.waiting("default/terminal:t")) == 1
+
+
+async def test_why_it_broke_is_written_down(tmp_path: Path) -> None:
+    settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path), "SOME_KEY": "sk-abcdefgh"})
+    home = settings.home
+
+    async def breaks() -> int:
+        raise ExceptionGroup("of a task group", [ValueError("with sk-abcdefgh")])
+
+    assert newer_startup_error(home) is None
+    assert await guarded(settings, breaks, lambda: 1_700_000_000.0) == CRASHED
+    written = msgspec.json.decode(home.startup_error.read_bytes())
+    assert (written["type"], written["message"], written["time"]) == (
+        "ValueError",
+        "with [SOME_KEY]",
+        "2023-11-14T22:13:20+00:00",
+    )
+    assert "in breaks" in written["traceback"] and "sk-abcdefgh" not in written["traceback"]
+    assert home.startup_error.stat().st_mode & 0o777 == 0o600
+    assert newer_startup_error(home) is not None
+    note_start(home, 1_700_000_001.0)
+    assert newer_startup_error(home) is None, "it has begun well since"
+    write_startup_error(home, OSError("again"), 1_700_000_002.0, {})
+    assert newer_startup_error(home) is not None
+
+
+async def test_an_ordinary_end_leaves_nothing_behind(tmp_path: Path) -> None:
+    settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)})
+
+    async def ends() -> int:
+        return RESTART
+
+    assert await guarded(settings, ends, lambda: 0.0) == RESTART
+    assert not Home(tmp_path).startup_error.exists()

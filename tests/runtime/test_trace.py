@@ -1,0 +1,109 @@
+"""A trace: events in, calls out."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from deskhand.runtime.logs import redactor, secrets_of
+from deskhand.runtime.trace import Span, Trace
+from deskhand.types import events as e
+from deskhand.types.identity import Address, Principal
+from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, Usage
+
+ANN, PLACE = Principal("ann", ("owner",)), Address("chat", chat="1")
+Timed = tuple[float, e.AnyEvent]
+
+
+def got(at: float) -> Timed:
+    return at, e.MessageReceived(1, ANN, PLACE, Message("user", (Text("hello"),)))
+
+
+def reply(at: float, *calls: ToolCall, tokens: int = 10) -> Timed:
+    message = Message("assistant", (Text("yes"), *calls))
+    return at, e.ModelReplied(message, "p/m", "calls" if calls else "stop", Usage(tokens, 2, 3))
+
+
+def call(call_id: str, arguments: str = "{}") -> ToolCall:
+    return ToolCall(call_id, f"tool_{call_id}", msgspec.Raw(arguments.encode()))
+
+
+def result(at: float, call_id: str, status: ResultStatus = "ok", text: str = "fine") -> Timed:
+    return at, e.ToolFinished(ToolResult(call_id, (Text(text),), status))
+
+
+def traced(*timed: Timed, environment: dict[str, str] | None = None) -> tuple[list[Span], list[Span]]:
+    """Those that ended, and those that run."""
+    trace = Trace(redactor(secrets_of(environment or {})))
+    events = [e.Recorded(100 + n, "s", n, at, event) for n, (at, event) in enumerate(timed, 1)]
+    return [span for recorded in events for span in trace.add(recorded)], trace.running("s")
+
+
+def test_a_turn() -> None:
+    spans, running = traced(
+        got(10.0),
+        reply(12.0, call("a", '{"x":1}'), call("b")),
+        result(15.0, "a"),
+        result(15.0, "b", "error", "\nno such file\nmore"),
+        (15.5, e.MessageDelivered("k", "1")),
+        reply(16.0),
+        (16.0, e.TurnEnded("done", (1,))),
+        got(100.0),
+        reply(101.0),
+    )
+    assert [(s.seq, s.n, s.kind, s.name, s.took_s, s.status, s.parent, s.detail) for s in spans] == [
+        (102, 2, "model", "p/m", 2.0, "calls", 0, ""),
+        (103, 3, "tool", "tool_a", 3.0, "ok", 2, '{"x":1}'),
+        (104, 4, "tool", "tool_b", 3.0, "error", 2, "no such file"),
+        (106, 6, "model", "p/m", 1.0, "stop", 0, ""),
+        (109, 9, "model", "p/m", 1.0, "stop", 0, ""),
+    ]
+    assert (spans[0].input_tokens, spans[0].output_tokens, spans[0].cached_tokens) == (10, 2, 3)
+    assert [s.seq for s in spans] == sorted(s.seq for s in spans) and running == []
+
+
+def test_a_failure_and_the_next_try() -> None:
+    spans, _ = traced(
+        got(10.0),
+        (12.0, e.ModelFailed("p/m", "ModelTimeout", "too slow", retry_at=20.0, next_model="p/n")),
+        reply(25.0),
+    )
+    assert [(s.name, s.status, s.took_s, s.detail) for s in spans] == [
+        ("p/m", "failed", 2.0, "ModelTimeout: too slow"),
+        ("p/m", "stop", 5.0, ""),
+    ]
+
+
+def test_the_time_in_which_a_person_thinks_is_not_the_tools() -> None:
+    asked = e.ApprovalAsked("ask_1", "a", "x", "may I?", "", 1e9)
+    yes = e.ApprovalAnswered(2, "ask_1", "once", ANN)
+    begun: list[Timed] = [got(10.0), reply(12.0, call("a"), call("b")), (12.0, asked)]
+    assert [(s.name, s.status) for s in traced(*begun)[1]] == [("tool_a", "waits"), ("tool_b", "running")]
+    spans, running = traced(*begun, (900.0, yes), (900.0, e.ToolStarted("a")), result(903.0, "a"))
+    assert (spans[-1].took_s, [s.status for s in running]) == (3.0, ["running"])
+
+
+def test_calls_that_were_closed() -> None:
+    spans, running = traced(
+        got(10.0), reply(12.0, call("a")), (14.0, e.CallClosed("a", "interrupted", "stopped")), result(15.0, "unknown")
+    )
+    assert (spans[-1].status, spans[-1].detail, spans[-1].took_s) == ("interrupted", "stopped", 2.0)
+    assert running == [] and len(spans) == 2
+
+
+SECRET = 'a"secret\\key'
+
+
+@pytest.mark.parametrize("place", ["arguments", "result", "failure", "running"])
+def test_no_secret_is_shown(place: str) -> None:
+    long = "x" * 1983 + SECRET  # cut in its middle, half of it would be left
+    arguments = msgspec.json.encode({"command": SECRET}).decode()
+    events: dict[str, list[Timed]] = {
+        "arguments": [reply(1.0, call("a", arguments)), result(2.0, "a")],
+        "result": [reply(1.0, call("a")), result(2.0, "a", "error", long)],
+        "failure": [(1.0, e.ModelFailed("m", "ModelError", long))],
+        "running": [reply(1.0, call("a", arguments))],
+    }
+    spans, running = traced(got(0.0), *events[place], environment={"MY_KEY": SECRET, "HOME": "/home"})
+    shown = msgspec.json.encode([spans, running]).decode()
+    assert "secret" not in shown and ("[MY_KEY]" in shown or "[MY_K" in shown)

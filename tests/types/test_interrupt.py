@@ -1,0 +1,47 @@
+"""What is done while something else is waited for."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from deskhand.types.interrupt import meanwhile
+
+
+async def test_a_quick_block_begins_nothing() -> None:
+    begun = []
+
+    async def work() -> None:
+        begun.append(True)
+
+    async with meanwhile(0.05, work):
+        pass
+    await anyio.sleep(0.1)
+    assert not begun
+
+
+async def test_a_slow_block_has_company_and_both_end() -> None:
+    order = []
+
+    async def work() -> None:
+        order.append("begun")
+        await anyio.sleep(0.05)
+        order.append("ended")
+
+    async with meanwhile(0.0, work):
+        while not order:
+            await anyio.sleep(0.001)
+        order.append("block")
+    assert order == ["begun", "block", "ended"]
+
+
+async def test_the_error_of_either_comes_as_it_is() -> None:
+    async def fails() -> None:
+        raise KeyError("work")
+
+    with pytest.raises(KeyError, match="work"):
+        async with meanwhile(0.0, fails):
+            await anyio.sleep(5)
+    with pytest.raises(ValueError, match="block"):
+        async with meanwhile(5.0, fails):
+            raise ValueError("block")
