@@ -14,6 +14,7 @@ import pytest
 
 from deskhand.store.schema import connect
 
+pytestmark = pytest.mark.timeout(150)
 DESKHAND = [sys.executable, "-m", "deskhand"]
 ECHO = "defaults: {models: [scripted/echo]}\n"
 SPACE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
@@ -33,14 +34,14 @@ class Desk:
     def __call__(self, *args: str | bytes, **env: str) -> Done:
         argv: Sequence[str | bytes] = [*DESKHAND, *args]
         return subprocess.run(
-            argv, env=self.env | env, stdin=subprocess.DEVNULL, capture_output=True, timeout=50, check=False
+            argv, env=self.env | env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
         )
 
     def shell(self, script: str, *before: str) -> Done:
         """A bash script in which `$D` is the command and `$H` the home."""
         env = self.env | {"D": " ".join(DESKHAND), "H": str(self.home)}
         argv = [*before, "bash", "-c", script]
-        return subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=50, check=False)
+        return subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
 
     def still_works(self) -> None:
         done = self("ask", "-s", "after", "still there?")
@@ -100,7 +101,7 @@ def test_bytes_that_are_no_text(desk: Desk) -> None:
     desk.still_works()
 
 
-@pytest.mark.parametrize("language", ["C", "POSIX", "de_DE.ISO-8859-1"])
+@pytest.mark.parametrize("language", ["C", "de_DE.ISO-8859-1"])
 def test_any_language(desk: Desk, language: str) -> None:
     done = desk("ask", "grüße 👩", LC_ALL=language, TERM="dumb", COLUMNS="20")
     assert (done.stdout.decode(), done.stderr) == ("You said: grüße 👩\n", b"")
@@ -137,17 +138,17 @@ def test_ctrl_c_at_any_moment(desk: Desk, command: tuple[str, ...]) -> None:
     desk(*command)
     whole_s = time.monotonic() - began
     codes = set()
-    for moment in range(12):
+    for moment in range(7):
         argv = [*DESKHAND, *command]
         with subprocess.Popen(
             argv, env=desk.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as process:
-            time.sleep(0.05 + whole_s * moment / 12)
+            time.sleep(0.05 + whole_s * moment / 7)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=50)
-        # Before our first line, it is the interpreter that ends.
-        ours = said if b"deskhand/__main__.py" in said or b"Traceback" not in said else b""
-        assert ours.strip() == b"", ours.decode()
+            _, said = process.communicate(timeout=120)
+        if b"Traceback" in said and b"deskhand/__main__.py" not in said:
+            continue  # it was the interpreter that ended, before our first line
+        assert said.strip() == b"", said.decode()
         codes.add(process.returncode)
     assert codes <= {0, 130, -signal.SIGINT} and 130 in codes
     assert b"all hold" in desk("audit", "verify").stdout

@@ -20,6 +20,8 @@ BATCH = 200
 TRIES = 12
 SEND_S = 60.0
 LATE_S = 3600.0
+LONGEST_S = 3600.0
+"""Nothing is put off for longer, whatever a platform asks. What is due later shows that the clock went back."""
 DUPLICATE, LATE = "may be a duplicate", "late"
 
 
@@ -119,7 +121,7 @@ class Outbox:
         if row.attempts + 1 >= TRIES:
             await self._store.outbox_failed(row.outgoing.key, str(error))
             return
-        pause = error.retry_after_s if error.retry_after_s is not None else pause_s(row.attempts + 1)
+        pause = min(error.retry_after_s if error.retry_after_s is not None else pause_s(row.attempts + 1), LONGEST_S)
         state: OutboxState = "pending" if error.unsent and row.state == "pending" else "sending"
         await self._store.outbox_again(row.outgoing.key, state, self._clock.now() + pause, str(error))
 

@@ -123,7 +123,9 @@ class Store(Protocol):
         """End of a clean run."""
         ...
 
-    async def outbox_due(self, now: float, limit: int) -> list[OutboxRow]: ...
+    async def outbox_due(self, now: float, limit: int) -> list[OutboxRow]:
+        """What is to be sent now, the oldest first; also what is due more than an hour ahead: the clock went back."""
+        ...
 
     async def outbox_sending(self, key: str, mark: str) -> None:
         """Journal that a send begins."""

@@ -88,9 +88,9 @@ INSERT INTO dead_letter(session, n, at, reason) VALUES(?, ?, ?, ?)
 -- outbox_insert --
 INSERT INTO outbox(key, session, body, state, at, channel) VALUES(?, ?, ?, 'pending', ?, ?)
 
--- outbox_due: what must be sent on these channels, the oldest first --
+-- outbox_due: what must be sent now, the oldest first; who is put off for more than an hour has seen the clock go back --
 SELECT id, session, body, state, attempts, at, sent_id, mark FROM outbox
-WHERE state IN ('pending', 'sending') AND due_at <= ? ORDER BY id LIMIT ?
+WHERE state IN ('pending', 'sending') AND (due_at <= ?1 OR due_at > ?1 + 3600) ORDER BY id LIMIT ?2
 
 -- outbox_sending --
 UPDATE outbox SET state = 'sending', attempts = attempts + 1, mark = ? WHERE key = ? AND state IN ('pending', 'sending')
