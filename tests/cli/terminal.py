@@ -98,6 +98,14 @@ class Terminal:
             time.sleep(0.01)
         return time.monotonic() - began
 
+    def wait_ready(self) -> None:
+        """Until the chat takes keys: what is typed sooner is still read by lines, and Enter is none."""
+        self.wait_for("Write a message.")
+        began = time.monotonic()
+        while b"\x1b[?2004h" not in self.raw:  # where it asks for pastes to be marked, it has the keyboard
+            assert time.monotonic() - began < 30, self.all
+            time.sleep(0.01)
+
     def wait_gone(self, text: str, timeout_s: float = 30.0) -> float:
         """Until it can no longer be seen."""
         began = time.monotonic()

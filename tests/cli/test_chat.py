@@ -43,7 +43,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 
 def test_a_conversation(opened: Open) -> None:
     chat = opened()
-    chat.wait_for("Write a message.")
+    chat.wait_ready()
     chat.say("markdown")
     chat.wait_for("The end of it.")
     assert "**" not in chat.all
@@ -71,7 +71,7 @@ def test_a_conversation(opened: Open) -> None:
 
 def test_approvals_by_key(opened: Open) -> None:
     chat = opened()
-    chat.wait_for("Write a message.")
+    chat.wait_ready()
     chat.say("run make coffee")
     chat.wait_for("Allow?")
     assert 'shell {"command":"make coffee"}' in chat.shown
@@ -95,7 +95,7 @@ def test_approvals_by_key(opened: Open) -> None:
 def test_typing_is_not_answering(opened: Open) -> None:
     """What is pressed while a line is being written, or in the moment an approval appears, is text."""
     chat = opened()
-    chat.wait_for("Write a message.")
+    chat.wait_ready()
     chat.type("run it\rnyan")
     chat.wait_for("Allow?")
     time.sleep(MEANT_S)
@@ -107,7 +107,7 @@ def test_typing_is_not_answering(opened: Open) -> None:
 
 def test_steering_and_stopping(opened: Open) -> None:
     chat = opened()
-    chat.wait_for("Write a message.")
+    chat.wait_ready()
     chat.say("slow")
     chat.wait_for("line 3")
     chat.say("also look there")
@@ -127,7 +127,7 @@ def test_steering_and_stopping(opened: Open) -> None:
 
 def test_stopping_in_mid_sentence(opened: Open) -> None:
     chat = opened()
-    chat.wait_for("Write a message.")
+    chat.wait_ready()
     chat.say("endless")
     chat.wait_for("Paragraph 3.")
     chat.type("\x03")
@@ -141,7 +141,7 @@ def test_stopping_in_mid_sentence(opened: Open) -> None:
 def test_a_line_that_is_too_long(opened: Open, tmp_path: Path) -> None:
     """More than a conversation takes is refused with a sentence, and the chat goes on."""
     chat = opened()
-    chat.wait_for("Write a message.")
+    chat.wait_ready()
     chat.type("\x1b[200~" + "x" * 1_000_001 + "\x1b[201~")
     time.sleep(1)
     chat.type("\r")
@@ -153,7 +153,7 @@ def test_a_line_that_is_too_long(opened: Open, tmp_path: Path) -> None:
 
 def test_questions(opened: Open) -> None:
     chat = opened()
-    chat.wait_for("Write a message.")
+    chat.wait_ready()
     chat.say("choose")
     chat.wait_for("3  blue")
     chat.type("3\r")
@@ -162,7 +162,7 @@ def test_questions(opened: Open) -> None:
 
 def test_what_the_model_says_is_not_obeyed(opened: Open) -> None:
     chat = opened(NO_COLOR="1")
-    chat.wait_for("Write a message.")
+    chat.wait_ready()
     chat.say("evil")
     chat.wait_for("after")
     chat.type("\xff\xfe bad bytes \x1b[200~pasted\nlines\x1b[201~".encode("latin-1").decode("utf-8", "surrogateescape"))
@@ -177,7 +177,7 @@ def test_what_the_model_says_is_not_obeyed(opened: Open) -> None:
 
 def test_two_terminals_see_one_conversation(opened: Open, tmp_path: Path) -> None:
     first = opened()
-    first.wait_for("Write a message.")
+    first.wait_ready()
     first.say("run a thing")
     first.wait_for("Allow?")
     second = opened()
@@ -201,7 +201,7 @@ def test_the_first_run(opened: Open, tmp_path: Path) -> None:
     last = re.search(r"(\d+)  Look around", chat.shown)
     assert last is not None
     chat.type(f"{last[1]}\r")
-    chat.wait_for("Write a message.")
+    chat.wait_ready()
     chat.say("hello")
     chat.wait_for("You said: hello")
     chat.type("\x04")

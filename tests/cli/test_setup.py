@@ -70,7 +70,7 @@ def test_everything_is_asked_and_kept_the_next_time(opened: Open, tmp_path: Path
         again.wait_for(shown)
         if shown.startswith(("[", "call", "to")):
             again.type("\r")
-    again.wait_for("Write a message.")
+    again.wait_ready()
     assert {name: (home / name).read_text() for name in before} == before
     again.type("\x04")
     assert again.wait() == 0

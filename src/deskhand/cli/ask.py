@@ -177,9 +177,9 @@ class _Plain:
                 for call in message.calls if self._progress else ():
                     line = one_line(f"· {call.name} {bytes(call.arguments).decode(errors='replace')}", 100)
                     click.echo(click.style(line, dim=True), err=True)
-            case CommandRun(reply=reply):
+            case CommandRun(reply=reply) if reply:
                 click.echo(plain(reply))
-            case TurnEnded(said=said, reason=reason) if said and reason != "stopped":  # the command has said it
+            case TurnEnded(said=said, reason=reason) if said:
                 click.echo(plain(said), err=reason != "done")
             case _:
                 pass

@@ -56,11 +56,13 @@ def agent_option(command: C) -> C:
 
 
 class Listing(click.Group):
-    """A group that lists where no command is named: `deskhand sessions` is `deskhand sessions list`."""
+    """A group that lists where no command is named: `deskhand sessions` is `deskhand sessions list`. Options may stand
+    before the command too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
-            args = ["list", *args]
+            at = next((i for i, word in enumerate(args) if word in self.commands), None)
+            args = ["list", *args] if at is None else [args[at], *args[:at], *args[at + 1 :]]
         return super().parse_args(ctx, args)
 
 
