@@ -60,7 +60,10 @@ class Listing(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
-            args = ["list", *args]
+            named = next((arg for arg in args if arg in self.commands), "")
+            if named:  # options that were said before it are its own
+                args.remove(named)
+            args = [named or "list", *args]
         return super().parse_args(ctx, args)
 
 

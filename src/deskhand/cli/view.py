@@ -217,8 +217,7 @@ class View:
     def _ended(self, event: e.TurnEnded) -> list[str]:
         self.working, self.ask, self.calls, self._status = False, None, {}, ""
         self._text, self._printed = "", 0
-        said = "" if event.reason == "stopped" else event.said  # the command has said it
-        lines = self._paint.text(said, "warn" if event.reason != "done" else "") if said else []
+        lines = self._paint.text(event.said, "warn" if event.reason != "done" else "") if event.said else []
         if self._usage and self._spent != Usage():
             spent = self._spent
             read = f"{spent.input_tokens:,} tokens read ({spent.cached_tokens:,} cached)"
