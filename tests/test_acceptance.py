@@ -15,6 +15,8 @@ ROOT = Path(__file__).parent.parent
 TABLE = tomllib.loads((ROOT / "tests" / "acceptance.toml").read_text())
 ROWS: dict[str, list[str]] = TABLE["rows"]
 PENDING: dict[str, str] = TABLE["pending"]
+LATER: dict[str, str] = TABLE["later"]
+"""What comes with something that another issue brings: jobs, channels, users, sub-agents, memory, speech."""
 FINISHED: list[str] = TABLE["issues"]["finished"]
 ISSUES: dict[str, list[str]] = {name: rows for name, rows in TABLE["issues"].items() if name != "finished"}
 WANTED = {row for rows in ISSUES.values() for row in rows}
@@ -69,24 +71,25 @@ def test_what_is_named_exists_and_runs(test: str) -> None:
 
 
 def test_every_row_is_well_formed_and_belongs_to_an_issue() -> None:
-    rows = {*ROWS, *PENDING}
+    rows = {*ROWS, *PENDING, *LATER}
     assert [row for row in {*rows, *WANTED} if not ROW.fullmatch(row)] == []
     assert rows - WANTED == set(), "rows of no issue"
     for name, listed in ISSUES.items():
         assert len(listed) == len(set(listed)), f"a row stands twice in {name}"
     assert [row for row, tests in ROWS.items() if not tests or len(tests) != len(set(tests))] == []
-    assert [row for row, why in PENDING.items() if not why.endswith(".") or "\n" in why] == [], "one sentence each"
+    assert set(PENDING) & set(LATER) == set()
+    assert [row for row, why in {**PENDING, **LATER}.items() if not why.endswith(".") or "\n" in why] == [], "one sentence each"
 
 
 def test_no_row_is_forgotten() -> None:
-    assert WANTED - {*ROWS, *PENDING} == set()
+    assert WANTED - {*ROWS, *PENDING, *LATER} == set()
 
 
 def test_finished_issues_are_proven() -> None:
     assert set(FINISHED) <= set(ISSUES)
     done = {row for name in FINISHED for row in ISSUES[name]}
     assert {row: PENDING[row] for row in done if row in PENDING} == {}
-    assert done - set(ROWS) == set(), "rows without a test"
+    assert done - {*ROWS, *LATER} == set(), "rows without a test"
 
 
 def test_row_ids_stay_here() -> None:

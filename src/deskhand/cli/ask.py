@@ -104,7 +104,8 @@ async def converse(app: App, question: Question) -> int:
     address = Address("terminal", chat=place)
     session = question.session if "/" in question.session else session_key(question.agent, address)
     said = Said(Message("user", (Text(question.text),)))
-    receipt = await app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, session))
+    # Each question has an answer of its own, also where two processes ask in one conversation.
+    receipt = await app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, session, when="queue"))
     if receipt.status == "refused":
         fail(receipt.reason, USAGE)
     show = _Json() if question.as_json else _Plain(progress=sys.stderr.isatty())

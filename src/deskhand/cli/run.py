@@ -56,13 +56,14 @@ def agent_option(command: C) -> C:
 
 
 class Listing(click.Group):
-    """A group that lists where no command is named: `deskhand sessions` is `deskhand sessions list`. Options may stand
-    before the command too."""
+    """A group that lists where no command is named: `deskhand sessions` is `deskhand sessions list`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
-            at = next((i for i, word in enumerate(args) if word in self.commands), None)
-            args = ["list", *args] if at is None else [args[at], *args[:at], *args[at + 1 :]]
+            named = next((arg for arg in args if arg in self.commands), "")
+            if named:  # options that were said before it are its own
+                args.remove(named)
+            args = [named or "list", *args]
         return super().parse_args(ctx, args)
 
 
