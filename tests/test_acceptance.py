@@ -78,7 +78,9 @@ def test_every_row_is_well_formed_and_belongs_to_an_issue() -> None:
         assert len(listed) == len(set(listed)), f"a row stands twice in {name}"
     assert [row for row, tests in ROWS.items() if not tests or len(tests) != len(set(tests))] == []
     assert set(PENDING) & set(LATER) == set()
-    assert [row for row, why in {**PENDING, **LATER}.items() if not why.endswith(".") or "\n" in why] == [], "one sentence each"
+    assert [row for row, why in {**PENDING, **LATER}.items() if not why.endswith(".") or "\n" in why] == [], (
+        "one sentence each"
+    )
 
 
 def test_no_row_is_forgotten() -> None:
