@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import anyio
 import pytest
 
@@ -41,7 +43,36 @@ async def test_the_error_of_either_comes_as_it_is() -> None:
 
     with pytest.raises(KeyError, match="work"):
         async with meanwhile(0.0, fails):
-            await anyio.sleep(5)
+            await anyio.sleep(0.05)
     with pytest.raises(ValueError, match="block"):
         async with meanwhile(5.0, fails):
             raise ValueError("block")
+
+
+async def test_who_is_cancelled_waits_for_what_was_begun() -> None:
+    order = []
+
+    async def work() -> None:
+        order.append("begun")
+        await anyio.sleep(0.05)
+        order.append("ended")
+
+    with anyio.move_on_after(0.02):
+        async with meanwhile(0.0, work):
+            await anyio.sleep(60)
+    assert order == ["begun", "ended"]
+
+
+def test_a_program_that_only_knows_asyncio_may_use_it() -> None:
+    begun = []
+
+    async def work() -> None:
+        with anyio.CancelScope(shield=True):
+            begun.append(True)
+
+    async def program() -> None:
+        async with meanwhile(0.0, work):
+            await asyncio.sleep(0.02)
+
+    asyncio.run(program())
+    assert begun

@@ -37,15 +37,13 @@ class Interrupt:
 @asynccontextmanager
 async def meanwhile(seconds: float, work: Callable[[], Coroutine[object, object, object]]) -> AsyncIterator[None]:
     """Begin `work` beside the block once that has taken so long, and leave when both are done. A block that is done
-    sooner costs a timer. What one of them raises cancels the other and is raised as it is."""
+    sooner costs a timer. What `work` raises is raised when the block is over."""
+    loop, begun = asyncio.get_running_loop(), list[asyncio.Task[object]]()
+    timer = loop.call_later(seconds, lambda: begun.append(loop.create_task(work())))
     try:
-        async with anyio.create_task_group() as tasks:
-            timer = asyncio.get_running_loop().call_later(seconds, tasks.start_soon, work)
-            try:
-                yield
-            finally:
-                timer.cancel()
-    except BaseExceptionGroup as group:
-        if len(group.exceptions) > 1:
-            raise
-        raise group.exceptions[0] from None
+        yield
+    finally:
+        timer.cancel()
+        if begun:
+            with anyio.CancelScope(shield=True):
+                await begun[0]
