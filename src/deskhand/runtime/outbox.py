@@ -68,7 +68,7 @@ class Outbox:
             while True:
                 self._news = anyio.Event()
                 try:
-                    due = await self._store.outbox_due(self._clock.now(), BATCH)
+                    due = await self._store.outbox_due(self._clock.now(), BATCH, self._channels)
                 except StoreUnavailable as error:
                     log.warning("the outbox waits: %s", error)
                     due = []

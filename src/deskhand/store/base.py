@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -123,8 +123,9 @@ class Store(Protocol):
         """End of a clean run."""
         ...
 
-    async def outbox_due(self, now: float, limit: int) -> list[OutboxRow]:
-        """What is to be sent now, the oldest first; also what is due more than an hour ahead: the clock went back."""
+    async def outbox_due(self, now: float, limit: int, channels: Collection[str] | None = None) -> list[OutboxRow]:
+        """What is to be sent now on these channels, or on any: the oldest first, at most `limit`. Also what is due
+        more than an hour ahead: the clock went back."""
         ...
 
     async def outbox_sending(self, key: str, mark: str) -> None:

@@ -90,7 +90,8 @@ INSERT INTO outbox(key, session, body, state, at, channel) VALUES(?, ?, ?, 'pend
 
 -- outbox_due: what must be sent now, the oldest first; who is put off for more than an hour has seen the clock go back --
 SELECT id, session, body, state, attempts, at, sent_id, mark FROM outbox
-WHERE state IN ('pending', 'sending') AND (due_at <= ?1 OR due_at > ?1 + 3600) ORDER BY id LIMIT ?2
+WHERE state IN ('pending', 'sending') AND (due_at <= ?1 OR due_at > ?1 + 3600)
+AND (?3 IS NULL OR channel IN (SELECT value FROM json_each(?3))) ORDER BY id LIMIT ?2
 
 -- outbox_sending --
 UPDATE outbox SET state = 'sending', attempts = attempts + 1, mark = ? WHERE key = ? AND state IN ('pending', 'sending')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -263,11 +263,12 @@ class SqliteStore:
     async def open_sessions(self) -> list[OpenSession]:
         return [OpenSession(*row) for row in self._all(self._sql["open_list"])]
 
-    async def outbox_due(self, now: float, limit: int) -> list[OutboxRow]:
+    async def outbox_due(self, now: float, limit: int, channels: Collection[str] | None = None) -> list[OutboxRow]:
+        on = None if channels is None else msgspec.json.encode(sorted(channels)).decode()
         return [
             OutboxRow(number, session, _decode_outgoing(body), state, attempts, at, sent_id, mark)
             for number, session, body, state, attempts, at, sent_id, mark in self._all(
-                self._sql["outbox_due"], (now, limit)
+                self._sql["outbox_due"], (now, limit, on)
             )
         ]
 

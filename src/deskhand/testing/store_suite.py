@@ -280,6 +280,9 @@ async def outbox_goes_one_way(open_store: Open) -> None:
         assert [(r.outgoing.key, r.state, r.attempts) for r in await store.outbox_due(T0, 3)] == [
             (k, "pending", 0) for k in "abc"
         ]
+        here, elsewhere = outgoing("a").address.channel, ("elsewhere", "nowhere")
+        assert await store.outbox_due(T0, 3, elsewhere) == [], "a channel that is not there stands in nobody's way"
+        assert len(await store.outbox_due(T0, 3, (here, *elsewhere))) == 3
         await store.outbox_sent("a", "too early")
         await store.outbox_sending("a", "")
         await store.outbox_sending("b", "may be a duplicate")
