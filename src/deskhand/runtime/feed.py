@@ -126,7 +126,8 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
     with source.feed.following(session) as follower:
         while True:
             if stale or follower.lost:
-                stale, follower.lost, version = False, False, store.version()
+                stale, follower.lost = False, False
+                version = -1 if source.driving() else store.version()  # what this process writes, it hears of
                 for recorded in await store.events(session, n):
                     n = recorded.n
                     yield recorded
