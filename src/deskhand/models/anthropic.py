@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any
 
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
 from .anthropic_reply import Assembly, reasoning_wire
-from .base import Item, Request, Shown, Start, ToolSchema
+from .base import Request, Shown, Start, ToolSchema
 from .encode import string, to_json
-from .faults import Call
 from .settings import Spec
 from .transport import Transport
+from .wire import Wire
 
 _VERSION = "2023-06-01"
 _MARK = b',"cache_control":{"type":"ephemeral"}}'
@@ -24,34 +22,20 @@ _LEAST_BUDGET = 1024
 _DEFAULT_MAX_OUTPUT = 8192
 
 
-class AnthropicModel:
+class AnthropicModel(Wire):
     """One model behind a Messages endpoint. It sends the name that it was opened with."""
 
     def __init__(self, transport: Transport, spec: Spec) -> None:
-        self._transport = transport
-        self._spec = spec
-        headers = {"anthropic-version": _VERSION}
-        if spec.key and spec.quirks.auth == "bearer":
-            headers["Authorization"] = f"Bearer {spec.key}"
-        elif spec.key:
-            headers[spec.quirks.auth] = spec.key
-        self._call = Call(spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/messages", headers, spec.key)
+        super().__init__(transport, spec, "messages", {"anthropic-version": _VERSION})
         self._wire = reasoning_wire(spec.name)
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._form = f"{self._wire}:{spec.facts.vision:d}"
-        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
 
-    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
-        """See Model.reply."""
-        body = await self.body(request)
-        assembly = Assembly(self._call, request)
-        async with aclosing(self._transport.stream(self._call, body)) as stream:
-            async for payloads in stream:
-                for payload in payloads:
-                    for delta in assembly.feed(payload):
-                        yield delta
-        for item in assembly.close():
-            yield item
+    def reading(self, request: Request) -> Assembly:
+        return Assembly(self._call, request)
+
+    def tool(self, tool: ToolSchema) -> dict[str, Any]:
+        return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
     async def body(self, request: Request) -> bytes:
         """The bytes that are posted for `request`."""
@@ -65,11 +49,8 @@ class AnthropicModel:
             blocks[stable] = blocks[stable][:-1] + _MARK
             pieces += [b',"system":[', b",".join(blocks), b"]"]
         if request.tools:
-            if request.tools is not self._tools[0]:  # one agent's tools are one tuple, for as long as it lives
-                tools = [to_json(_tool(t.name, t.description, t.parameters)) for t in request.tools]
-                self._tools = request.tools, b",".join(tools)
-            joined = self._tools[1] if blocks else self._tools[1][:-1] + _MARK
-            pieces += [b',"tools":[', joined, b"]"]
+            tools = self.tools(request.tools)
+            pieces += [b',"tools":[', tools if blocks else tools[:-1] + _MARK, b"]"]
         pieces += [b",", to_json(self._options(request))[1:-1]]
         if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
             pieces += [b",", extra[1:-1]]
@@ -220,10 +201,6 @@ def _marked_from(messages: tuple[Shown, ...]) -> int:
             if sides == 2:
                 return position
     return 0
-
-
-def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    return {"name": name, "description": description, "input_schema": parameters}
 
 
 def _unthought(request: Request, wire: str) -> bool:

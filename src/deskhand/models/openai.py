@@ -5,57 +5,36 @@ https://platform.openai.com/docs/api-reference/chat/create
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any
 
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
-from .base import Item, Request, Shown, Start, ToolSchema
+from .base import Request, Shown, Start, ToolSchema
 from .encode import string, to_json
-from .faults import Call
 from .openai_reply import Assembly
 from .settings import Facts, Spec
 from .transport import Transport
+from .wire import Wire
 
 _IMAGES = "\0images"
 
 
-class OpenAIModel:
+class OpenAIModel(Wire):
     """One model behind a Chat Completions endpoint. It sends the name that it was opened with."""
 
     def __init__(self, transport: Transport, spec: Spec) -> None:
-        self._transport = transport
-        self._spec = spec
-        auth = spec.quirks.auth
-        self._call = Call(
-            provider=spec.provider,
-            model=spec.name,
-            url=f"{spec.base_url.rstrip('/')}/chat/completions",
-            headers={
-                "Authorization" if auth == "bearer" else auth: f"Bearer {spec.key}" if auth == "bearer" else spec.key
-            }
-            if spec.key
-            else {},
-            secret=spec.key,
-        )
+        super().__init__(transport, spec, "chat/completions")
         quirks = spec.quirks
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._plain = f"openai:{spec.facts.vision:d}{quirks.call_ids}{quirks.call_signatures:d}"
         self._reasoned = f"{self._plain}:{quirks.reasoning_field}"
-        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
 
-    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
-        """See Model.reply."""
-        body = await self.body(request)
-        assembly = Assembly(self._call, request)
-        async with aclosing(self._transport.stream(self._call, body)) as stream:
-            async for payloads in stream:
-                for payload in payloads:
-                    for delta in assembly.feed(payload):
-                        yield delta
-        for item in assembly.close():
-            yield item
+    def reading(self, request: Request) -> Assembly:
+        return Assembly(self._call, request)
+
+    def tool(self, tool: ToolSchema) -> dict[str, Any]:
+        function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        return {"type": "function", "function": function}
 
     async def body(self, request: Request) -> bytes:
         """The bytes that are posted for `request`."""
@@ -67,10 +46,7 @@ class OpenAIModel:
         pieces.append(b",".join(messages))
         pieces.append(b"]")
         if request.tools:
-            if request.tools is not self._tools[0]:  # one agent's tools are one tuple, for as long as it lives
-                tools = [_tool(t.name, t.description, t.parameters) for t in request.tools]
-                self._tools = request.tools, to_json(tools)
-            pieces += [b',"tools":', self._tools[1]]
+            pieces += [b',"tools":[', self.tools(request.tools), b"]"]
         rest = to_json(self._options(request))
         if len(rest) > 2:
             pieces += [b",", rest[1:-1]]
@@ -198,10 +174,6 @@ class OpenAIModel:
             text = f"[{result.status}] {text}"
         given = encode.call_id(result.call_id, self._spec.quirks.call_ids == "nine")
         return b'{"role":"tool","tool_call_id":' + to_json(given) + b',"content":' + string(text) + b"}"
-
-
-def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
 def _call(call: ToolCall, nine: bool, signature: str) -> bytes:

@@ -8,55 +8,38 @@ encrypted, and is sent again exactly as it came, since newer models drop it wher
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
 
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
-from .base import Item, Request, Shown, Start, ToolSchema
+from .base import Request, Shown, Start, ToolSchema
 from .encode import string, to_json
-from .faults import Call
 from .responses_reply import Assembly, reasoning_wire
 from .settings import Spec
 from .transport import Transport
+from .wire import Wire
 
 _LEAST_OUTPUT_TOKENS = 16
 """Less is refused."""
 
 
-class ResponsesModel:
+class ResponsesModel(Wire):
     """One model behind a Responses endpoint. It sends the name that it was opened with."""
 
     def __init__(self, transport: Transport, spec: Spec) -> None:
-        self._transport = transport
-        self._spec = spec
-        auth = spec.quirks.auth
-        bearer = {"Authorization": f"Bearer {spec.key}"}
-        self._call = Call(
-            provider=spec.provider,
-            model=spec.name,
-            url=f"{spec.base_url.rstrip('/')}/responses",
-            headers={} if not spec.key else bearer if auth == "bearer" else {auth: spec.key},
-            secret=spec.key,
-        )
+        super().__init__(transport, spec, "responses")
         self._wire = reasoning_wire(self._call)
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
         self._form = f"{self._wire}:{spec.facts.vision:d}"
-        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
 
-    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
-        """See Model.reply."""
-        body = await self.body(request)
-        assembly = Assembly(self._call, request)
-        async with aclosing(self._transport.stream(self._call, body)) as stream:
-            async for payloads in stream:
-                for payload in payloads:
-                    for delta in assembly.feed(payload):
-                        yield delta
-        for item in assembly.close():
-            yield item
+    def reading(self, request: Request) -> Assembly:
+        return Assembly(self._call, request)
+
+    def tool(self, tool: ToolSchema) -> dict[str, Any]:
+        # Without `strict` our schemas would be held to rules that they do not follow.
+        found = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        return {"type": "function", **found, "strict": False}
 
     async def body(self, request: Request) -> bytes:
         """The bytes that are posted for `request`."""
@@ -66,9 +49,7 @@ class ResponsesModel:
             pieces += [b',"instructions":', string(system)]
         pieces += [b',"input":[', b",".join(items), b"]"]
         if request.tools:
-            if request.tools is not self._tools[0]:  # one agent's tools are one tuple, for as long as it lives
-                self._tools = request.tools, to_json([_tool(tool) for tool in request.tools])
-            pieces += [b',"tools":', self._tools[1]]
+            pieces += [b',"tools":[', self.tools(request.tools), b"]"]
         pieces += [b",", to_json(self._options(request) | {"prompt_cache_key": self._cache_key(request)})[1:-1]]
         if request.extra is not None and len(extra := bytes(request.extra).strip()) > 2:
             pieces += [b",", extra[1:-1]]
@@ -168,9 +149,3 @@ def _assistant(message: Message, wire: str) -> list[bytes]:
             case _:
                 pass
     return items
-
-
-def _tool(tool: ToolSchema) -> dict[str, Any]:
-    # Without `strict` our schemas would be held to rules that they do not follow.
-    found = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", **found, "strict": False}

@@ -1,0 +1,65 @@
+"""What all wires have in common: a body of bytes out, a stream of events in, a reply at the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from .base import Item, Request, ToolSchema
+from .encode import to_json
+from .faults import Call
+from .settings import Spec
+from .transport import Transport
+
+
+class Reading(Protocol):
+    """A reply in the making: it is fed payloads, and closed once there are no more. Both raise ModelError."""
+
+    def feed(self, payload: bytes) -> Sequence[Item]: ...
+
+    def close(self) -> Sequence[Item]: ...
+
+
+class Wire(ABC):
+    """One model behind an endpoint at `path`. It sends the name that it was opened with."""
+
+    def __init__(self, transport: Transport, spec: Spec, path: str, headers: Mapping[str, str] | None = None) -> None:
+        self._transport, self._spec = transport, spec
+        key, auth = spec.key, spec.quirks.auth
+        sent = dict(headers or {})
+        if key:
+            sent |= {"Authorization": f"Bearer {key}"} if auth == "bearer" else {auth: key}
+        self._call = Call(spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/{path}", sent, key)
+        self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
+
+    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
+        """See Model.reply."""
+        body = await self.body(request)
+        reading = self.reading(request)
+        async with aclosing(self._transport.stream(self._call, body)) as stream:
+            async for payloads in stream:
+                for payload in payloads:
+                    for delta in reading.feed(payload):
+                        yield delta
+        for item in reading.close():
+            yield item
+
+    @abstractmethod
+    async def body(self, request: Request) -> bytes:
+        """The bytes that are posted for `request`."""
+
+    @abstractmethod
+    def reading(self, request: Request) -> Reading:
+        """What reads the answer to `request`."""
+
+    @abstractmethod
+    def tool(self, tool: ToolSchema) -> dict[str, Any]:
+        """A tool in the form of this wire."""
+
+    def tools(self, tools: tuple[ToolSchema, ...]) -> bytes:
+        """The tools as JSON, joined. One agent's tools are one tuple for as long as it lives, so they are made once."""
+        if tools is not self._tools[0]:
+            self._tools = tools, b",".join([to_json(self.tool(each)) for each in tools])
+        return self._tools[1]
