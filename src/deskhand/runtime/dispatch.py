@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from itertools import islice
 
 import anyio
 from anyio.abc import TaskGroup
@@ -183,7 +184,7 @@ class Dispatch:
         return slot
 
     def _forget_oldest(self) -> None:
-        for session in list(self._slots)[: max(0, len(self._slots) - WARM_SESSIONS)]:
+        for session in list(islice(self._slots, max(0, len(self._slots) - WARM_SESSIONS))):
             slot = self._slots[session]
             if not slot.running and slot.wake_at is None:
                 del self._slots[session]
