@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from deskhand.models.decode import TextCleaner, exact_arguments, make_calls
 from deskhand.types.messages import clean
 
+from .tools import ask, assistant, called, user
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8")),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
@@ -57,5 +59,9 @@ def test_text_is_clean_however_it_is_cut(text: str, cuts: list[int]) -> None:
 
 def test_ids_are_made_where_they_are_missing_or_taken() -> None:
     raw = msgspec.Raw(b"{}")
-    calls = make_calls([("", "a", raw), ("x", "b", raw), ("x", "c", raw), ("old", "d", raw)], {"old", "call_7_0"}, 7)
-    assert [call.id for call in calls] == ["call_7_0_", "x", "call_7_2", "call_7_3"]
+    talk = ask(user("Go."), *([assistant("no")] * 5), assistant(called("old"), called("call_7_0")))
+    made = [("", "a", raw), ("x", "b", raw), ("x", "c", raw), ("old", "d", raw)]
+    for _ in range(2):  # the second time from memory
+        assert [call.id for call in make_calls(made, talk)] == ["call_7_0_", "x", "call_7_2", "call_7_3"]
+    other = msgspec.structs.replace(talk, messages=talk.messages[:1])
+    assert [call.id for call in make_calls(made, other)][3] == "old", "another conversation"

@@ -229,10 +229,7 @@ class Assembly:
     def _made_calls(self, building: list[_Building]) -> list[ToolCall]:
         if not building:
             return []
-        messages = self._request.messages
-        used = {c.id for shown in messages if shown.message.role == "assistant" for c in shown.message.calls}
-        base = messages[-1].key if messages else 0
-        return make_calls([(b.block.id or "", b.block.name or "", b.arguments()) for b in building], used, base)
+        return make_calls([(b.block.id or "", b.block.name or "", b.arguments()) for b in building], self._request)
 
 
 def _rest(building: _Building) -> list[TextDelta | ThinkingDelta]:

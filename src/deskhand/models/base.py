@@ -44,6 +44,18 @@ class Encoded:
     def __init__(self) -> None:
         self.each: dict[tuple[str, int], bytes] = {}
         self.starts: dict[str, Start] = {}
+        self._called: tuple[tuple[Shown, ...], set[str]] = (), set()
+
+    def call_ids(self, messages: tuple[Shown, ...]) -> set[str]:
+        """The ids of all calls in these messages."""
+        known, ids = self._called
+        if messages[: len(known)] != known:
+            known, ids = (), set()
+        for shown in messages[len(known) :]:
+            if shown.message.role == "assistant":
+                ids.update(call.id for call in shown.message.calls)
+        self._called = messages, ids
+        return ids
 
     def start(self, wire: str, messages: tuple[Shown, ...]) -> Start:
         """The longest beginning of `messages` that is known in one piece; an empty one if they begin otherwise."""
@@ -53,6 +65,7 @@ class Encoded:
     def clear(self) -> None:
         self.each.clear()
         self.starts.clear()
+        self._called = (), set()
 
 
 _NOTHING = Start((), b"")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 
 from ..types.messages import ToolCall, clean
+from .base import Request
 
 T = TypeVar("T")
 
@@ -78,12 +79,11 @@ def exact_arguments(written: str | bytes) -> msgspec.Raw:
     return msgspec.Raw(data)
 
 
-def make_calls(found: list[tuple[str, str, msgspec.Raw]], used: Collection[str], base: int) -> list[ToolCall]:
-    """Tool calls from (id, name, arguments), each with an id that is unique in the session.
-
-    `used` are the ids that the session has; `base` is a number that no other reply of this session is made from.
-    """
-    taken = set(used)
+def make_calls(found: list[tuple[str, str, msgspec.Raw]], request: Request) -> list[ToolCall]:
+    """Tool calls from (id, name, arguments), each with an id that is unique in the session."""
+    messages = request.messages
+    taken = set(request.encoded.call_ids(messages))
+    base = messages[-1].key if messages else 0  # no other reply of this session is made from it
     calls = []
     for number, (given, name, arguments) in enumerate(found):
         name_id = clean(given)

@@ -239,10 +239,7 @@ class Assembly:
     def _made_calls(self) -> list[ToolCall]:
         if not self._calls:
             return []
-        messages = self._request.messages
-        used = {c.id for shown in messages if shown.message.role == "assistant" for c in shown.message.calls}
-        base = messages[-1].key if messages else 0
-        return make_calls([(b.id, b.name, b.exact()) for b in self._calls], used, base)
+        return make_calls([(b.id, b.name, b.exact()) for b in self._calls], self._request)
 
     def _parts(self, calls: list[ToolCall]) -> list[Part]:
         parts: list[Part] = []

@@ -121,10 +121,7 @@ class Assembly:
     def _made_calls(self, found: list[theirs.ToolCallPart]) -> list[ToolCall]:
         if not found:
             return []
-        messages = self._request.messages
-        used = {c.id for shown in messages if shown.message.role == "assistant" for c in shown.message.calls}
-        base = messages[-1].key if messages else 0
-        return make_calls([(part.tool_call_id, part.tool_name, _arguments(part)) for part in found], used, base)
+        return make_calls([(part.tool_call_id, part.tool_name, _arguments(part)) for part in found], self._request)
 
 
 def _arguments(part: theirs.ToolCallPart) -> Any:

@@ -240,9 +240,7 @@ def _listing(request: Request, turn: Turn) -> str:
 
 
 def _calling(move: Move, request: Request, usage: Usage | None = None) -> Reply:
-    used = {call.id for shown in request.messages for call in shown.message.calls}
-    base = request.messages[-1].key if request.messages else 0
-    calls: list[ToolCall] = make_calls([("", move.tool, real_arguments(move))], used, base)
+    calls: list[ToolCall] = make_calls([("", move.tool, real_arguments(move))], request)
     return Reply(Message("assistant", tuple(calls)), "calls", usage or Usage())
 
 
