@@ -116,6 +116,14 @@ def test_a_killed_parent_leaves_no_worker(served: Served) -> None:
     assert served.run("ask", "hello").stdout == "You said: hello\n"
 
 
+def test_a_worker_whose_parent_died_while_it_was_started_ends(served: Served) -> None:
+    """The kernel tells of a death to come, not of one that was."""
+    with subprocess.Popen(["true"]) as gone_before:
+        gone_before.wait()
+    done = served.run("serve", "--worker", str(gone_before.pid))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "") and not served.last_start.exists()
+
+
 def test_a_crash_is_written_down_and_the_terminal_stays_usable(served: Served) -> None:
     lock = served.home / "state" / "driver.lock"
     lock.mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import anyio
@@ -22,9 +23,9 @@ QUIET = "No channel is set up yet, so nobody can write from elsewhere: it drives
 
 
 @click.command()
-@click.option("--worker", is_flag=True, hidden=True, help="Be the process that works.")
+@click.option("--worker", type=int, hidden=True, metavar="PID", help="Be the process that works, for this parent.")
 @config_option
-def serve(worker: bool, config: str | None) -> None:
+def serve(worker: int | None, config: str | None) -> None:
     """Stay and work until you end it with Ctrl+C or SIGTERM.
 
     A second process does the work and is started again when it asks for that; SIGHUP makes it read the configuration
@@ -36,18 +37,18 @@ def serve(worker: bool, config: str | None) -> None:
       deskhand -v serve
     """
     settings = settings_of(config)
-    if worker:
-        sys.exit(_work(settings))
+    if worker is not None:
+        sys.exit(_work(settings) if end_with_parent(worker) else 0)
     click.echo(f"Deskhand works until you end it (Ctrl+C). Talk to it: deskhand. Its log: {settings.home.log}")
     click.echo(QUIET)
     command = [sys.executable, "-P", "-m", "deskhand"]  # -P: what lies in this folder is not ours to import
-    command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ()), "serve", "--worker"]
+    command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ())]
+    command += ["serve", "--worker", str(os.getpid())]
     parent = Supervisor(command, worker_environment(), SystemClock().monotonic, reload=not sys.stdin.isatty())
     sys.exit(anyio.run(parent.run))
 
 
 def _work(settings: Settings) -> int:
-    end_with_parent()
     now = SystemClock().now
 
     def started() -> None:

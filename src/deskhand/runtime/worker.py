@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -24,9 +25,11 @@ DRAIN_S = 5.0
 PR_SET_PDEATHSIG = 1
 
 
-def end_with_parent() -> None:
-    """Be told to end when the process that started us dies, however it dies. Raises OSError."""
+def end_with_parent(parent: int) -> bool:
+    """Be told to end when the process that started us dies, however it dies. False: it has died already, while this
+    one was still being started, and nobody would ever tell us. Raises OSError."""
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    return os.getppid() == parent
 
 
 async def work(app: App, started: Callable[[], None]) -> int:
