@@ -145,7 +145,9 @@ async def test_find_references(hands: Hands) -> None:
 async def test_limits(hands: Hands) -> None:
     hands.write("many.py", "".join(f"def f{i}(): ...\n" for i in range(SEARCH_HITS + 50)).encode())
     said = await hands(list_symbols)
-    assert said.count("\n") == SEARCH_HITS and said.endswith(f"[only the first {SEARCH_HITS}; look in one folder]")
+    assert said.count("\n") == SEARCH_HITS and said.endswith(
+        f"[only the first {SEARCH_HITS} hits; look in one folder, or for more]"
+    )
     hands.write("large/a.py", b"def a(): ...\n" + b"#" * SEARCH_FILE_BYTES)
     hands.write("large/b.py", b"\0def b(): ...\n")
     said = await hands(list_symbols, path="large")

@@ -91,30 +91,36 @@ class _Walk:
 _MORE = f"[and more: only {LISTED} names are listed; list a folder of these]"
 
 
-class _Search:
-    """Looks through files, the nearest first, for as long as a person would wait."""
+class Look:
+    """Looks through files, the nearest first, for as long as a person would wait. `hits` are the lines that were found,
+    `note` says what was left out."""
 
-    def __init__(self, files: Workspace, clock: Clock, wanted: str) -> None:
-        self._files, self._clock, self._wanted = files, clock, wanted
+    instead = ""
+
+    def __init__(self, files: Workspace, clock: Clock) -> None:
+        self._files, self._clock = files, clock
         self._until = clock.monotonic() + SEARCH_S
         self.hits: list[str] = []
         self.note = ""
 
+    def wants(self, place: str) -> bool:
+        """Whether to look into this file."""
+        return True
+
+    def read(self, place: str, text: str) -> None:
+        """Add the hits in the text of a file, about SEARCH_HITS at most."""
+        raise NotImplementedError
+
     def run(self, path: str) -> None:
-        large = 0
-        top = self._files.stat(path)
-        files = (
-            beneath(self._files, path)
-            if top.kind == "folder"
-            else iter([(path, msgspec.structs.replace(top, name=path))])
-        )
-        for looked, (place, entry) in enumerate(files, 1):
-            if self._wanted in place.rpartition("/")[2].casefold():
-                self.hits.append(plain_name(place))
-            if entry.size_bytes <= SEARCH_FILE_BYTES:
-                self._look_into(place)
-            else:
-                large += 1
+        """Look into a file, or into those of a folder. Raises ToolError."""
+        large, top = 0, self._files.stat(path)
+        one = iter([(path, msgspec.structs.replace(top, name=path))])
+        for looked, (place, entry) in enumerate(beneath(self._files, path) if top.kind == "folder" else one, 1):
+            if self.wants(place):
+                if entry.size_bytes <= SEARCH_FILE_BYTES:
+                    self._look_into(place)
+                else:
+                    large += 1
             if len(self.hits) > SEARCH_HITS:
                 self.hits = self.hits[:SEARCH_HITS]
                 self.note = f"\n[only the first {SEARCH_HITS} hits; look in one folder, or for more]"
@@ -123,16 +129,33 @@ class _Search:
                 self.note = f"\n[stopped after {looked} files; look in one folder]"
                 break
         if large:
-            self.note += f"\n[{large} files over {SEARCH_FILE_BYTES >> 10} KB were not looked into; use grep in shell]"
+            self.note += f"\n[{large} files over {SEARCH_FILE_BYTES >> 10} KB were not looked into{self.instead}]"
 
     def _look_into(self, place: str) -> None:
         try:
             data = self._files.read(place, SEARCH_FILE_BYTES)
         except ToolError:
             return
-        if b"\0" in data[:1024]:
-            return
-        for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
+        if b"\0" not in data[:1024]:
+            self.read(place, data.decode(errors="replace"))
+
+
+class _Search(Look):
+    """Looks for a text in names and lines."""
+
+    instead = "; use grep in shell"
+
+    def __init__(self, files: Workspace, clock: Clock, wanted: str) -> None:
+        super().__init__(files, clock)
+        self._wanted = wanted
+
+    def wants(self, place: str) -> bool:
+        if self._wanted in place.rpartition("/")[2].casefold():
+            self.hits.append(plain_name(place))
+        return True
+
+    def read(self, place: str, text: str) -> None:
+        for number, line in enumerate(text.split("\n"), 1):
             if self._wanted in line.casefold():
                 self.hits.append(f"{plain_name(place)}:{number}: {self._around(line.rstrip(chr(13)))}")
                 if len(self.hits) > SEARCH_HITS:

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 
 import anyio.to_thread
-import msgspec
 
 from ..types.clock import Clock
 from ..types.errors import ToolError
 from .base import Context, Done
 from .define import tool
-from .folders import HIT_CHARS, SEARCH_FILE_BYTES, SEARCH_FILES, SEARCH_HITS, SEARCH_S, beneath, plain_name
+from .folders import HIT_CHARS, SEARCH_HITS, Look, plain_name
 from .languages import Symbol, definitions, language_of, uses
 from .output import shown
 from .paths import Workspace
@@ -54,43 +53,18 @@ async def find_references(name: str, context: Context, path: str = ".") -> Done:
     return await shown("\n".join(look.hits) or f"no code there uses {name!r}", context, note=look.note)
 
 
-class _Look:
-    """Looks through files of code, the nearest first, for as long as a person would wait."""
+class _Look(Look):
+    """Looks into files of code."""
 
     def __init__(self, files: Workspace, clock: Clock, find: Callable[[str, str], Iterator[Symbol]]) -> None:
-        self._files, self._clock, self._find = files, clock, find
-        self._until = clock.monotonic() + SEARCH_S
-        self.hits: list[str] = []
-        self.note = ""
+        super().__init__(files, clock)
+        self._find = find
 
-    def run(self, path: str) -> None:
-        top = self._files.stat(path)
-        one = iter([(path, msgspec.structs.replace(top, name=path))])
-        large = 0
-        for looked, (place, entry) in enumerate(beneath(self._files, path) if top.kind == "folder" else one, 1):
-            if language_of(place):
-                if entry.size_bytes <= SEARCH_FILE_BYTES:
-                    self._look_into(place)
-                else:
-                    large += 1
-            if len(self.hits) > SEARCH_HITS:
-                self.hits = self.hits[:SEARCH_HITS]
-                self.note = f"\n[only the first {SEARCH_HITS}; look in one folder]"
-                break
-            if looked >= SEARCH_FILES or self._clock.monotonic() > self._until:
-                self.note = f"\n[stopped after {looked} files; look in one folder]"
-                break
-        if large:
-            self.note += f"\n[{large} files over {SEARCH_FILE_BYTES >> 10} KB were not looked into]"
+    def wants(self, place: str) -> bool:
+        return bool(language_of(place))
 
-    def _look_into(self, place: str) -> None:
-        try:
-            data = self._files.read(place, SEARCH_FILE_BYTES)
-        except ToolError:
-            return
-        if b"\0" in data[:1024]:
-            return
-        for symbol in self._find(place, data.decode(errors="replace")):
+    def read(self, place: str, text: str) -> None:
+        for symbol in self._find(place, text):
             said = f"{symbol.kind} {symbol.name}" if symbol.kind else symbol.name
             cut = "…" if len(said) > HIT_CHARS else ""
             self.hits.append(f"{plain_name(place)}:{symbol.line}: {said[:HIT_CHARS]}{cut}")
