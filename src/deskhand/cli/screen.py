@@ -25,7 +25,6 @@ from rich.console import Console
 from .keys import matching
 
 INPUT_LINES = 8
-HINTS = 12
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "hint": "ansibrightblack", "status": "ansibrightblack"})
 PLAIN_STYLE = Style.from_dict({"prompt": "bold"})
 

@@ -13,7 +13,7 @@ from ..agent.commands import COMMANDS
 from ..agent.state import TURN
 from ..store.base import Accepted, Store
 from ..types.clock import Clock, Ids
-from ..types.door import Progress
+from ..types.door import Door, Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Address, Body, Command, Edit, Inbound, Principal, Receipt, Said, session_key
@@ -173,3 +173,6 @@ def _too_long(body: Body) -> str:
     if isinstance(body, (Said, Edit)) and (size := len(body.message.text)) > TEXT_CHARS:
         return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
     return ""
+
+
+_: type[Door] = LocalDoor

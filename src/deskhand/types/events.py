@@ -252,7 +252,6 @@ class Recorded(msgspec.Struct, frozen=True, gc=False):
 
 
 decode_event = msgspec.json.Decoder(AnyEvent).decode
-decode_events = msgspec.json.Decoder(list[AnyEvent]).decode
 encode_event = msgspec.json.Encoder().encode
 
 
