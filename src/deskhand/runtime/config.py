@@ -19,6 +19,7 @@ from ..policy.rules import Rule, check_rules
 from ..tools.shell import LONGEST_S
 from ..types.errors import ConfigError
 from ..types.limits import Limits
+from ..web.settings import WebConfig
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .datafile import parse_value, read_data, read_env_file
@@ -92,6 +93,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     reject_response: Literal["ignore", "announce"] = "ignore"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
+    web: WebConfig = WebConfig()
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -142,6 +144,10 @@ class Home(msgspec.Struct, frozen=True):
     @property
     def startup_error(self) -> Path:
         return self.state / "startup_error.json"
+
+    @property
+    def address(self) -> Path:
+        return self.state / "web.json"
 
     @property
     def history(self) -> Path:
