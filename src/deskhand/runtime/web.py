@@ -68,8 +68,8 @@ def address_of(config: WebConfig, port: int) -> str:
     return f"{'https' if config.tls_cert else 'http'}://{shown}:{port}"
 
 
-class WebService:
-    """The web child of one App. `told` hears the address once it is reached."""
+class Site:
+    """The page and the API of one App. `told` hears the address once it is reached."""
 
     def __init__(self, app: App, models: Models, people: People, told: Callable[[str], None]) -> None:
         self._app, self._models, self._people, self._told = app, models, people, told
