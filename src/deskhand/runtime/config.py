@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ..agent.step import COMPACT_AT
 from ..models.base import Thinking
 from ..models.settings import Wire
+from ..policy.postures import Posture
 from ..policy.rules import Rule, check_rules
 from ..tools.shell import LONGEST_S
 from ..types.errors import ConfigError
@@ -79,12 +80,14 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: whether who
     is not known here hears so. `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another
-    system's environment names. `plugins` are the only ones that are imported."""
+    system's environment names. `posture` is how free agents are where no rule of `policy` says otherwise. `plugins`
+    are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
     providers: dict[str, ProviderConfig] = {}
     policy: tuple[Rule, ...] = ()
+    posture: Posture = "workspace-free"
     plugins: tuple[str, ...] = ()
     timezone: str = "UTC"
     env_file: str = ""
