@@ -11,6 +11,8 @@ from importlib.metadata import version
 
 import anyio
 import uvicorn
+from anyio.abc import TaskGroup
+from starlette.types import ASGIApp
 
 from ..types.errors import ConfigError
 from ..types.people import People
@@ -27,6 +29,7 @@ from .edit import write_private
 from .house import RunningHouse
 from .logs import redactor, secrets_of
 from .models import Models
+from .onboarding import Onboarding
 
 log = logging.getLogger(__name__)
 
@@ -81,29 +84,13 @@ class Site:
         sock = listen(config)
         port = int(sock.getsockname()[1])
         stopping = anyio.Event()
-        web = self._ports(stopping)
         limits = Limits(allowed_hosts(config, port), allowed_origins(config, port))
-        server = Server(
-            uvicorn.Config(
-                build(web, limits, ENDPOINTS, SOCKETS, routes()),
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                lifespan="off",
-                ws="websockets-sansio",
-                ws_max_size=FRAME_BYTES,
-                ws_per_message_deflate=False,
-                limit_concurrency=CONNECTIONS,
-                timeout_graceful_shutdown=END_S,
-                ssl_certfile=config.tls_cert or None,
-                ssl_keyfile=config.tls_key or None,
-            )
-        )
         url = address_of(config, port)
         try:
             note_address(self._app.settings.home, url)
             async with anyio.create_task_group() as tasks:
+                web = self._ports(tasks, stopping)
+                server = Server(uvicorn_config(build(web, limits, ENDPOINTS, SOCKETS, routes()), config))
                 tasks.start_soon(self._tell, server, url)
                 await server.serve([sock])
                 tasks.cancel_scope.cancel()
@@ -117,13 +104,14 @@ class Site:
             await anyio.sleep(0.005)
         self._told(url)
 
-    def _ports(self, stopping: anyio.Event) -> Web:
+    def _ports(self, tasks: TaskGroup, stopping: anyio.Event) -> Web:
         app = self._app
         return Web(
             app.door,
             app.store,
             self._people,
             RunningHouse(app, self._models),
+            Onboarding(app, self._models, tasks, app.reload),
             app.blobs,
             app.parts.clock,
             app.parts.ids,
@@ -131,6 +119,24 @@ class Site:
             redactor(secrets_of(app.settings.environment)),
             stopping.wait,
         )
+
+
+def uvicorn_config(site: ASGIApp, config: WebConfig) -> uvicorn.Config:
+    return uvicorn.Config(
+        site,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="off",
+        ws="websockets-sansio",
+        ws_max_size=FRAME_BYTES,
+        ws_per_message_deflate=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=END_S,
+        ssl_certfile=config.tls_cert or None,
+        ssl_keyfile=config.tls_key or None,
+    )
 
 
 def note_address(home: Home, url: str) -> None:

@@ -13,6 +13,7 @@ from ..tools.base import Reach
 from ..types.clock import Clock, Ids
 from ..types.door import Door
 from ..types.people import People
+from .steps import SetUp
 from .views import AgentView, FactView, ModelsView, PresetView, SkillDraft, SkillView, StatusView, ToolView
 
 
@@ -63,6 +64,7 @@ class Web(msgspec.Struct, frozen=True):
     store: Store
     people: People
     house: House
+    setup: SetUp
     blobs: Blobs
     clock: Clock
     ids: Ids
