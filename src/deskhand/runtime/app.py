@@ -143,6 +143,11 @@ class App:
                 self.dispatch.renew()
                 log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in self.plugins.loaded) or "none")
 
+    def agent(self, name: str) -> Agent:
+        """The agent as it is driven now. Raises ConfigError for an unknown name."""
+        self.settings.agent(name)
+        return self._agents[name]
+
     def _agent_of(self, session: str) -> Agent:
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
 
