@@ -41,3 +41,12 @@ class Instructing(Protocol):
     def instructions(self, address: Address) -> str:
         """It stands at the end of the prompt; it should change seldom, as the model then reads everything anew."""
         ...
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """A channel that knows how it is doing, though nobody may have written for days."""
+
+    def health(self) -> float | None:
+        """When the platform last answered, in seconds since the epoch; None: not yet."""
+        ...

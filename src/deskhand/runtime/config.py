@@ -145,6 +145,10 @@ class Home(msgspec.Struct, frozen=True):
         return self.state / "last_start"
 
     @property
+    def health(self) -> Path:
+        return self.state / "health.json"
+
+    @property
     def startup_error(self) -> Path:
         return self.state / "startup_error.json"
 
