@@ -148,6 +148,12 @@ class App:
         self.settings.agent(name)
         return self._agents[name]
 
+    async def reload(self) -> None:
+        """Take up what the configuration and `.env` say now. Raises ConfigError, and then all stays as it is."""
+        self.settings = await anyio.to_thread.run_sync(read_settings, self.settings.file)
+        self._agents = self._made()
+        self.dispatch.renew()
+
     def _agent_of(self, session: str) -> Agent:
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
 

@@ -102,6 +102,8 @@ class Site:
     async def _tell(self, server: Server, url: str) -> None:
         while not server.started:  # noqa: ASYNC110 -- uvicorn has no event for it
             await anyio.sleep(0.005)
+        self._app.address = url
+        self._app.vitals.ready("web", url)
         self._told(url)
 
     def _ports(self, tasks: TaskGroup, stopping: anyio.Event) -> Web:
