@@ -41,3 +41,13 @@ class Instructing(Protocol):
     def instructions(self, address: Address) -> str:
         """It stands at the end of the prompt; it should change seldom, as the model then reads everything anew."""
         ...
+
+
+@runtime_checkable
+class Allowing(Protocol):
+    """A channel whose configuration names people who may write without being users: they are guests."""
+
+    @property
+    def allow_from(self) -> tuple[str, ...]:
+        """The platform's own ids of them. With none, only users are let in."""
+        ...

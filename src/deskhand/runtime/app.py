@@ -17,9 +17,10 @@ import msgspec
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Channel, Instructing
+from ..channels.base import Allowing, Channel, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
+from ..policy.roles import Roles
 from ..policy.rules import Case, Decision, decide
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
@@ -43,10 +44,12 @@ from .door import Access, LocalDoor, cuts
 from .feed import Feed
 from .models import facts_of, is_small
 from .outbox import Outbox, as_it_stands
+from .people import Guests, open_people
 from .prompt import Prompt, Prompting, Sources, machine_of
 from .reach import Reaches, Room, without_secrets, workspace_of
 from .received import with_files
 from .retries import Retries
+from .roster import OWNER as OWNER
 from .small import asking_about_unnamed, with_listing
 from .statements import statements
 from .strangers import Strangers
@@ -61,22 +64,19 @@ TRY_LOCK_S = 1.0
 LOOK_S = 0.5
 """How soon a change of the configuration is seen."""
 SWEEP_S = 3600.0
-OWNER = Principal("owner", ("owner",))
 PR_SET_DUMPABLE = 4
 
 
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
-    with the statements of the rooms. Without `tools` each agent has those that its settings allow. `sandbox` opens the
-    room in which commands run; raises SandboxUnavailable."""
+    with the statements of the rooms. Without `tools` each agent has those that its settings allow; without `authorise`
+    the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
     statements: Mapping[str, str] = {}
     channels: Sequence[Channel] = ()
-    authorise: Callable[[Inbound], Principal | None] = lambda inbound: (
-        OWNER if inbound.address.channel == "terminal" else None
-    )
+    authorise: Callable[[Inbound], Principal | None] | None = None
     store: Callable[[Path, Mapping[str, str]], Store] = SqliteStore
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
@@ -97,7 +97,9 @@ class App:
         render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock, render)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self.feed.trouble)
-        access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack)
+        self.people = open_people(self.store, parts.clock, self._roles, self._guests)
+        self.authorise = parts.authorise or self.people.authorise
+        access = Access(self.authorise, lambda inbound: settings.agents[0], self._unpack)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
         self.plugins = plugins_of(settings)
@@ -107,6 +109,12 @@ class App:
         self._ports = Ports(
             self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, pictures.get
         )
+
+    def _roles(self) -> Roles:
+        return {name: role.agents for name, role in self.settings.config.roles.items()}
+
+    def _guests(self) -> Guests:
+        return {each.name: each.allow_from if isinstance(each, Allowing) else () for each in self.parts.channels}
 
     def _agent(self, name: str) -> Agent:
         config = self.settings.agent(name)
@@ -289,7 +297,7 @@ class App:
             try:
                 async for inbound in channel.receive():
                     receipt = await self.door.submit(inbound)
-                    if receipt.status == "refused" and self.parts.authorise(inbound) is None:
+                    if receipt.status == "refused" and self.authorise(inbound) is None:
                         await self.strangers.refuse(inbound, channel)
                     pause = 0.5
             except (ChannelError, StoreUnavailable) as error:

@@ -9,4 +9,5 @@ from ..store.sql import load_sql
 
 def statements() -> Mapping[str, str]:
     """All of them by name."""
-    return load_sql("deskhand.tools", "kv.sql") | load_sql("deskhand.runtime", "letters.sql")
+    ours = load_sql(__package__, "letters.sql") | load_sql(__package__, "people.sql")
+    return load_sql("deskhand.tools", "kv.sql") | ours
