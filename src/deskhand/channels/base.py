@@ -50,3 +50,13 @@ class Reporting(Protocol):
     def health(self) -> float | None:
         """When the platform last answered, in seconds since the epoch; None: not yet."""
         ...
+
+
+@runtime_checkable
+class Allowing(Protocol):
+    """A channel whose configuration names people who may write without being users: they are guests."""
+
+    @property
+    def allow_from(self) -> tuple[str, ...]:
+        """The platform's own ids of them. With none, only users are let in."""
+        ...

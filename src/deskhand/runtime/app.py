@@ -18,9 +18,10 @@ from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Channel, Instructing, Reporting
+from ..channels.base import Allowing, Channel, Instructing, Reporting
 from ..models.base import Model
 from ..models.pictures import Pictures
+from ..policy.roles import Roles
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
@@ -46,9 +47,11 @@ from .health import Checkup, Problem, configuration_fact, driver_fact, note_mode
 from .lock import Holder, held, holder_of
 from .logs import redactor, secrets_of
 from .outbox import Outbox, as_it_stands
+from .people import Guests, open_people
 from .reach import Reaches, Room
 from .received import with_files
 from .retries import Retries
+from .roster import OWNER as OWNER
 from .statements import statements
 from .strangers import Strangers
 from .toolbox import READ_FROM_LOG, plugins_of
@@ -61,23 +64,21 @@ POLL_S = 0.05
 LOOK_S = 0.5
 """How soon a change of the configuration is seen."""
 SWEEP_S = 3600.0
-OWNER = Principal("owner", ("owner",))
 PR_SET_DUMPABLE = 4
 
 
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
-    with the statements of the rooms. Without `tools` each agent has those that its settings allow. `sandbox` opens the
-    room in which commands run; raises SandboxUnavailable. `serve` is the page, for ever: it runs beside whoever drives,
-    calls `app.vitals.ready("web", …)` when it can be reached and is started again when it fails."""
+    with the statements of the rooms. Without `tools` each agent has those that its settings allow; without `authorise`
+    the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable.
+    `serve` is the page, for ever: it runs beside whoever drives, calls `app.vitals.ready("web", …)` when it can be
+    reached and is started again when it fails."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
     statements: Mapping[str, str] = {}
     channels: Sequence[Channel] = ()
-    authorise: Callable[[Inbound], Principal | None] = lambda inbound: (
-        OWNER if inbound.address.channel == "terminal" else None
-    )
+    authorise: Callable[[Inbound], Principal | None] | None = None
     store: Callable[[Path, Mapping[str, str]], Store] = SqliteStore
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
@@ -105,7 +106,9 @@ class App:
         render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock, render)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
-        access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack)
+        self.people = open_people(self.store, parts.clock, self._roles, self._guests)
+        self.authorise = parts.authorise or self.people.authorise
+        access = Access(self.authorise, lambda inbound: settings.agents[0], self._unpack)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
         self.plugins = plugins_of(settings)
@@ -115,6 +118,12 @@ class App:
         self._ports = Ports(
             self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, pictures.get
         )
+
+    def _roles(self) -> Roles:
+        return {name: role.agents for name, role in self.settings.config.roles.items()}
+
+    def _guests(self) -> Guests:
+        return {each.name: each.allow_from if isinstance(each, Allowing) else () for each in self.parts.channels}
 
     def _made(self) -> dict[str, Agent]:
         """The agents of the configuration."""
@@ -272,7 +281,7 @@ class App:
         """Take in what people write on a channel; what could not be stored is not confirmed."""
         async for inbound in channel.receive():
             receipt = await self.door.submit(inbound)
-            if receipt.status == "refused" and self.parts.authorise(inbound) is None:
+            if receipt.status == "refused" and self.authorise(inbound) is None:
                 await self.strangers.refuse(inbound, channel)
             self.vitals.succeeded(f"channel {channel.name}")
 
