@@ -270,10 +270,10 @@ class Failing(SqliteStore):
             raise self.begins.pop(0)
         return await super().take_over(now)
 
-    async def change(self, changes: Sequence[Change]) -> None:
+    async def change(self, changes: Sequence[Change]) -> list[int]:
         if self.faults:
             raise self.faults.pop(0)
-        await super().change(changes)
+        return await super().change(changes)
 
 
 async def test_a_disk_without_room_at_the_start_is_waited_for(tmp_path: Path) -> None:

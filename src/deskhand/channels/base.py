@@ -58,3 +58,13 @@ class Healthy(Protocol):
     """A channel that remembers how it fared."""
 
     def health(self) -> Health: ...
+
+
+@runtime_checkable
+class Allowing(Protocol):
+    """A channel whose configuration names people who may write without being users: they are guests."""
+
+    @property
+    def allow_from(self) -> tuple[str, ...]:
+        """The platform's own ids of them. With none, only users are let in."""
+        ...

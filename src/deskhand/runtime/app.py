@@ -18,9 +18,10 @@ from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Channel, Healthy, Instructing
+from ..channels.base import Allowing, Channel, Healthy, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
+from ..policy.roles import Roles
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
@@ -46,10 +47,12 @@ from .health import Checkup, Problem, configuration_fact, driver_fact, note_mode
 from .lock import Holder, held, holder_of
 from .logs import redactor, renew_logging, secrets_of
 from .outbox import Outbox, as_it_stands
+from .people import Guests, open_people
 from .plugins import Plugins
 from .reach import Reaches, Room
 from .received import with_files
 from .retries import Retries
+from .roster import OWNER as OWNER
 from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
 from .strangers import Strangers
@@ -63,24 +66,21 @@ POLL_S = 0.05
 LOOK_S = 0.5
 """How soon a change of the configuration is seen."""
 SWEEP_S = 3600.0
-OWNER = Principal("owner", ("owner",))
 PR_SET_DUMPABLE = 4
 
 
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
-    with the statements of the rooms. Without `tools` each agent has those that its settings allow. `sandbox` opens the
-    room in which commands run; raises SandboxUnavailable. `serve` is the page, for ever: it runs beside whoever drives,
-    calls `app.vitals.ready("web", …)` when it can be reached and is started again when it fails. `renew` hears of
-    settings that have changed."""
+    with the statements of the rooms. Without `tools` each agent has those that its settings allow; without `authorise`
+    the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable.
+    `serve` is the page, for ever: it runs beside whoever drives, calls `app.vitals.ready("web", …)` when it can be
+    reached and is started again when it fails. `renew` hears of settings that have changed."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
     statements: Mapping[str, str] = {}
     channels: Sequence[Channel] = ()
-    authorise: Callable[[Inbound], Principal | None] = lambda inbound: (
-        OWNER if inbound.address.channel == "terminal" else None
-    )
+    authorise: Callable[[Inbound], Principal | None] | None = None
     store: Callable[[Path, Mapping[str, str]], Store] = SqliteStore
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
@@ -110,7 +110,9 @@ class App:
         self.feed = Feed()
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
-        access = Access(parts.authorise, lambda inbound: self.settings.agents[0], self._unpack)
+        self.people = open_people(self.store, parts.clock, self._roles, self._guests)
+        self.authorise = parts.authorise or self.people.authorise
+        access = Access(self.authorise, lambda inbound: self.settings.agents[0], self._unpack)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         self.strangers = Strangers(parts.clock)
         self._render()
@@ -121,6 +123,12 @@ class App:
         self._ports = Ports(
             self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, pictures.get
         )
+
+    def _roles(self) -> Roles:
+        return {name: role.agents for name, role in self.settings.config.roles.items()}
+
+    def _guests(self) -> Guests:
+        return {each.name: each.allow_from if isinstance(each, Allowing) else () for each in self.parts.channels}
 
     def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
         """The agents of the configuration. Raises ConfigError."""
@@ -135,21 +143,26 @@ class App:
         while True:
             await anyio.sleep(LOOK_S)
             if seen != (seen := stamp(self.settings)):
-                self.reload()
+                await self.look_again()
                 seen = stamp(self.settings)
 
-    def reload(self) -> None:
-        """Read the configuration again: it holds from the next drive of each conversation on. One that cannot be used
-        changes nothing, and is told."""
+    async def look_again(self) -> None:
+        """Read the configuration again. One that cannot be used is told, and changes nothing."""
         try:
-            settings = read_again(self.settings)
+            await self.reload()
+        except (ConfigError, OSError) as error:
+            log.warning("the configuration stays as it was: %s", error)
+
+    async def reload(self) -> None:
+        """Take up what the configuration and `.env` say now: it holds from the next drive of each conversation on.
+        Raises ConfigError, OSError, and then all stays as it is."""
+        try:
+            settings = await anyio.to_thread.run_sync(read_again, self.settings)
             plugins = plugins_of(settings, self.plugins)
             agents = self._made(settings, plugins)
         except (ConfigError, OSError) as error:
-            problem = self._redact(str(error))
-            log.warning("the configuration stays as it was: %s", problem)
-            self._problem = Problem(problem, self.parts.clock.now())
-            return
+            self._problem = Problem(self.redact(str(error)), self.parts.clock.now())
+            raise
         before, self._problem = self.settings, None
         self.settings, self.plugins, self._agents = settings, plugins, agents
         self._redact = redactor(secrets_of(settings.environment))
@@ -315,7 +328,7 @@ class App:
         """Take in what people write on a channel; what could not be stored is not confirmed."""
         async for inbound in channel.receive():
             receipt = await self.door.submit(inbound)
-            if receipt.status == "refused" and self.parts.authorise(inbound) is None:
+            if receipt.status == "refused" and self.authorise(inbound) is None:
                 await self.strangers.refuse(inbound, channel)
             self.vitals.succeeded(f"channel {channel.name}")
 

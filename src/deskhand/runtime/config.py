@@ -16,6 +16,7 @@ from ..agent.step import COMPACT_AT
 from ..models.base import Thinking
 from ..models.settings import Wire
 from ..policy.postures import Posture
+from ..policy.roles import FIXED
 from ..policy.rules import Rule, check_rules
 from ..tools.shell import LONGEST_S
 from ..types.errors import ConfigError
@@ -61,6 +62,12 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     voice: bool | None = None
 
 
+class RoleConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A role of one's own: a member who may talk to these agents, `*` for all."""
+
+    agents: tuple[str, ...] = ()
+
+
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a provider is reached, if not where the catalogue says. `key_env` names the environment variable that
     holds its key; the key itself never stands in the configuration. `wire` is what all of its models are spoken to in:
@@ -78,14 +85,15 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
-    `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: whether who
-    is not known here hears so. `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another
-    system's environment names. `posture` is how free agents are where no rule of `policy` says otherwise. `plugins`
-    are the only ones that are imported."""
+    `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
+    hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
+    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
+    agents are where no rule of `policy` says otherwise. `plugins` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
     providers: dict[str, ProviderConfig] = {}
+    roles: dict[str, RoleConfig] = {}
     policy: tuple[Rule, ...] = ()
     posture: Posture = "workspace-free"
     plugins: tuple[str, ...] = ()
@@ -93,7 +101,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     env_file: str = ""
     show_usage: bool = False
     skills_folder: str = ""
-    reject_response: Literal["ignore", "announce"] = "ignore"
+    reject_response: Literal["auto", "pair", "announce", "ignore"] = "auto"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
@@ -314,6 +322,8 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
     try:
         config = msgspec.convert(data, Config, strict=False)
         check_rules(config.policy)
+        for name in FIXED & set(config.roles):
+            raise ConfigError(f"'roles.{name}' is built in, with all agents: give this role another name")
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error
     except msgspec.ValidationError as error:
@@ -339,9 +349,6 @@ def ours(data: Mapping[str, Any], path: Path) -> Found:
     """Whoever wrote this file, as our own keys. Raises ConfigError for what must not be said."""
     known, foreign = keys.split(data, Config)
     translation = translate(foreign)
-    roles = foreign.get("roles")
-    if isinstance(roles, Mapping) and "admin" in roles:
-        raise ConfigError(f"{str(path)!r}: 'roles.admin' is built in, with all agents: give this role another name")
     warnings = keys.complaints(translation.left, Config)
     return Found(keys.overlay(translation.config, known), translation, warnings, translation.secrets)
 
@@ -403,6 +410,6 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
             continue
-        listed = path.endswith((".models", ".tools", ".skills", ".commands")) or path == "plugins"
+        listed = path.endswith((".models", ".tools", ".skills", ".commands", ".agents")) or path == "plugins"
         keys.put(data, path.split("."), value.split(",") if listed else value)
     return data

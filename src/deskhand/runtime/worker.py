@@ -42,7 +42,7 @@ async def work(app: App, started: Callable[[], None]) -> int:
             tasks.start_soon(app.run, started)
             async for order in orders:
                 if order == signal.SIGHUP:
-                    app.reload()
+                    await app.look_again()
                     continue
                 break
             log.info("told to end: what is under way has %.0f s", DRAIN_S)
