@@ -89,25 +89,19 @@ class Typing(Protocol):
         ...
 
 
-class Health(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Facts about a channel, times in seconds since the epoch, 0 for never. `error` is the last one, as a sentence."""
-
-    ok_at: float = 0.0
-    error_at: float = 0.0
-    error: str = ""
-
-
-@runtime_checkable
-class Healthy(Protocol):
-    """A channel that remembers how it fared."""
-
-    def health(self) -> Health: ...
-
-
 @runtime_checkable
 class Closing(Protocol):
     """A channel that holds connections."""
 
     async def close(self) -> None:
         """Let go of them. It is not used afterwards."""
+        ...
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """A channel that knows how it is doing, though nobody may have written for days."""
+
+    def health(self) -> float | None:
+        """When the platform last answered, in seconds since the epoch; None: not yet."""
         ...

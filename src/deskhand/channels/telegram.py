@@ -24,7 +24,7 @@ from ..types.commit import Outgoing
 from ..types.errors import BlobMissing, ChannelError, ConfigError
 from ..types.identity import Address, Inbound
 from ..types.messages import File, Image, Text
-from .base import Channel, Closing, Editing, Health, Healthy, Instructing, Kit, Typing
+from .base import Channel, Closing, Editing, Instructing, Kit, Reporting, Typing
 from .telegram_in import PRESS, Reader, message_id, number_of
 from .telegram_out import buttons, chat_of, entity, noted, place_of, texts_of, translated
 from .telegram_text import Rich
@@ -80,7 +80,7 @@ class TelegramChannel:
         self._opening = anyio.Lock()
         self._opened = False
         self._me = telegram.User(int(token.partition(":")[0]), "", True)
-        self._health = Health()
+        self._answered: float | None = None
         self._known: dict[str, _Sent] = {}
 
     # ------------------------------------------------------------------ in
@@ -126,7 +126,7 @@ class TelegramChannel:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 why = "another channel of this Deskhand reads the same bot: give each a token of its own"
-                raise self._fault(ChannelError(why, retry_after_s=30)) from error
+                raise ChannelError(why, retry_after_s=30) from error
             yield
         finally:
             os.close(fd)
@@ -175,11 +175,11 @@ class TelegramChannel:
                 part = files[i - len(texts)]
                 known.ids.append(await self._file(outgoing, part, mark if i == doubtful else ""))
         except faults.TelegramError as error:
-            fault = self._fault(translated(error))
+            fault = translated(error)
             known.doubt = not fault.unsent
             fault.unsent = fault.unsent and not known.ids
             raise fault from error
-        self._health = replace(self._health, ok_at=self._kit.now())
+        self._answered = self._kit.now()
         self._known.pop(outgoing.key, None)
         return next(iter(known.ids), "")
 
@@ -256,8 +256,8 @@ class TelegramChannel:
     def instructions(self, address: Address) -> str:
         return _HOW
 
-    def health(self) -> Health:
-        return self._health
+    def health(self) -> float | None:
+        return self._answered
 
     async def close(self) -> None:
         if self._opened:
@@ -275,14 +275,10 @@ class TelegramChannel:
         try:
             yield
         except faults.TelegramError as error:
-            raise self._fault(translated(error)) from error
-        self._health = replace(self._health, ok_at=self._kit.now())
-
-    def _fault(self, error: ChannelError) -> ChannelError:
-        self._health = replace(self._health, error_at=self._kit.now(), error=str(error))
-        return error
+            raise translated(error) from error
+        self._answered = self._kit.now()
 
 
 _: type[Channel] = TelegramChannel
-_abilities: tuple[type[Editing], type[Typing], type[Healthy], type[Closing], type[Instructing]]
+_abilities: tuple[type[Editing], type[Typing], type[Reporting], type[Closing], type[Instructing]]
 _abilities = (TelegramChannel, TelegramChannel, TelegramChannel, TelegramChannel, TelegramChannel)
