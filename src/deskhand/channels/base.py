@@ -51,3 +51,12 @@ class Allowing(Protocol):
     def allow_from(self) -> tuple[str, ...]:
         """The platform's own ids of them. With none, only users are let in."""
         ...
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """A channel that knows how it is doing, though nobody may have written for days."""
+
+    def health(self) -> float | None:
+        """When the platform last answered, in seconds since the epoch; None: not yet."""
+        ...

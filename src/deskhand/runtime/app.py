@@ -2,65 +2,65 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import anyio
 import anyio.to_thread
 import msgspec
+from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Allowing, Channel, Instructing
+from ..channels.base import Allowing, Channel, Instructing, Reporting
 from ..models.base import Model
 from ..models.pictures import Pictures
 from ..policy.roles import Roles
-from ..policy.rules import Case, Decision, decide
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
-from ..skills.skill import Skills, index
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools.base import Reach, Tools
-from ..tools.paths import Allowed
+from ..tools.base import Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
-from ..types.errors import ChannelError, ConfigError, StoreUnavailable, ToolError
+from ..types.errors import ConfigError, DeskhandError, StoreUnavailable, ToolError
 from ..types.events import Recorded
+from ..types.health import Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
+from .agents import House, make_agent
 from .anchor import EVERY_S, Heads, note_anchors
+from .children import Child, keep_running
 from .clock import RandomIds, SystemClock
 from .config import Settings, read_settings
 from .dispatch import Dispatch, Takes
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
-from .models import facts_of, is_small
+from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
+from .lock import Holder, held, holder_of
+from .logs import redactor, secrets_of
 from .outbox import Outbox, as_it_stands
 from .people import Guests, open_people
-from .prompt import Prompt, Prompting, Sources, machine_of
-from .reach import Reaches, Room, without_secrets, workspace_of
+from .reach import Reaches, Room
 from .received import with_files
 from .retries import Retries
 from .roster import OWNER as OWNER
-from .small import asking_about_unnamed, with_listing
 from .statements import statements
 from .strangers import Strangers
-from .templates import lay_out
-from .toolbox import READ_FROM_LOG, asking_about_commands, plugins_of, rules_of, skill_folders, skills_of, toolbox
+from .toolbox import READ_FROM_LOG, plugins_of
 from .usage import UsageShown
+from .vitals import Vitals
 
 log = logging.getLogger(__name__)
 
 POLL_S = 0.05
-TRY_LOCK_S = 1.0
 LOOK_S = 0.5
 """How soon a change of the configuration is seen."""
 SWEEP_S = 3600.0
@@ -70,7 +70,9 @@ PR_SET_DUMPABLE = 4
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
     with the statements of the rooms. Without `tools` each agent has those that its settings allow; without `authorise`
-    the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable."""
+    the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable. `serve`
+    is the page, for ever: it runs beside whoever drives, calls `app.vitals.ready("web", …)` when it can be reached and
+    is started again when it fails."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
@@ -81,6 +83,7 @@ class Parts(msgspec.Struct, frozen=True):
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
     sandbox: Callable[[], Awaitable[Proven]] = open_sandbox
+    serve: Callable[[App], Awaitable[None]] | None = None
 
 
 class App:
@@ -92,18 +95,24 @@ class App:
         home.make(home.state)
         self.store = parts.store(home.database, {**statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
-        self.reaches = Reaches(self.store, self.blobs, Room(parts.sandbox))
+        self.vitals = Vitals(parts.clock, redactor(secrets_of(settings.environment)), home.health)
+        self.address = ""
+        self._began = parts.clock.now()
+        self._problem: Problem | None = None
+        self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
+        self.room = Room(parts.sandbox, parts.clock.now)
+        self.reaches = Reaches(self.store, self.blobs, self.room)
         self.feed = Feed()
         render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock, render)
-        self.dispatch = Dispatch(self.store, self._driver, parts.clock, self.feed.trouble)
+        self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
         self.people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
         access = Access(self.authorise, lambda inbound: settings.agents[0], self._unpack)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
         self.plugins = plugins_of(settings)
-        self._agents = {name: self._agent(name) for name in settings.agents}
+        self._agents = self._made()
         retries = Retries(random.random)
         pictures = Pictures(self.blobs.get, self.blobs.path)
         self._ports = Ports(
@@ -116,75 +125,11 @@ class App:
     def _guests(self) -> Guests:
         return {each.name: each.allow_from if isinstance(each, Allowing) else () for each in self.parts.channels}
 
-    def _agent(self, name: str) -> Agent:
-        config = self.settings.agent(name)
-        try:
-            lay_out(self.settings, name)
-        except OSError as error:
-            log.warning("the files of agent %r are not made: %s", name, error)
-        workspace = workspace_of(self.settings, name)
-        rules = rules_of(self.settings)
-        skills = skills_of(self.settings, name)
-        plugins = self.plugins
-        prompt = self._prompt(name, workspace, skills)
-
-        def decided(case: Case) -> Decision:
-            return decide(rules, case)
-
-        judge: Callable[[Case], Decision] = decided
-        if any(is_small(self.settings, model) for model in config.models):
-            prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
-        if config.commands:
-            judge = asking_about_commands(judge, config.commands)
-        home = Path(self.settings.environment.get("HOME", "/"))
-
-        async def beside() -> tuple[Allowed, ...]:
-            shared = skill_folders(self.settings, name, skills)
-            if config.sandbox is not False:
-                return shared
-            return *shared, *await anyio.to_thread.run_sync(without_secrets, home, self.settings.home.root)
-
-        async def reach() -> Reach:
-            return await self.reaches.of(name, workspace, beside)
-
-        return Agent(
-            name,
-            config.models,
-            prompt,
-            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills, plugins.tools),
-            judge,
-            reach,
-            str(workspace),
-            self.settings.limits(config, facts_of(self.settings, next(iter(config.models), "")).window),
-            config.thinking or "off",
-            config.temperature,
-            ZoneInfo(self.settings.config.timezone),
-            hooks=plugins.hooks(name),
-        )
-
-    def _prompt(self, name: str, workspace: Path, skills: Skills) -> Prompting:
-        config, home = self.settings.agent(name), self.settings.home
-        sources = Sources(
-            home.root,
-            home.agent(name),
-            workspace,
-            config.prompt or "full",
-            config.preset,
-            config.voice,
-            ZoneInfo(self.settings.config.timezone),
-            machine_of(home.root, self.settings.environment.get("HOME", ""), config.sandbox is False),
-        )
+    def _made(self) -> dict[str, Agent]:
+        """The agents of the configuration."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
-
-        def extras(address: Address) -> str:
-            return told[address.channel](address) if address.channel in told else ""
-
-        learned = self.plugins.prompt
-
-        def can() -> str:
-            return "\n\n".join(filter(None, (index(skills.find()), learned)))
-
-        return Prompt(sources, can, self.parts.clock, extras)
+        house = House(self.reaches, self.plugins, self.parts.clock, self.parts.tools, told)
+        return {name: make_agent(self.settings, name, house) for name in self.settings.agents}
 
     async def _follow_plugins(self) -> None:
         """Take up which plugins the configuration names while we run."""
@@ -203,9 +148,20 @@ class App:
                 config = msgspec.structs.replace(self.settings.config, plugins=names)
                 self.settings = msgspec.structs.replace(self.settings, config=config)
                 self.plugins = plugins_of(self.settings, self.plugins)
-                self._agents = {name: self._agent(name) for name in self.settings.agents}
+                self._agents = self._made()
                 self.dispatch.renew()
                 log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in self.plugins.loaded) or "none")
+
+    def agent(self, name: str) -> Agent:
+        """The agent as it is driven now. Raises ConfigError for an unknown name."""
+        self.settings.agent(name)
+        return self._agents[name]
+
+    async def reload(self) -> None:
+        """Take up what the configuration and `.env` say now. Raises ConfigError, and then all stays as it is."""
+        self.settings = await anyio.to_thread.run_sync(read_settings, self.settings.file)
+        self._agents = self._made()
+        self.dispatch.renew()
 
     def _agent_of(self, session: str) -> Agent:
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
@@ -223,37 +179,68 @@ class App:
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)
-        if isinstance(item, Recorded) and self.parts.channels:
-            self.outbox.poke()
+        if isinstance(item, Recorded):
+            if self.parts.channels:
+                self.outbox.poke()
+            note_models(self.vitals, item.event)
+
+    def _troubled(self, session: str, error: DeskhandError, for_good: bool) -> None:
+        self.feed.trouble(session, error, for_good)
+        if isinstance(error, StoreUnavailable):
+            self.vitals.failed("store", error)
 
     async def run(self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True) -> None:
-        """Drive, send and receive for ever. Waits until no other process does, looking every second. `takes` as in
-        `Dispatch.run`."""
-        async with self._lock(), anyio.create_task_group() as tasks:
-            tasks.start_soon(self._watch)
-            tasks.start_soon(self._sweep)
-            tasks.start_soon(self._anchor)
-            tasks.start_soon(self._follow_plugins)
-            if self.parts.channels:
-                tasks.start_soon(self.outbox.run)
-            for channel in self.parts.channels:
-                tasks.start_soon(self._receive, channel)
-            await self.dispatch.run(started, takes)
+        """Drive, send and receive for ever. Waits until no other process does, looking every second; what people see
+        is up meanwhile. `takes` as in `Dispatch.run`. What fails is started again: only a damaged database, and what
+        cannot be handled, ends it."""
+        self.vitals.recall()
+        async with anyio.create_task_group() as beside:
+            self._start(beside, self._beside())
+            holder = Holder(os.getpid(), self.parts.clock.now())
+            async with held(self.settings.home.lock, holder), anyio.create_task_group() as tasks:
+                self._start(tasks, self._driving(started, takes))
 
-    @asynccontextmanager
-    async def _lock(self) -> AsyncIterator[None]:
-        """Hold the driver lock: at most one process drives."""
-        fd = os.open(self.settings.home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            while True:
-                try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    await anyio.sleep(TRY_LOCK_S)
-            yield
-        finally:
-            os.close(fd)
+    def _start(self, tasks: TaskGroup, children: Iterable[Child]) -> None:
+        for child in children:
+            tasks.start_soon(keep_running, child, self.vitals)
+
+    def _beside(self) -> Iterator[Child]:
+        """What runs whoever drives."""
+        serve = self.parts.serve
+        if serve is not None:
+            yield Child("web", lambda: serve(self), awaited=True)
+
+    def _driving(self, started: Callable[[], None], takes: Takes) -> Iterator[Child]:
+        """What only the process that drives may do."""
+
+        def begun() -> None:
+            self.vitals.ready("driver")
+            started()
+
+        yield Child("driver", lambda: self.dispatch.run(begun, takes), awaited=True, vital=True)
+        yield Child("watch", self._watch, vital=True)
+        yield Child("sweep", self._sweep)
+        yield Child("anchor", self._anchor)
+        yield Child("plugins", self._follow_plugins)
+        yield Child("health", self.vitals.keep)
+        if self.parts.channels:
+            yield Child("outbox", self.outbox.run)
+        for channel in self.parts.channels:
+            yield Child(f"channel {channel.name}", partial(self._receive, channel))
+
+    async def health(self) -> Health:
+        """How everything is doing now. Whether the disk takes what is written is tried out, every 5 seconds at most."""
+        for channel in self.parts.channels:
+            if isinstance(channel, Reporting) and (at := channel.health()) is not None:
+                self.vitals.answered(f"channel {channel.name}", at)
+        found = [await self._checkup.store(), await self._checkup.outbox(), sandbox_fact(self.room)]
+        facts = {fact.name: fact for fact in self.vitals.facts()}
+        if "driver" not in facts:
+            found.append(driver_fact(holder_of(self.settings.home.lock)))
+        found.append(configuration_fact(self.settings, self._problem, ()))
+        facts |= {fact.name: fact for fact in found}
+        now, known = self.parts.clock.now(), tuple(facts.values())
+        return Health(overall(known), now, version("deskhand"), os.getpid(), self._began, self.address, known)
 
     async def _anchor(self) -> None:
         """Note the heads of the chains now and then, and at a clean end."""
@@ -291,21 +278,12 @@ class App:
             await anyio.to_thread.run_sync(self.blobs.collect, self.store.blob_used, self.parts.clock.now())
 
     async def _receive(self, channel: Channel) -> None:
-        """Take in what people write on a channel, for ever; what could not be stored is not confirmed."""
-        pause = 0.5
-        while True:
-            try:
-                async for inbound in channel.receive():
-                    receipt = await self.door.submit(inbound)
-                    if receipt.status == "refused" and self.authorise(inbound) is None:
-                        await self.strangers.refuse(inbound, channel)
-                    pause = 0.5
-            except (ChannelError, StoreUnavailable) as error:
-                log.warning("%s: %s", channel.name, error)
-            except Exception:
-                log.exception("%s broke while receiving", channel.name)
-            await anyio.sleep(pause)
-            pause = min(pause * 2, 30.0)
+        """Take in what people write on a channel; what could not be stored is not confirmed."""
+        async for inbound in channel.receive():
+            receipt = await self.door.submit(inbound)
+            if receipt.status == "refused" and self.authorise(inbound) is None:
+                await self.strangers.refuse(inbound, channel)
+            self.vitals.succeeded(f"channel {channel.name}")
 
     async def close(self) -> None:
         self.reaches.close()

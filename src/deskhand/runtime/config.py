@@ -15,11 +15,13 @@ from msgspec.structs import replace
 from ..agent.step import COMPACT_AT
 from ..models.base import Thinking
 from ..models.settings import Wire
+from ..policy.postures import Posture
 from ..policy.roles import FIXED
 from ..policy.rules import Rule, check_rules
 from ..tools.shell import LONGEST_S
 from ..types.errors import ConfigError
 from ..types.limits import Limits
+from ..web.settings import WebConfig
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .datafile import parse_value, read_data, read_env_file
@@ -86,13 +88,14 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
     `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `plugins` are the only ones
-    that are imported."""
+    that are imported. `posture` is how free agents are where no rule of `policy` says otherwise."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
     providers: dict[str, ProviderConfig] = {}
     roles: dict[str, RoleConfig] = {}
     policy: tuple[Rule, ...] = ()
+    posture: Posture = "workspace-free"
     plugins: tuple[str, ...] = ()
     timezone: str = "UTC"
     env_file: str = ""
@@ -101,6 +104,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     reject_response: Literal["auto", "pair", "announce", "ignore"] = "auto"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
+    web: WebConfig = WebConfig()
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -149,8 +153,16 @@ class Home(msgspec.Struct, frozen=True):
         return self.state / "last_start"
 
     @property
+    def health(self) -> Path:
+        return self.state / "health.json"
+
+    @property
     def startup_error(self) -> Path:
         return self.state / "startup_error.json"
+
+    @property
+    def address(self) -> Path:
+        return self.state / "web.json"
 
     @property
     def history(self) -> Path:

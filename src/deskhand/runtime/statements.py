@@ -9,5 +9,8 @@ from ..store.sql import load_sql
 
 def statements() -> Mapping[str, str]:
     """All of them by name."""
-    ours = load_sql(__package__, "letters.sql") | load_sql(__package__, "people.sql")
-    return load_sql("deskhand.tools", "kv.sql") | ours
+    own = ("letters.sql", "health.sql", "people.sql")
+    found = dict(load_sql("deskhand.tools", "kv.sql"))
+    for name in own:
+        found |= load_sql("deskhand.runtime", name)
+    return found
