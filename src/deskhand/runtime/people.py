@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..policy.roles import ALIASES, Roles, may_talk, narrowed, role_name, scopes_of, user_name
+from ..policy.roles import ALIASES, Roles, may_talk, role_name, scopes_of, user_name
 from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Inbound, Principal
-from ..types.people import GUEST, OWNER_NAME, ROLE_SCOPES, SCOPES, Identity, People, Scope, User
+from ..types.people import GUEST, OWNER_NAME, Identity, People, User
 from .credentials import Credentials
 from .pairing import Pairings, checked, described
 from .roster import OWNER, Roster
@@ -37,8 +37,7 @@ class LocalPeople(Credentials, Pairings):
         if snapshot.broken or not sender:
             return None
         if address.channel in ("web", "api"):  # who they are, their room has found out
-            name, _, most = sender.partition("/")  # as `Grant.sender` has it
-            return self._principal(snapshot.users.get(name), ROLE_SCOPES.get(most, ()) if most else SCOPES)
+            return self._principal(snapshot.users.get(sender))
         here, anywhere = Identity(address.channel, sender, address.account), Identity(address.channel, sender)
         known = snapshot.of.get(here) or snapshot.of.get(anywhere)
         if known is not None:
@@ -47,18 +46,16 @@ class LocalPeople(Credentials, Pairings):
             return Principal(f"{address.channel}:{sender}", (GUEST,))
         return None
 
-    def _principal(self, user: User | None, scopes: tuple[Scope, ...] = SCOPES) -> Principal | None:
-        custom = self._roster.roles()
-        if user is None or not scopes_of(user.roles, custom):
+    def _principal(self, user: User | None) -> Principal | None:
+        if user is None or not scopes_of(user.roles, self._roster.roles()):
             return None
-        roles = narrowed(user.roles, custom, scopes)
-        return Principal(user.name, roles) if roles else None
+        return Principal(user.name, user.roles)
 
     def may_talk(self, principal: Principal, agent: str) -> bool:
         return may_talk(principal, agent, self._roster.roles())
 
-    def paired(self) -> bool:
-        """Whether anybody is known on any channel."""
+    def anybody(self) -> bool:
+        """Whether anybody is let in on any channel."""
         return bool(self._roster.look().of) or any(self._guests().values())
 
     def health(self) -> str:
