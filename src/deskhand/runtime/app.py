@@ -107,6 +107,7 @@ class App:
         self.address = ""
         self._began, self._first = parts.clock.now(), settings.config
         self._problem = Problem(settings.problem, self._began) if settings.problem else None
+        self._stamp = stamp(settings)
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
@@ -147,12 +148,11 @@ class App:
     async def _follow(self) -> None:
         """Take up what the configuration says while we run."""
         self._keep_copy()
-        seen = stamp(self.settings)
         while True:
             await anyio.sleep(LOOK_S)
-            if seen != (seen := stamp(self.settings)):
+            if self._stamp != (now := stamp(self.settings)):
+                self._stamp = now
                 await self.look_again()
-                seen = stamp(self.settings)
 
     async def look_again(self) -> None:
         """Read the configuration again. One that cannot be used is told, and changes nothing."""
@@ -181,6 +181,8 @@ class App:
         self._keep_copy()
         names = ", ".join(changed(before.config, settings.config)) or "nothing that was set"
         log.info("the configuration was read again; changed: %s", names)
+        if before.config.plugins != settings.config.plugins:
+            log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in plugins.loaded) or "none")
         if restart := needs_restart(self._first, settings.config):
             log.warning("these hold only after a restart: %s", ", ".join(restart))
 

@@ -26,7 +26,6 @@ from .app import App
 from .config import Home
 from .edit import write_private
 from .house import RunningHouse
-from .logs import redactor, secrets_of
 from .models import Models
 from .onboarding import Onboarding
 
@@ -116,7 +115,7 @@ class Site:
             app.parts.clock,
             app.parts.ids,
             version("deskhand"),
-            redactor(secrets_of(app.settings.environment)),
+            app.redact,
             stopping.wait,
         )
 
