@@ -17,11 +17,10 @@ from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import read_settings
 from deskhand.runtime.models import Models
 from deskhand.runtime.web import Site
-from deskhand.testing.people import MemoryPeople
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.tools.base import Tool
 from deskhand.types.clock import Clock
-from deskhand.types.people import SCOPES, Scope, TokenRow
+from deskhand.types.people import SCOPES, People, Scope, TokenRow
 
 PAGE = {"x-deskhand": "1"}
 
@@ -57,7 +56,7 @@ class Served(msgspec.Struct, frozen=True):
     """What runs, and ways in."""
 
     app: App
-    people: MemoryPeople
+    people: People
     url: str
     http: aiohttp.ClientSession
     owner: Client
@@ -91,18 +90,21 @@ async def serving(
     settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home)})
     said = model or ScriptedModel()
     named = None if tools is None else {each.spec.name: each for each in tools}
-    parts = Parts(lambda name: said, named, clock=clock or SystemClock())
-    people = MemoryPeople(parts.clock)
-    told: list[str] = []
-    async with Models(settings) as models, open_app(settings, parts) as app, anyio.create_task_group() as tasks:
-        tasks.start_soon(app.run)
-        tasks.start_soon(Site(app, models, people, told.append).run)
-        await until(lambda: bool(told))
-        _, secret = await people.make_token("owner", "test")
-        jar = aiohttp.DummyCookieJar()
-        async with aiohttp.ClientSession(cookie_jar=jar, connector=aiohttp.TCPConnector(limit=0)) as http:
-            yield Served(app, people, told[0], http, Client(http, told[0], {"authorization": f"Bearer {secret}"}))
-        tasks.cancel_scope.cancel()
+    async with Models(settings) as models:
+
+        async def serve(app: App) -> None:
+            await Site(app, models).run()
+
+        parts = Parts(lambda name: said, named, clock=clock or SystemClock(), serve=serve)
+        async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run)
+            await until(lambda: bool(app.address))
+            _, secret = await app.people.make_token("owner", "test")
+            jar = aiohttp.DummyCookieJar()
+            async with aiohttp.ClientSession(cookie_jar=jar, connector=aiohttp.TCPConnector(limit=0)) as http:
+                owner = Client(http, app.address, {"authorization": f"Bearer {secret}"})
+                yield Served(app, app.people, app.address, http, owner)
+            tasks.cancel_scope.cancel()
 
 
 async def until(true: Callable[[], bool], seconds: float = 30) -> None:

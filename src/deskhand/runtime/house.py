@@ -12,10 +12,10 @@ from ..models.weights import PROVIDER, Shelf
 from ..skills.skill import Skills
 from ..tools.base import Reach
 from ..types.errors import Refused
+from ..types.health import Health
 from ..web.ports import House
 from ..web.views import (
     AgentView,
-    FactView,
     ModelsView,
     ModelView,
     PresetView,
@@ -55,8 +55,8 @@ class RunningHouse:
             "running", name, short, provider, url, tools, count, 0, {}, "", list(self.agents), self._began
         )
 
-    async def health(self) -> list[FactView]:
-        return []
+    async def health(self) -> Health:
+        return await self._app.health()
 
     def about(self, agent: str) -> AgentView:
         config = self._app.settings.agent(agent)

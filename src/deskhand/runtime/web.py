@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 
 import anyio
 import uvicorn
+from anyio.abc import TaskGroup
+from starlette.types import ASGIApp
 
+from ..types.clock import Ids
 from ..types.errors import ConfigError
-from ..types.people import People
 from ..web.app import build
 from ..web.everything import ENDPOINTS, SOCKETS
 from ..web.guard import Limits
@@ -28,6 +30,7 @@ from .edit import write_private
 from .house import RunningHouse
 from .logs import redactor, secrets_of
 from .models import Models
+from .onboarding import Onboarding
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +73,10 @@ def address_of(config: WebConfig, port: int) -> str:
 
 
 class Site:
-    """The page and the API of one App. `told` hears the address once it is reached."""
+    """The page and the API of one App."""
 
-    def __init__(self, app: App, models: Models, people: People, told: Callable[[str], None]) -> None:
-        self._app, self._models, self._people, self._told = app, models, people, told
+    def __init__(self, app: App, models: Models) -> None:
+        self._app, self._models = app, models
 
     async def run(self) -> None:
         """Serve for ever. Raises ConfigError where it may not or cannot listen."""
@@ -82,30 +85,15 @@ class Site:
         sock = listen(config)
         port = int(sock.getsockname()[1])
         stopping = anyio.Event()
-        web = self._ports(stopping)
         limits = Limits(allowed_hosts(config, port), allowed_origins(config, port))
-        server = Server(
-            uvicorn.Config(
-                build(web, limits, ENDPOINTS, SOCKETS, routes()),
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                lifespan="off",
-                ws="websockets-sansio",
-                ws_max_size=FRAME_BYTES,
-                ws_per_message_deflate=False,
-                http=connection_class(self._app.parts.ids),
-                h11_max_incomplete_event_size=HEAD_BYTES,
-                timeout_graceful_shutdown=END_S,
-                ssl_certfile=config.tls_cert or None,
-                ssl_keyfile=config.tls_key or None,
-            )
-        )
         url = address_of(config, port)
         try:
             note_address(self._app.settings.home, url)
             async with anyio.create_task_group() as tasks:
+                web = self._ports(tasks, stopping)
+                server = Server(
+                    uvicorn_config(build(web, limits, ENDPOINTS, SOCKETS, routes()), config, self._app.parts.ids)
+                )
                 tasks.start_soon(self._tell, server, url)
                 tasks.start_soon(_until_cancelled, server, stopping)
                 with anyio.CancelScope(shield=True):
@@ -119,15 +107,17 @@ class Site:
     async def _tell(self, server: Server, url: str) -> None:
         while not server.started:  # noqa: ASYNC110 -- uvicorn has no event for it
             await anyio.sleep(0.005)
-        self._told(url)
+        self._app.address = url
+        self._app.vitals.ready("web", url)
 
-    def _ports(self, stopping: anyio.Event) -> Web:
+    def _ports(self, tasks: TaskGroup, stopping: anyio.Event) -> Web:
         app = self._app
         return Web(
             app.door,
             app.store,
-            self._people,
+            app.people,
             RunningHouse(app, self._models),
+            Onboarding(app, self._models, tasks, app.reload),
             app.blobs,
             app.parts.clock,
             app.parts.ids,
@@ -144,6 +134,25 @@ async def _until_cancelled(server: Server, stopping: anyio.Event) -> None:
     finally:
         stopping.set()
         server.should_exit = True
+
+
+def uvicorn_config(site: ASGIApp, config: WebConfig, ids: Ids) -> uvicorn.Config:
+    return uvicorn.Config(
+        site,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="off",
+        ws="websockets-sansio",
+        ws_max_size=FRAME_BYTES,
+        ws_per_message_deflate=False,
+        http=connection_class(ids),
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        timeout_graceful_shutdown=END_S,
+        ssl_certfile=config.tls_cert or None,
+        ssl_keyfile=config.tls_key or None,
+    )
 
 
 def note_address(home: Home, url: str) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import house, login, talk
+from . import house, login, setup, talk
 from .routing import Endpoint
 from .sockets import Socket
 
-ENDPOINTS: tuple[Endpoint, ...] = (*login.ENDPOINTS, *house.ENDPOINTS, *talk.ENDPOINTS)
+ENDPOINTS: tuple[Endpoint, ...] = (*login.ENDPOINTS, *house.ENDPOINTS, *setup.ENDPOINTS, *talk.ENDPOINTS)
 SOCKETS: tuple[Socket, ...] = ()

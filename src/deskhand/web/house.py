@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from ..types.health import Fact, State
 from .routing import Call, Endpoint
 from .views import (
     AgentView,
-    FactView,
     ModelsView,
     PresetView,
     SkillDraft,
@@ -16,16 +16,15 @@ from .views import (
     ToolView,
 )
 
-_WORST = ("ok", "starting", "degraded", "down")
-
 
 class HealthView(msgspec.Struct, frozen=True):
-    """`status` is that of the worst component. Strangers see no components."""
+    """`status` is what all components come to. Who is not known here learns no more than that."""
 
-    status: str
-    model: str
-    version: str
-    components: list[FactView] = []
+    status: State
+    model: str = ""
+    version: str = ""
+    since: float | None = None
+    components: tuple[Fact, ...] = ()
 
 
 class OfAgent(msgspec.Struct, frozen=True):
@@ -47,11 +46,11 @@ def agent_of(call: Call) -> str:
 
 
 async def health(call: Call) -> HealthView:
-    facts = await call.web.house.health()
-    worst = max((fact.state for fact in facts), key=_WORST.index, default="ok")
-    known = call.grant is not None
-    status = await call.web.house.status() if known else None
-    return HealthView(worst, status.model if status else "", call.web.version if known else "", facts if known else [])
+    found = await call.web.house.health()
+    if call.grant is None:
+        return HealthView(found.state)
+    model = (await call.web.house.status()).model
+    return HealthView(found.state, model, found.version, found.since, found.facts)
 
 
 async def status(call: Call) -> StatusView:

@@ -12,8 +12,10 @@ from ..store.blobs import Blobs
 from ..tools.base import Reach
 from ..types.clock import Clock, Ids
 from ..types.door import Door
+from ..types.health import Health
 from ..types.people import People
-from .views import AgentView, FactView, ModelsView, PresetView, SkillDraft, SkillView, StatusView, ToolView
+from .steps import SetUp
+from .views import AgentView, ModelsView, PresetView, SkillDraft, SkillView, StatusView, ToolView
 
 
 class House(Protocol):
@@ -25,9 +27,7 @@ class House(Protocol):
         ...
 
     async def status(self) -> StatusView: ...
-    async def health(self) -> list[FactView]:
-        """One fact for each component, as it is now."""
-        ...
+    async def health(self) -> Health: ...
 
     def about(self, agent: str) -> AgentView: ...
     def tools(self, agent: str) -> list[ToolView]: ...
@@ -63,6 +63,7 @@ class Web(msgspec.Struct, frozen=True):
     store: Store
     people: People
     house: House
+    setup: SetUp
     blobs: Blobs
     clock: Clock
     ids: Ids

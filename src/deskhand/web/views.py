@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-
-
-class FactView(msgspec.Struct, frozen=True):
-    """The health of one component, as what happened last and not as a flag."""
-
-    name: str
-    state: Literal["ok", "starting", "degraded", "down"]
-    detail: str = ""
-    last_success_at: float | None = None
-    last_error: str = ""
-    last_error_at: float | None = None
-    restarts: int = 0
 
 
 class StatusView(msgspec.Struct, frozen=True):
