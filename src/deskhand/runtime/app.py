@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Allowing, Channel, Instructing, Reporting
+from ..channels.base import Allowing, Channel, Healthy, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
 from ..policy.roles import Roles
@@ -39,21 +39,23 @@ from .agents import House, make_agent
 from .anchor import EVERY_S, Heads, note_anchors
 from .children import Child, keep_running
 from .clock import RandomIds, SystemClock
-from .config import Settings, read_settings
+from .config import Settings
 from .dispatch import Dispatch, Takes
 from .door import NO_ACCESS, Access, LocalDoor, cuts
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
 from .lock import Holder, held, holder_of
-from .logs import redactor, secrets_of
+from .logs import redactor, renew_logging, secrets_of
 from .outbox import Outbox, as_it_stands
 from .pairing import RESERVED
 from .people import Guests, open_people
+from .plugins import Plugins
 from .reach import Reaches, Room
 from .received import with_files
 from .retries import Retries
 from .roster import OWNER as OWNER
 from .routing import route
+from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
 from .strangers import Strangers, Ways
 from .toolbox import READ_FROM_LOG, plugins_of
@@ -72,9 +74,9 @@ PR_SET_DUMPABLE = 4
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
     with the statements of the rooms. Without `tools` each agent has those that its settings allow; without `authorise`
-    the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable. `serve`
-    is the page, for ever: it runs beside whoever drives, calls `app.vitals.ready("web", …)` when it can be reached and
-    is started again when it fails."""
+    the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable.
+    `serve` is the page, for ever: it runs beside whoever drives, calls `app.vitals.ready("web", …)` when it can be
+    reached and is started again when it fails. `renew` hears of settings that have changed."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
@@ -86,6 +88,7 @@ class Parts(msgspec.Struct, frozen=True):
     ids: Ids = RandomIds()
     sandbox: Callable[[], Awaitable[Proven]] = open_sandbox
     serve: Callable[[App], Awaitable[None]] | None = None
+    renew: Callable[[Settings], None] = lambda settings: None
 
 
 class App:
@@ -99,16 +102,17 @@ class App:
         home.make(home.state)
         self.store = parts.store(home.database, {**statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
-        self.vitals = Vitals(parts.clock, redactor(secrets_of(settings.environment)), home.health)
+        self._redact = redactor(secrets_of(settings.environment))
+        self.vitals = Vitals(parts.clock, self.redact, home.health)
         self.address = ""
-        self._began = parts.clock.now()
-        self._problem: Problem | None = None
+        self._began, self._first = parts.clock.now(), settings.config
+        self._problem = Problem(settings.problem, self._began) if settings.problem else None
+        self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
         self.reaches = Reaches(self.store, self.blobs, self.room)
         self.feed = Feed()
-        render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
-        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock, render)
+        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
         self.people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
@@ -116,8 +120,9 @@ class App:
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
+        self._render()
         self.plugins = plugins_of(settings)
-        self._agents = self._made()
+        self._agents = self._made(settings, self.plugins)
         retries = Retries(random.random)
         pictures = Pictures(self.blobs.get, self.blobs.path)
         self._ports = Ports(
@@ -133,43 +138,72 @@ class App:
     def _route(self, inbound: Inbound) -> str:
         return route(self.settings.config.bindings, self.settings.agents, inbound.address)
 
-    def _made(self) -> dict[str, Agent]:
-        """The agents of the configuration."""
+    def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
+        """The agents of the configuration. Raises ConfigError."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
-        house = House(self.reaches, self.plugins, self.parts.clock, self.parts.tools, told)
-        return {name: make_agent(self.settings, name, house) for name in self.settings.agents}
+        house = House(self.reaches, plugins, self.parts.clock, self.parts.tools, told)
+        return {name: make_agent(settings, name, house) for name in settings.agents}
 
-    async def _follow_plugins(self) -> None:
-        """Take up which plugins the configuration names while we run."""
-        file = self.settings.file
-        seen = _stamp(file)
+    async def _follow(self) -> None:
+        """Take up what the configuration says while we run."""
+        self._keep_copy()
+        seen = stamp(self.settings)
         while True:
             await anyio.sleep(LOOK_S)
-            if seen == (seen := _stamp(file)):
-                continue
-            try:
-                names = read_settings(file, self.settings.environment).config.plugins
-            except (ConfigError, OSError) as error:
-                log.warning("the plugins stay as they are: %s", error)
-                continue
-            if names != self.settings.config.plugins or self.plugins.failed:
-                config = msgspec.structs.replace(self.settings.config, plugins=names)
-                self.settings = msgspec.structs.replace(self.settings, config=config)
-                self.plugins = plugins_of(self.settings, self.plugins)
-                self._agents = self._made()
-                self.dispatch.renew()
-                log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in self.plugins.loaded) or "none")
+            if seen != (seen := stamp(self.settings)):
+                await self.look_again()
+                seen = stamp(self.settings)
+
+    async def look_again(self) -> None:
+        """Read the configuration again. One that cannot be used is told, and changes nothing."""
+        try:
+            await self.reload()
+        except (ConfigError, OSError) as error:
+            log.warning("the configuration stays as it was: %s", error)
+
+    async def reload(self) -> None:
+        """Take up what the configuration and `.env` say now: it holds from the next drive of each conversation on.
+        Raises ConfigError, OSError, and then all stays as it is."""
+        try:
+            settings = await anyio.to_thread.run_sync(read_again, self.settings)
+            plugins = plugins_of(settings, self.plugins)
+            agents = self._made(settings, plugins)
+        except (ConfigError, OSError) as error:
+            self._problem = Problem(self.redact(str(error)), self.parts.clock.now())
+            raise
+        before, self._problem = self.settings, None
+        self.settings, self.plugins, self._agents = settings, plugins, agents
+        self._redact = redactor(secrets_of(settings.environment))
+        renew_logging(settings)
+        self._render()
+        self.parts.renew(settings)
+        self.dispatch.renew()
+        self._keep_copy()
+        names = ", ".join(changed(before.config, settings.config)) or "nothing that was set"
+        log.info("the configuration was read again; changed: %s", names)
+        if restart := needs_restart(self._first, settings.config):
+            log.warning("these hold only after a restart: %s", ", ".join(restart))
+
+    def _keep_copy(self) -> None:
+        if self.settings.problem:
+            return
+        try:
+            keep_copy(self.settings)
+        except (ConfigError, OSError) as error:
+            log.warning("no copy of the configuration is kept: %s", error)
+
+    def _render(self) -> None:
+        """How answers are said, by the settings."""
+        self.outbox.render = UsageShown(self.store) if self.settings.config.show_usage else as_it_stands
+
+    def redact(self, text: str) -> str:
+        """The text without any secret of the settings that hold now."""
+        return self._redact(text)
 
     def agent(self, name: str) -> Agent:
         """The agent as it is driven now. Raises ConfigError for an unknown name."""
         self.settings.agent(name)
         return self._agents[name]
-
-    async def reload(self) -> None:
-        """Take up what the configuration and `.env` say now. Raises ConfigError, and then all stays as it is."""
-        self.settings = await anyio.to_thread.run_sync(read_settings, self.settings.file)
-        self._agents = self._made()
-        self.dispatch.renew()
 
     def _agent_of(self, session: str) -> Agent:
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
@@ -207,6 +241,9 @@ class App:
             holder = Holder(os.getpid(), self.parts.clock.now())
             async with held(self.settings.home.lock, holder), anyio.create_task_group() as tasks:
                 self._start(tasks, self._driving(started, takes))
+                with self._intake:
+                    async with anyio.create_task_group() as intake:
+                        self._start(intake, self._receiving())
 
     def _start(self, tasks: TaskGroup, children: Iterable[Child]) -> None:
         for child in children:
@@ -214,6 +251,7 @@ class App:
 
     def _beside(self) -> Iterator[Child]:
         """What runs whoever drives."""
+        yield Child("configuration", self._follow)
         serve = self.parts.serve
         if serve is not None:
             yield Child("web", lambda: serve(self), awaited=True)
@@ -229,23 +267,31 @@ class App:
         yield Child("watch", self._watch, vital=True)
         yield Child("sweep", self._sweep)
         yield Child("anchor", self._anchor)
-        yield Child("plugins", self._follow_plugins)
         yield Child("health", self.vitals.keep)
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
+
+    def _receiving(self) -> Iterator[Child]:
         for channel in self.parts.channels:
             yield Child(f"channel {channel.name}", partial(self._receive, channel))
+
+    async def drain(self) -> None:
+        """Take in no more from channels, and wait until what is being driven rests. What comes in otherwise is stored,
+        and waits for the next run."""
+        self._intake.cancel()
+        await self.dispatch.drain()
 
     async def health(self) -> Health:
         """How everything is doing now. Whether the disk takes what is written is tried out, every 5 seconds at most."""
         for channel in self.parts.channels:
-            if isinstance(channel, Reporting) and (at := channel.health()) is not None:
-                self.vitals.answered(f"channel {channel.name}", at)
+            if isinstance(channel, Healthy):
+                told = channel.health()
+                self.vitals.reported(f"channel {channel.name}", told.ok_at, told.error_at, told.error)
         found = [await self._checkup.store(), await self._checkup.outbox(), sandbox_fact(self.room)]
         facts = {fact.name: fact for fact in self.vitals.facts()}
         if "driver" not in facts:
             found.append(driver_fact(holder_of(self.settings.home.lock)))
-        found.append(configuration_fact(self.settings, self._problem, ()))
+        found.append(configuration_fact(self.settings, self._problem, needs_restart(self._first, self.settings.config)))
         found.append(Fact("people", "degraded" if (why := self.people.health()) else "ok", why))
         facts |= {fact.name: fact for fact in found}
         now, known = self.parts.clock.now(), tuple(facts.values())
@@ -302,15 +348,6 @@ class App:
     async def close(self) -> None:
         self.reaches.close()
         await self.store.close()
-
-
-def _stamp(file: Path) -> tuple[int, int, int] | None:
-    """Another one after every change of the file."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def _posts(address: Address) -> bool:

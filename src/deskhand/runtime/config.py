@@ -82,8 +82,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
-    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `plugins` are the only ones
-    that are imported. `posture` is how free agents are where no rule of `policy` says otherwise."""
+    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
+    agents are where no rule of `policy` says otherwise. `plugins` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
@@ -197,7 +197,8 @@ class Home(msgspec.Struct, frozen=True):
 class Settings(msgspec.Struct, frozen=True):
     """The configuration as read. `warnings` are sentences about keys that mean nothing. `environment` is what the
     process was started with and the `.env` files: keys of providers are looked up in it. `file` is where the
-    configuration was read, or would be; `chosen` the agent that the environment asks for."""
+    configuration was read, or would be; `chosen` the agent that the environment asks for, `model` the one model of a
+    command. `problem` says why these are not what the file holds. `started_with` is the environment alone."""
 
     home: Home
     config: Config
@@ -205,6 +206,9 @@ class Settings(msgspec.Struct, frozen=True):
     environment: Mapping[str, str] = {}
     file: Path = Path(FILE_NAME)
     chosen: str = ""
+    model: str = ""
+    problem: str = ""
+    started_with: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return f"Settings({str(self.file)!r})"  # never the environment: it holds keys
@@ -232,7 +236,7 @@ class Settings(msgspec.Struct, frozen=True):
         """These settings with every agent on this one model."""
         agents = {name: replace(agent, models=()) for name, agent in self.config.agents.items()}
         defaults = replace(self.config.defaults, models=(model,))
-        return replace(self, config=replace(self.config, defaults=defaults, agents=agents))
+        return replace(self, config=replace(self.config, defaults=defaults, agents=agents), model=model)
 
     @property
     def verbose(self) -> bool:
@@ -270,13 +274,15 @@ class Settings(msgspec.Struct, frozen=True):
         return Limits(agent.steps or usual.steps, agent.tokens or usual.tokens, agent.output_tokens, window)
 
 
-def read_settings(file: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read the configuration from `file`, or from the home. Raises ConfigError naming the file, the place in it and
-    what would be right; unknown keys are only warned about."""
-    started_with = dict(os.environ if environment is None else environment)
+def read_settings(
+    file: Path | None = None, environment: Mapping[str, str] | None = None, copy: Path | None = None
+) -> Settings:
+    """Read the configuration from `file`, or from the home, or what stands in a `copy` of it. Raises ConfigError naming
+    the file, the place in it and what would be right; unknown keys are only warned about."""
+    started_with = environment_of(environment)
     home = home_of(started_with)
     path = file or home.config
-    found = ours(_read(path, required=file is not None), path)
+    found = ours(_read(copy or path, required=(copy or file) is not None), path)
     warnings = list(found.warnings)
     env = found.secrets | _env_files(home, path, found.config, warnings) | started_with
     data = keys.overlay(_compat(found.config, env, warnings), found.config)
@@ -284,17 +290,22 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] | Non
     keys.normalise(data)
     config = convert(data, path)
     chosen = env.get(f"{PREFIX}AGENT") or env.get("OPERATOR_AGENT", "")
-    return Settings(home, config, tuple(warnings), env, path, chosen)
+    return Settings(home, config, tuple(warnings), env, path, chosen, started_with=started_with)
 
 
 def home_of(environment: Mapping[str, str] | None = None) -> Home:
     """Where this person's Deskhand lies."""
-    env = os.environ if environment is None else environment
+    env = environment_of(environment)
     try:
         given = env.get(f"{PREFIX}HOME") or Path(env.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir) / ".deskhand"
         return Home(Path(given).expanduser().absolute())
     except (KeyError, RuntimeError) as error:
         raise ConfigError("this user has no home folder: set DESKHAND_HOME to a folder of your own") from error
+
+
+def environment_of(given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What this process was started with, where nothing else is given."""
+    return dict(os.environ if given is None else given)
 
 
 def worker_environment() -> dict[str, str]:

@@ -61,8 +61,8 @@ class LocalDoor:
         self._own.discard(inbox_id)
         return own
 
-    async def submit(self, inbound: Inbound, acting: Principal | None = None) -> Receipt:
-        principal = acting or self._access.authorise(inbound)
+    async def submit(self, inbound: Inbound) -> Receipt:
+        principal = self._access.authorise(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
         session = inbound.session or session_key(self._access.route(inbound), inbound.address)

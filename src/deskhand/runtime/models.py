@@ -33,6 +33,7 @@ class Models:
         self._transport, self._local = Transport(limits), Transport(limits or LOCAL_LIMITS, keep=False)
         self._shelf = shelf or Shelf(settings.cache / "models")
         self._opened: dict[str, Model] = {}
+        self._old: list[Model] = []
         self._engines: dict[str, Engine] = {}
         self._tasks: TaskGroup | None = None
 
@@ -45,13 +46,23 @@ class Models:
 
     async def __aexit__(self, *raised: object) -> None:
         assert self._tasks is not None
-        for model in self._opened.values():
+        for model in (*self._old, *self._opened.values()):
             if isinstance(model, Closable):
                 await model.aclose()
         await self._local.__aexit__(*raised)
         await self._transport.__aexit__(*raised)
         self._tasks.cancel_scope.cancel()
         await self._tasks.__aexit__(None, None, None)
+
+    def renew(self, settings: Settings) -> None:
+        """Open models by these settings from now on. Calls that are under way end as they began, and embedded models
+        stay warm."""
+        own = (self._settings.config.providers, self._settings.environment)
+        if own != (settings.config.providers, settings.environment):
+            stays = {name: model for name, model in self._opened.items() if name.startswith(f"{PROVIDER}/")}
+            self._old += [model for name, model in self._opened.items() if name not in stays]
+            self._opened = stays
+        self._settings, self._catalogue = settings, catalogue_of(settings)
 
     def open(self, name: str) -> Model:
         """The model `provider/name`. Raises ModelUnknown with the next step."""

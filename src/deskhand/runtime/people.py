@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..policy.roles import ALIASES, Roles, may_talk, role_name, scopes_of, user_name
+from ..policy.roles import ALIASES, Roles, may_talk, narrowed, role_name, scopes_of, user_name
 from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Inbound, Principal
-from ..types.people import GUEST, OWNER_NAME, Identity, People, User
+from ..types.people import GUEST, OWNER_NAME, ROLE_SCOPES, SCOPES, Identity, People, Scope, User
 from .credentials import Credentials
 from .pairing import Pairings, checked, described
 from .roster import OWNER, Roster
@@ -37,7 +37,8 @@ class LocalPeople(Credentials, Pairings):
         if snapshot.broken or not sender:
             return None
         if address.channel in ("web", "api"):  # who they are, their room has found out
-            return self._principal(snapshot.users.get(sender))
+            name, _, most = sender.partition("/")  # as `Grant.sender` has it
+            return self._principal(snapshot.users.get(name), ROLE_SCOPES.get(most, ()) if most else SCOPES)
         here, anywhere = Identity(address.channel, sender, address.account), Identity(address.channel, sender)
         known = snapshot.of.get(here) or snapshot.of.get(anywhere)
         if known is not None:
@@ -46,10 +47,12 @@ class LocalPeople(Credentials, Pairings):
             return Principal(f"{address.channel}:{sender}", (GUEST,))
         return None
 
-    def _principal(self, user: User | None) -> Principal | None:
-        if user is None or not scopes_of(user.roles, self._roster.roles()):
+    def _principal(self, user: User | None, scopes: tuple[Scope, ...] = SCOPES) -> Principal | None:
+        custom = self._roster.roles()
+        if user is None or not scopes_of(user.roles, custom):
             return None
-        return Principal(user.name, user.roles)
+        roles = narrowed(user.roles, custom, scopes)
+        return Principal(user.name, roles) if roles else None
 
     def may_talk(self, principal: Principal, agent: str) -> bool:
         return may_talk(principal, agent, self._roster.roles())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 
@@ -15,7 +15,6 @@ from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
 
 from ..types.errors import ConfigError
-from ..types.people import People
 from ..web.app import build
 from ..web.everything import ENDPOINTS, SOCKETS
 from ..web.guard import Limits
@@ -72,10 +71,10 @@ def address_of(config: WebConfig, port: int) -> str:
 
 
 class Site:
-    """The page and the API of one App. `told` hears the address once it is reached."""
+    """The page and the API of one App."""
 
-    def __init__(self, app: App, models: Models, people: People, told: Callable[[str], None]) -> None:
-        self._app, self._models, self._people, self._told = app, models, people, told
+    def __init__(self, app: App, models: Models) -> None:
+        self._app, self._models = app, models
 
     async def run(self) -> None:
         """Serve for ever. Raises ConfigError where it may not or cannot listen."""
@@ -104,14 +103,13 @@ class Site:
             await anyio.sleep(0.005)
         self._app.address = url
         self._app.vitals.ready("web", url)
-        self._told(url)
 
     def _ports(self, tasks: TaskGroup, stopping: anyio.Event) -> Web:
         app = self._app
         return Web(
             app.door,
             app.store,
-            self._people,
+            app.people,
             RunningHouse(app, self._models),
             Onboarding(app, self._models, tasks, app.reload),
             app.blobs,

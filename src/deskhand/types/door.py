@@ -35,11 +35,9 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class Door(Protocol):
     """How a surface acts. Nothing passes it unauthorised, and what `submit` accepted is durable."""
 
-    async def submit(self, inbound: Inbound, acting: Principal | None = None) -> Receipt:
-        """Authorise, route and store. `acting` is who it comes from, where the surface has authenticated them itself.
-
-        Returns once the row is on disk (or refused); raises StoreUnavailable when it cannot be stored, in which case
-        the platform must not be told that it was."""
+    async def submit(self, inbound: Inbound) -> Receipt:
+        """Authorise, route and store. Returns once the row is on disk (or refused); raises StoreUnavailable when it
+        cannot be stored, in which case the platform must not be told that it was."""
         ...
 
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:

@@ -55,6 +55,17 @@ class Grant(msgspec.Struct, frozen=True):
     expires_at: float | None = None
     agents: tuple[str, ...] | None = None
 
+    @property
+    def sender(self) -> str:
+        """What stands as `Inbound.sender` on the channels `web` and `api`: the user, and where this credential may do
+        less than they, the most that it may, as in `ann/member`. `authorise` makes the same principal of it."""
+        name = self.principal.id
+        if "admin" in self.scopes:
+            return name
+        if "approve" in self.scopes:
+            return f"{name}/approver"
+        return f"{name}/member" if "chat" in self.scopes else f"{name}/viewer"
+
 
 class TokenRow(msgspec.Struct, frozen=True):
     """A credential without its secret, of which only the hash is kept."""

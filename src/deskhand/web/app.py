@@ -26,7 +26,6 @@ from .guard import (
     Credential,
     Guesses,
     Limits,
-    acting,
     check_host,
     check_origin,
     check_scope,
@@ -121,7 +120,7 @@ async def _call(web: Web, endpoint: Endpoint, request: Request) -> Call:
     body = None
     if endpoint.body is not None and not endpoint.raw:
         body = await body_of(request, endpoint.body, optional=endpoint.optional)
-    return Call(web, request, grant, acting(grant) if grant else STRANGER, query, body)
+    return Call(web, request, grant, grant.principal if grant else STRANGER, query, body)
 
 
 def _socket(web: Web, socket: Socket) -> WebSocketRoute:

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 
 from ..types.clock import Clock
 from ..types.identity import Principal
-from ..types.people import SCOPES, Grant, People, Scope
+from ..types.people import Grant, People, Scope
 from .errors import HttpProblem
 
 COOKIE = "deskhand"
@@ -144,17 +144,6 @@ def client_of(host: str) -> str:
             return str(address.ipv4_mapped)
         return str(ipaddress.ip_network((address, 64), strict=False))
     return str(address)
-
-
-def acting(grant: Grant) -> Principal:
-    """Who acts with this credential: its user, with no more roles than its scopes leave."""
-    principal, scopes = grant.principal, grant.scopes
-    if scopes == SCOPES:
-        return principal
-    kept = [role for role in principal.roles if role not in ("owner", "approver")]
-    if "approve" in scopes and {"owner", "approver"} & set(principal.roles):
-        kept.append("approver")
-    return msgspec.structs.replace(principal, roles=tuple(kept) or ("viewer",))
 
 
 def check_scope(grant: Grant | None, needs: Scope) -> None:

@@ -116,8 +116,9 @@ async def submit(call: Call, session: str, body: Body, said: Say) -> ReceiptView
     _, _, place = session.partition("/")
     chat = place.rpartition(":")[2]
     address = address_of(principal, chat)
-    inbound = Inbound(external_id, address, principal.id, web.clock.now(), body, session, when=said.when)
-    return receipt_view(call, await web.door.submit(inbound, principal))
+    sender = call.grant.sender if call.grant else ""
+    inbound = Inbound(external_id, address, sender, web.clock.now(), body, session, when=said.when)
+    return receipt_view(call, await web.door.submit(inbound))
 
 
 def receipt_view(call: Call, receipt: Receipt) -> ReceiptView:
