@@ -8,6 +8,7 @@ import os
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -35,8 +36,10 @@ from ..types.errors import ChannelError, ConfigError, StoreUnavailable, ToolErro
 from ..types.events import Recorded
 from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
+from ..types.options import SessionOptions
 from .anchor import EVERY_S, Heads, note_anchors
 from .clock import RandomIds, SystemClock
+from .commands import run, unusable
 from .config import Settings, read_settings
 from .dispatch import Dispatch, Takes
 from .door import Access, LocalDoor, cuts
@@ -97,7 +100,8 @@ class App:
         render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock, render)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self.feed.trouble)
-        access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack)
+        zone = ZoneInfo(settings.config.timezone)
+        access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack, self._check, zone)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
         self.plugins = plugins_of(settings)
@@ -152,6 +156,8 @@ class App:
             config.temperature,
             ZoneInfo(self.settings.config.timezone),
             hooks=plugins.hooks(name),
+            commands=partial(run, partial(self._check, name)),
+            fit=lambda model: self.settings.limits(config, facts_of(self.settings, model).window),
         )
 
     def _prompt(self, name: str, workspace: Path, skills: Skills) -> Prompting:
@@ -212,6 +218,10 @@ class App:
             log.warning("the files of a message were not opened: %s", error)
             return message
         return await with_files(message, self.blobs.get, files)
+
+    def _check(self, session: str, options: SessionOptions) -> str:
+        """What speaks against these options of a session; '' for nothing."""
+        return unusable(options, self.parts.model, self.settings.home.root / "prompts")
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)
@@ -274,7 +284,7 @@ class App:
             for session, row in await self.store.accepted_since(seen):
                 seen = max(seen, row.inbox_id)
                 if not self.door.took(row.inbox_id) and self.dispatch.drives(session):
-                    self.dispatch.wake(session, cut=cuts(row.inbound))
+                    self.dispatch.wake(session, cut=cuts(row.inbound.body, row.inbound.when))
 
     async def _sweep(self) -> None:
         """Now and then remove the files of blobs that nothing names any more."""
