@@ -38,7 +38,7 @@ def test_broad_excepts_stand_in_six_kinds_of_places() -> None:
     allowed = {
         "agent/asking.py",  # a model call
         "agent/calls.py",  # a tool run
-        "runtime/app.py",  # a channel's receive
+        "runtime/children.py",  # a supervised child
         "runtime/dispatch.py",  # a supervised child
         "runtime/outbox.py",  # a send
         "runtime/worker.py",  # a supervised child

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskhand.policy.postures import POSTURES, Posture, posture_rules
 from deskhand.policy.rules import FREE, Case, Rule, Verdict, decide
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
@@ -70,3 +71,29 @@ rules = st.lists(st.builds(Rule, st.sampled_from(["allow", "ask", "deny"]), patt
 @given(rules, st.sampled_from(sorted(OUTWARD)))
 def test_no_rule_lets_untrusted_words_act_outward(policy: list[Rule], effect: Effect) -> None:
     assert decide(policy, case(effect, context=PAGE)).verdict != "allow"
+
+
+@pytest.mark.parametrize(
+    ("posture", "free", "asked", "denied"),
+    [
+        ("read-only", {"none", "fetch", "send_owner"}, set(), {"local_write", "host", "network", "irreversible"}),
+        ("ask-me", {"none", "fetch", "send_owner"}, {"local_write", "host", "network"}, set()),
+        ("workspace-free", {"none", "fetch", "send_owner", "local_write"}, {"host", "network", "send_other"}, set()),
+        ("everything", {"none", "local_write", "host", "network", "irreversible"}, set(), set()),
+    ],
+)
+def test_a_posture_stands_behind_ones_own_rules(
+    posture: Posture, free: set[Effect], asked: set[Effect], denied: set[Effect]
+) -> None:
+    rules = posture_rules(posture)
+    for verdict, effects in (("allow", free), ("ask", asked), ("deny", denied)):
+        for effect in effects:
+            decision = decide(rules, case(effect))
+            assert decision.verdict == verdict, effect
+            assert posture in decision.reason or posture == "workspace-free"
+    assert decide([SHELL, *rules], case()).verdict == "allow"
+
+
+def test_no_posture_lets_what_was_read_outside_act_outward() -> None:
+    for posture in POSTURES:
+        assert decide(posture_rules(posture), case("host", context=PAGE)).verdict in ("ask", "deny")

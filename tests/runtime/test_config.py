@@ -12,7 +12,7 @@ from deskhand.agent.step import AskModel, Compact, next_step
 from deskhand.policy.rules import Rule
 from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE
-from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
+from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, RoleConfig, Settings, read_settings
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address, Principal
@@ -66,15 +66,17 @@ def test_operator_ai_0_4(tmp_path: Path) -> None:
             "operator": AgentConfig(("anthropic/claude-sonnet-4-6",), sandbox=False),
             "researcher": AgentConfig(steps=10, tools=("read_file", "shell"), skills=("summarize",)),
         },
+        roles={"team": RoleConfig(("operator", "researcher"))},
         timezone="America/Vancouver",
         env_file="keys.env",
+        reject_response="ignore",
     )
     transport, elsewhere, env_file = settings.warnings
     assert transport == (
         "agents.operator.transport: there are no channels yet; 'operator' answers in the terminal, and SLACK_BOT_TOKEN"
         " and SLACK_APP_TOKEN are not read"
     )
-    assert elsewhere.startswith("not used here yet: roles.team.agents, memory.")
+    assert elsewhere.startswith("not used here yet: memory.")
     assert "keys.env' does not exist" in env_file
 
 
@@ -86,11 +88,12 @@ def test_operator_ai_0_7(tmp_path: Path) -> None:
         timezone="Europe/Berlin",
         env_file=".env",
         show_usage=True,
+        reject_response="ignore",
     )
 
 
 def test_how_strangers_are_answered_stands_in_three_places(tmp_path: Path) -> None:
-    assert read(tmp_path).config.reject_response == "ignore"
+    assert read(tmp_path).config.reject_response == "auto"
     for text in (
         "settings: {reject_response: announce}",
         "runtime: {reject_response: announce}",
@@ -281,6 +284,7 @@ BAD: list[tuple[str | bytes, str]] = [
     ("just words", "must hold keys and values"),
     ("defaults: {steps: many}", "'defaults.steps': Expected `int | null`, got `str`"),
     ("roles: {admin: {agents: [a]}}", "'roles.admin' is built in, with all agents: give this role another"),
+    ("roles: {approver: {agents: [a]}}", "'roles.approver' is built in"),
     ("settings: {reject_response: shout}", "'reject_response': Invalid enum value 'shout'"),
     ("defaults: {context_ratio: 1.5}", "'defaults.context_ratio': Expected `float` <= 1.0"),
     ("agents: {a: {context_ratio: 0}}", "Expected `float` > 0.0"),

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Protocol, runtime_checkable
+
+import msgspec
 
 from ..types.commit import Outgoing
 from ..types.identity import Address, Inbound
+from .settings import ChannelConfig
+
+
+class Kit(msgspec.Struct, frozen=True):
+    """What a channel is given when it is opened. `secret` looks a variable up, '' where there is none; `keep` stores
+    bytes and returns their name, `kept` gives them back (raises BlobMissing); `state` is a folder for its own files.
+
+    An entry point of `deskhand.channels` names a function from this to a Channel; it raises ConfigError, with the
+    next step, where that cannot work. It neither connects nor writes: that begins with `receive` or `send`.
+    """
+
+    name: str
+    config: ChannelConfig
+    secret: Callable[[str], str]
+    keep: Callable[[bytes], Awaitable[str]]
+    kept: Callable[[str], Awaitable[bytes]]
+    state: Path
+    now: Callable[[], float]
 
 
 class Channel(Protocol):
@@ -40,4 +61,63 @@ class Instructing(Protocol):
 
     def instructions(self, address: Address) -> str:
         """It stands at the end of the prompt; it should change seldom, as the model then reads everything anew."""
+        ...
+
+
+@runtime_checkable
+class Editing(Protocol):
+    """A channel whose messages can be changed after they were sent."""
+
+    def edits_at(self, address: Address) -> float:
+        """How many seconds must lie between two changes at this address; 0 where an answer is not to be shown while
+        it is written."""
+        ...
+
+    async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
+        """Make the message say this instead, all of it: what does not fit is sent behind it. Doing it again changes
+        nothing, but for what was sent behind: `mark` is for that. Where the message is gone, it is sent anew. Returns
+        the id as `send` does, and raises the same."""
+        ...
+
+
+@runtime_checkable
+class Typing(Protocol):
+    """A channel that can show that an answer is on its way."""
+
+    async def typing(self, address: Address) -> None:
+        """Show it for the next five seconds, or until something is said. Raises ChannelError."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A channel that holds connections."""
+
+    async def close(self) -> None:
+        """Let go of them. It is not used afterwards."""
+        ...
+
+
+class Health(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Facts about a channel, times in seconds since the epoch, 0 for never. `error` is the last one, as a sentence."""
+
+    ok_at: float = 0.0
+    error_at: float = 0.0
+    error: str = ""
+
+
+@runtime_checkable
+class Healthy(Protocol):
+    """A channel that remembers how it fared."""
+
+    def health(self) -> Health: ...
+
+
+@runtime_checkable
+class Allowing(Protocol):
+    """A channel whose configuration names people who may write without being users: they are guests."""
+
+    @property
+    def allow_from(self) -> tuple[str, ...]:
+        """The platform's own ids of them. With none, only users are let in."""
         ...

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shlex
 
 import msgspec
@@ -11,6 +9,7 @@ import msgspec
 from ..agent.state import State, fold
 from ..runtime.app import App
 from ..runtime.config import Settings
+from ..runtime.lock import holder_of
 from ..store.base import Store
 from ..types.events import ApprovalAsked, QuestionAsked
 from ..types.identity import Address, Answer, Inbound, Receipt
@@ -59,17 +58,7 @@ async def answer(app: App, ask: OpenAsk | tuple[str, str], choice: str) -> Recei
 
 def somebody_drives(settings: Settings) -> bool:
     """Whether a Deskhand is running that will take in what is handed in now."""
-    try:
-        fd = os.open(settings.home.lock, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+    return holder_of(settings.home.lock) is not None
 
 
 def name_of(session: str, settings: Settings) -> str:

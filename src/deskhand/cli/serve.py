@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Awaitable, Callable
 
 import anyio
 import click
@@ -14,6 +15,7 @@ from ..runtime.config import Settings, worker_environment
 from ..runtime.models import Models
 from ..runtime.starts import newer_startup_error
 from ..runtime.supervise import Supervisor
+from ..runtime.web import Site
 from ..runtime.worker import CRASHED, end_with_parent, guarded, started_well, work
 from .asks import somebody_drives
 from .plain import plain
@@ -48,6 +50,17 @@ def serve(worker: int | None, config: str | None) -> None:
     sys.exit(anyio.run(parent.run))
 
 
+def page(models: Models) -> Callable[[App], Awaitable[None]]:
+    """The page of an App, for ever; where the configuration has none, nothing, for ever."""
+
+    async def serve(app: App) -> None:
+        if app.settings.config.web.enabled:
+            await Site(app, models).run()
+        await anyio.sleep_forever()
+
+    return serve
+
+
 def _work(settings: Settings) -> int:
     now = SystemClock().now
 
@@ -60,7 +73,7 @@ def _work(settings: Settings) -> int:
         return await work(app, started)
 
     async def main() -> int:
-        async with Models(settings) as models, open_app(settings, Parts(models.open)) as app:
+        async with Models(settings) as models, open_app(settings, Parts(models.open, serve=page(models))) as app:
             models.warm(model for name in settings.agents for model in settings.agent(name).models)
             return await use(app)
 

@@ -17,13 +17,15 @@ Verdict = Literal["allow", "ask", "deny"]
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One line of the policy. Each field is a pattern (`*` and `?`); `who` is a principal's id or `role:NAME`."""
+    """One line of the policy. Each field is a pattern (`*` and `?`); `who` is a principal's id or `role:NAME`.
+    `because` is what people are told, in place of the rule itself."""
 
     verdict: Verdict
     agent: str = "*"
     tool: str = "*"
     effect: str = "*"
     who: str = "*"
+    because: str = ""
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -100,7 +102,8 @@ def _by_rule(rules: Sequence[Rule], case: Case) -> Decision:
             and fnmatchcase(case.effect, rule.effect)
             and any(fnmatchcase(name, rule.who) for name in names)
         ):
-            return Decision(rule.verdict, f"rule {number}: {rule.verdict} {rule.tool} ({rule.effect})")
+            told = rule.because or f"rule {number}: {rule.verdict} {rule.tool} ({rule.effect})"
+            return Decision(rule.verdict, told)
     if case.effect in FREE:
         return Decision("allow", f"{case.tool} stays within the workspace and this conversation")
     return Decision("ask", f"{case.tool} has the effect {case.effect!r}, and no rule allows it")

@@ -2,88 +2,94 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import anyio
 import anyio.to_thread
 import msgspec
+from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Channel, Instructing
+from ..channels.base import Allowing, Channel, Healthy, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
-from ..policy.rules import Case, Decision, decide
+from ..policy.roles import Roles
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
-from ..skills.skill import Skills, index
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools.base import Reach, Tools
-from ..tools.paths import Allowed
+from ..tools.base import Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
-from ..types.errors import ChannelError, ConfigError, StoreUnavailable, ToolError
+from ..types.errors import ConfigError, DeskhandError, StoreUnavailable, ToolError
 from ..types.events import Recorded
+from ..types.health import Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
 from ..types.options import SessionOptions
+from .agents import House, make_agent
 from .anchor import EVERY_S, Heads, note_anchors
+from .children import Child, keep_running
 from .clock import RandomIds, SystemClock
-from .commands import run, unusable
-from .config import Settings, read_settings
+from .commands import unusable
+from .config import Settings
 from .dispatch import Dispatch, Takes
 from .door import Access, LocalDoor, cuts
 from .feed import Feed
-from .models import facts_of, is_small
+from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
+from .lock import Holder, held, holder_of
+from .logs import redactor, renew_logging, secrets_of
 from .outbox import Outbox, as_it_stands
-from .prompt import Prompt, Prompting, Sources, machine_of
-from .reach import Reaches, Room, without_secrets, workspace_of
+from .people import Guests, open_people
+from .plugins import Plugins
+from .reach import Reaches, Room
 from .received import with_files
 from .retries import Retries
-from .small import asking_about_unnamed, with_listing
+from .roster import OWNER as OWNER
+from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
 from .strangers import Strangers
-from .templates import lay_out
-from .toolbox import READ_FROM_LOG, asking_about_commands, plugins_of, rules_of, skill_folders, skills_of, toolbox
+from .toolbox import READ_FROM_LOG, plugins_of
 from .usage import UsageShown
+from .vitals import Vitals
 
 log = logging.getLogger(__name__)
 
 POLL_S = 0.05
-TRY_LOCK_S = 1.0
 LOOK_S = 0.5
 """How soon a change of the configuration is seen."""
 SWEEP_S = 3600.0
-OWNER = Principal("owner", ("owner",))
 PR_SET_DUMPABLE = 4
 
 
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
-    with the statements of the rooms. Without `tools` each agent has those that its settings allow. `sandbox` opens the
-    room in which commands run; raises SandboxUnavailable."""
+    with the statements of the rooms. Without `tools` each agent has those that its settings allow; without `authorise`
+    the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable.
+    `serve` is the page, for ever: it runs beside whoever drives, calls `app.vitals.ready("web", …)` when it can be
+    reached and is started again when it fails. `renew` hears of settings that have changed."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
     statements: Mapping[str, str] = {}
     channels: Sequence[Channel] = ()
-    authorise: Callable[[Inbound], Principal | None] = lambda inbound: (
-        OWNER if inbound.address.channel == "terminal" else None
-    )
+    authorise: Callable[[Inbound], Principal | None] | None = None
     store: Callable[[Path, Mapping[str, str]], Store] = SqliteStore
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
     sandbox: Callable[[], Awaitable[Proven]] = open_sandbox
+    serve: Callable[[App], Awaitable[None]] | None = None
+    renew: Callable[[Settings], None] = lambda settings: None
 
 
 class App:
@@ -95,115 +101,106 @@ class App:
         home.make(home.state)
         self.store = parts.store(home.database, {**statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
-        self.reaches = Reaches(self.store, self.blobs, Room(parts.sandbox))
+        self._redact = redactor(secrets_of(settings.environment))
+        self.vitals = Vitals(parts.clock, self.redact, home.health)
+        self.address = ""
+        self._began, self._first = parts.clock.now(), settings.config
+        self._problem = Problem(settings.problem, self._began) if settings.problem else None
+        self._intake = anyio.CancelScope()
+        self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
+        self.room = Room(parts.sandbox, parts.clock.now)
+        self.reaches = Reaches(self.store, self.blobs, self.room)
         self.feed = Feed()
-        render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
-        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock, render)
-        self.dispatch = Dispatch(self.store, self._driver, parts.clock, self.feed.trouble)
+        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
+        self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
+        self.people = open_people(self.store, parts.clock, self._roles, self._guests)
+        self.authorise = parts.authorise or self.people.authorise
         zone = ZoneInfo(settings.config.timezone)
-        access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack, self._check, zone)
+        access = Access(self.authorise, lambda inbound: self.settings.agents[0], self._unpack, self._check, zone)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
-        self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
+        self.strangers = Strangers(parts.clock)
+        self._render()
         self.plugins = plugins_of(settings)
-        self._agents = {name: self._agent(name) for name in settings.agents}
+        self._agents = self._made(settings, self.plugins)
         retries = Retries(random.random)
         pictures = Pictures(self.blobs.get, self.blobs.path)
         self._ports = Ports(
             self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, pictures.get
         )
 
-    def _agent(self, name: str) -> Agent:
-        config = self.settings.agent(name)
-        try:
-            lay_out(self.settings, name)
-        except OSError as error:
-            log.warning("the files of agent %r are not made: %s", name, error)
-        workspace = workspace_of(self.settings, name)
-        rules = rules_of(self.settings)
-        skills = skills_of(self.settings, name)
-        plugins = self.plugins
-        prompt = self._prompt(name, workspace, skills)
+    def _roles(self) -> Roles:
+        return {name: role.agents for name, role in self.settings.config.roles.items()}
 
-        def decided(case: Case) -> Decision:
-            return decide(rules, case)
+    def _guests(self) -> Guests:
+        return {each.name: each.allow_from if isinstance(each, Allowing) else () for each in self.parts.channels}
 
-        judge: Callable[[Case], Decision] = decided
-        if any(is_small(self.settings, model) for model in config.models):
-            prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
-        if config.commands:
-            judge = asking_about_commands(judge, config.commands)
-        home = Path(self.settings.environment.get("HOME", "/"))
-
-        async def beside() -> tuple[Allowed, ...]:
-            shared = skill_folders(self.settings, name, skills)
-            if config.sandbox is not False:
-                return shared
-            return *shared, *await anyio.to_thread.run_sync(without_secrets, home, self.settings.home.root)
-
-        async def reach() -> Reach:
-            return await self.reaches.of(name, workspace, beside)
-
-        return Agent(
-            name,
-            config.models,
-            prompt,
-            self.parts.tools if self.parts.tools is not None else toolbox(self.settings, name, skills, plugins.tools),
-            judge,
-            reach,
-            str(workspace),
-            self.settings.limits(config, facts_of(self.settings, next(iter(config.models), "")).window),
-            config.thinking or "off",
-            config.temperature,
-            ZoneInfo(self.settings.config.timezone),
-            hooks=plugins.hooks(name),
-            commands=partial(run, partial(self._check, name)),
-            fit=lambda model: self.settings.limits(config, facts_of(self.settings, model).window),
-        )
-
-    def _prompt(self, name: str, workspace: Path, skills: Skills) -> Prompting:
-        config, home = self.settings.agent(name), self.settings.home
-        sources = Sources(
-            home.root,
-            home.agent(name),
-            workspace,
-            config.prompt or "full",
-            config.preset,
-            config.voice,
-            ZoneInfo(self.settings.config.timezone),
-            machine_of(home.root, self.settings.environment.get("HOME", ""), config.sandbox is False),
-        )
+    def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
+        """The agents of the configuration. Raises ConfigError."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
+        house = House(self.reaches, plugins, self.parts.clock, self.parts.tools, told, self.parts.model)
+        return {name: make_agent(settings, name, house) for name in settings.agents}
 
-        def extras(address: Address) -> str:
-            return told[address.channel](address) if address.channel in told else ""
-
-        learned = self.plugins.prompt
-
-        def can() -> str:
-            return "\n\n".join(filter(None, (index(skills.find()), learned)))
-
-        return Prompt(sources, can, self.parts.clock, extras)
-
-    async def _follow_plugins(self) -> None:
-        """Take up which plugins the configuration names while we run."""
-        file = self.settings.file
-        seen = _stamp(file)
+    async def _follow(self) -> None:
+        """Take up what the configuration says while we run."""
+        self._keep_copy()
+        seen = stamp(self.settings)
         while True:
             await anyio.sleep(LOOK_S)
-            if seen == (seen := _stamp(file)):
-                continue
-            try:
-                names = read_settings(file, self.settings.environment).config.plugins
-            except (ConfigError, OSError) as error:
-                log.warning("the plugins stay as they are: %s", error)
-                continue
-            if names != self.settings.config.plugins or self.plugins.failed:
-                config = msgspec.structs.replace(self.settings.config, plugins=names)
-                self.settings = msgspec.structs.replace(self.settings, config=config)
-                self.plugins = plugins_of(self.settings, self.plugins)
-                self._agents = {name: self._agent(name) for name in self.settings.agents}
-                self.dispatch.renew()
-                log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in self.plugins.loaded) or "none")
+            if seen != (seen := stamp(self.settings)):
+                await self.look_again()
+                seen = stamp(self.settings)
+
+    async def look_again(self) -> None:
+        """Read the configuration again. One that cannot be used is told, and changes nothing."""
+        try:
+            await self.reload()
+        except (ConfigError, OSError) as error:
+            log.warning("the configuration stays as it was: %s", error)
+
+    async def reload(self) -> None:
+        """Take up what the configuration and `.env` say now: it holds from the next drive of each conversation on.
+        Raises ConfigError, OSError, and then all stays as it is."""
+        try:
+            settings = await anyio.to_thread.run_sync(read_again, self.settings)
+            plugins = plugins_of(settings, self.plugins)
+            agents = self._made(settings, plugins)
+        except (ConfigError, OSError) as error:
+            self._problem = Problem(self.redact(str(error)), self.parts.clock.now())
+            raise
+        before, self._problem = self.settings, None
+        self.settings, self.plugins, self._agents = settings, plugins, agents
+        self._redact = redactor(secrets_of(settings.environment))
+        renew_logging(settings)
+        self._render()
+        self.parts.renew(settings)
+        self.dispatch.renew()
+        self._keep_copy()
+        names = ", ".join(changed(before.config, settings.config)) or "nothing that was set"
+        log.info("the configuration was read again; changed: %s", names)
+        if restart := needs_restart(self._first, settings.config):
+            log.warning("these hold only after a restart: %s", ", ".join(restart))
+
+    def _keep_copy(self) -> None:
+        if self.settings.problem:
+            return
+        try:
+            keep_copy(self.settings)
+        except (ConfigError, OSError) as error:
+            log.warning("no copy of the configuration is kept: %s", error)
+
+    def _render(self) -> None:
+        """How answers are said, by the settings."""
+        self.outbox.render = UsageShown(self.store) if self.settings.config.show_usage else as_it_stands
+        self.strangers.announce = self.settings.config.reject_response == "announce"
+
+    def redact(self, text: str) -> str:
+        """The text without any secret of the settings that hold now."""
+        return self._redact(text)
+
+    def agent(self, name: str) -> Agent:
+        """The agent as it is driven now. Raises ConfigError for an unknown name."""
+        self.settings.agent(name)
+        return self._agents[name]
 
     def _agent_of(self, session: str) -> Agent:
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
@@ -220,42 +217,84 @@ class App:
         return await with_files(message, self.blobs.get, files)
 
     def _check(self, session: str, options: SessionOptions) -> str:
-        """What speaks against these options of a session; '' for nothing."""
         return unusable(options, self.parts.model, self.settings.home.root / "prompts")
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)
-        if isinstance(item, Recorded) and self.parts.channels:
-            self.outbox.poke()
+        if isinstance(item, Recorded):
+            if self.parts.channels:
+                self.outbox.poke()
+            note_models(self.vitals, item.event)
+
+    def _troubled(self, session: str, error: DeskhandError, for_good: bool) -> None:
+        self.feed.trouble(session, error, for_good)
+        if isinstance(error, StoreUnavailable):
+            self.vitals.failed("store", error)
 
     async def run(self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True) -> None:
-        """Drive, send and receive for ever. Waits until no other process does, looking every second. `takes` as in
-        `Dispatch.run`."""
-        async with self._lock(), anyio.create_task_group() as tasks:
-            tasks.start_soon(self._watch)
-            tasks.start_soon(self._sweep)
-            tasks.start_soon(self._anchor)
-            tasks.start_soon(self._follow_plugins)
-            if self.parts.channels:
-                tasks.start_soon(self.outbox.run)
-            for channel in self.parts.channels:
-                tasks.start_soon(self._receive, channel)
-            await self.dispatch.run(started, takes)
+        """Drive, send and receive for ever. Waits until no other process does, looking every second; what people see
+        is up meanwhile. `takes` as in `Dispatch.run`. What fails is started again: only a damaged database, and what
+        cannot be handled, ends it."""
+        self.vitals.recall()
+        async with anyio.create_task_group() as beside:
+            self._start(beside, self._beside())
+            holder = Holder(os.getpid(), self.parts.clock.now())
+            async with held(self.settings.home.lock, holder), anyio.create_task_group() as tasks:
+                self._start(tasks, self._driving(started, takes))
+                with self._intake:
+                    async with anyio.create_task_group() as intake:
+                        self._start(intake, self._receiving())
 
-    @asynccontextmanager
-    async def _lock(self) -> AsyncIterator[None]:
-        """Hold the driver lock: at most one process drives."""
-        fd = os.open(self.settings.home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            while True:
-                try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    await anyio.sleep(TRY_LOCK_S)
-            yield
-        finally:
-            os.close(fd)
+    def _start(self, tasks: TaskGroup, children: Iterable[Child]) -> None:
+        for child in children:
+            tasks.start_soon(keep_running, child, self.vitals)
+
+    def _beside(self) -> Iterator[Child]:
+        """What runs whoever drives."""
+        yield Child("configuration", self._follow)
+        serve = self.parts.serve
+        if serve is not None:
+            yield Child("web", lambda: serve(self), awaited=True)
+
+    def _driving(self, started: Callable[[], None], takes: Takes) -> Iterator[Child]:
+        """What only the process that drives may do."""
+
+        def begun() -> None:
+            self.vitals.ready("driver")
+            started()
+
+        yield Child("driver", lambda: self.dispatch.run(begun, takes), awaited=True, vital=True)
+        yield Child("watch", self._watch, vital=True)
+        yield Child("sweep", self._sweep)
+        yield Child("anchor", self._anchor)
+        yield Child("health", self.vitals.keep)
+        if self.parts.channels:
+            yield Child("outbox", self.outbox.run)
+
+    def _receiving(self) -> Iterator[Child]:
+        for channel in self.parts.channels:
+            yield Child(f"channel {channel.name}", partial(self._receive, channel))
+
+    async def drain(self) -> None:
+        """Take in no more from channels, and wait until what is being driven rests. What comes in otherwise is stored,
+        and waits for the next run."""
+        self._intake.cancel()
+        await self.dispatch.drain()
+
+    async def health(self) -> Health:
+        """How everything is doing now. Whether the disk takes what is written is tried out, every 5 seconds at most."""
+        for channel in self.parts.channels:
+            if isinstance(channel, Healthy):
+                told = channel.health()
+                self.vitals.reported(f"channel {channel.name}", told.ok_at, told.error_at, told.error)
+        found = [await self._checkup.store(), await self._checkup.outbox(), sandbox_fact(self.room)]
+        facts = {fact.name: fact for fact in self.vitals.facts()}
+        if "driver" not in facts:
+            found.append(driver_fact(holder_of(self.settings.home.lock)))
+        found.append(configuration_fact(self.settings, self._problem, needs_restart(self._first, self.settings.config)))
+        facts |= {fact.name: fact for fact in found}
+        now, known = self.parts.clock.now(), tuple(facts.values())
+        return Health(overall(known), now, version("deskhand"), os.getpid(), self._began, self.address, known)
 
     async def _anchor(self) -> None:
         """Note the heads of the chains now and then, and at a clean end."""
@@ -293,34 +332,16 @@ class App:
             await anyio.to_thread.run_sync(self.blobs.collect, self.store.blob_used, self.parts.clock.now())
 
     async def _receive(self, channel: Channel) -> None:
-        """Take in what people write on a channel, for ever; what could not be stored is not confirmed."""
-        pause = 0.5
-        while True:
-            try:
-                async for inbound in channel.receive():
-                    receipt = await self.door.submit(inbound)
-                    if receipt.status == "refused" and self.parts.authorise(inbound) is None:
-                        await self.strangers.refuse(inbound, channel)
-                    pause = 0.5
-            except (ChannelError, StoreUnavailable) as error:
-                log.warning("%s: %s", channel.name, error)
-            except Exception:
-                log.exception("%s broke while receiving", channel.name)
-            await anyio.sleep(pause)
-            pause = min(pause * 2, 30.0)
+        """Take in what people write on a channel; what could not be stored is not confirmed."""
+        async for inbound in channel.receive():
+            receipt = await self.door.submit(inbound)
+            if receipt.status == "refused" and self.authorise(inbound) is None:
+                await self.strangers.refuse(inbound, channel)
+            self.vitals.succeeded(f"channel {channel.name}")
 
     async def close(self) -> None:
         self.reaches.close()
         await self.store.close()
-
-
-def _stamp(file: Path) -> tuple[int, int, int] | None:
-    """Another one after every change of the file."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def _posts(address: Address) -> bool:

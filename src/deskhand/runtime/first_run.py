@@ -86,14 +86,14 @@ def _by_key(settings: Settings, catalogue: Catalogue) -> list[Offer]:
         own = settings.config.providers.get(name)
         keys = (own.key_env,) if own and own.key_env else provider.keys
         key = next((key for key in keys if settings.environment.get(key)), "")
-        model = _usual_model(provider)
+        model = usual_model(provider)
         if key and model and (provider.base_url or (own and own.base_url)):
             detail = f"your key in {key} is used; {name} charges for it by its own prices"
             found.append(_found("key", f"{name}/{model}", f"{model} of {name}", detail))
     return found
 
 
-def _usual_model(provider: Catalogued) -> str:
+def usual_model(provider: Catalogued) -> str:
     """The first model that the catalogue names; a family's name is that of its newest member. '' for none."""
     exact = [name for name in provider.models if not name.endswith("*")]
     families = [name[:-1] for name in provider.models if name.endswith("*") and not name.endswith("-*")]

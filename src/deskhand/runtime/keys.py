@@ -200,6 +200,10 @@ def normalise(data: dict[str, Any]) -> None:
             names = [agent[key]] if isinstance(agent.get(key), str) else agent.get(key)
             if isinstance(names, list) and all(isinstance(name, str) for name in names):
                 agent[key] = [as_ours(name) for name in names]
+    roles = data.get("roles")
+    for role in roles.values() if isinstance(roles, dict) else ():
+        if isinstance(role, dict) and isinstance(role.get("agents"), str):
+            role["agents"] = [role["agents"]]
 
 
 def plainly(error: Exception) -> str:

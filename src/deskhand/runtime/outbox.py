@@ -51,7 +51,7 @@ class Outbox:
     def __init__(
         self, store: Store, channels: Mapping[str, Channel], clock: Clock, render: Render = as_it_stands
     ) -> None:
-        self._store, self._channels, self._clock, self._render = store, channels, clock, render
+        self._store, self._channels, self._clock, self.render = store, channels, clock, render
         self._news = anyio.Event()
         self._busy: set[str] = set()
         self._old = 0
@@ -94,7 +94,7 @@ class Outbox:
     async def _send(self, row: OutboxRow) -> bool:
         channel, key = self._channels[row.outgoing.address.channel], row.outgoing.key
         mark = mark_of(row, channel, self._clock.now(), restarted=row.id <= self._old)
-        outgoing = await self._render(row)
+        outgoing = await self.render(row)
         await self._store.outbox_sending(key, mark)
         try:
             with anyio.fail_after(SEND_S):

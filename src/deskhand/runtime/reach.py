@@ -20,25 +20,32 @@ from .config import Settings
 
 
 class Room:
-    """The sandbox of this process, proven once, when it is first needed."""
+    """The sandbox of this process, proven once, when it is first needed. `problem` and `proof` say what was found, at
+    `at`."""
 
-    def __init__(self, open_: Callable[[], Awaitable[Proven]] = open_sandbox) -> None:
-        self._open = open_
+    def __init__(
+        self, open_: Callable[[], Awaitable[Proven]] = open_sandbox, now: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        self._open, self._now = open_, now
         self._lock = anyio.Lock()
         self._proven: Proven | None = None
-        self._problem = ""
+        self.problem = self.proof = ""
+        self.at: float | None = None
 
     async def __call__(self) -> Sandbox:
         """Raises SandboxUnavailable, with the reason, where none holds."""
         async with self._lock:
-            if self._problem:
-                raise SandboxUnavailable(self._problem)
+            if self.problem:
+                raise SandboxUnavailable(self.problem)
             if self._proven is None:
+                self.at = self._now()
                 try:
                     self._proven = await self._open()
                 except SandboxUnavailable as error:
-                    self._problem = str(error)
+                    self.problem = str(error)
                     raise
+                held = self._proven.verdicts[-1] if self._proven.verdicts else None
+                self.proof = f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed" if held else ""
             return self._proven.sandbox
 
 

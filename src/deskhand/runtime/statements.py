@@ -9,4 +9,8 @@ from ..store.sql import load_sql
 
 def statements() -> Mapping[str, str]:
     """All of them by name."""
-    return load_sql("deskhand.tools", "kv.sql") | load_sql("deskhand.runtime", "letters.sql")
+    own = ("letters.sql", "health.sql", "people.sql")
+    found = dict(load_sql("deskhand.tools", "kv.sql"))
+    for name in own:
+        found |= load_sql("deskhand.runtime", name)
+    return found

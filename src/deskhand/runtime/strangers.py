@@ -25,17 +25,17 @@ SEND_S = 10.0
 
 
 class Strangers:
-    """Tells them, if `announce`. It is said at once or never: nothing of a stranger is stored."""
+    """Tells them, while `announce`. It is said at once or never: nothing of a stranger is stored."""
 
-    def __init__(self, clock: Clock, *, announce: bool) -> None:
-        self._clock, self._announce = clock, announce
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self.announce = clock, False
         self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def refuse(self, inbound: Inbound, channel: Channel) -> None:
         """Somebody wrote on this channel whom nobody authorised."""
         address, now = inbound.address, self._clock.monotonic()
         who = (address.channel, address.account, inbound.sender)
-        if not self._announce or now - self._told.get(who, -AGAIN_S) < AGAIN_S:
+        if not self.announce or now - self._told.get(who, -AGAIN_S) < AGAIN_S:
             return
         self._told[who] = now
         self._told.move_to_end(who)

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from ..policy.commands import unlisted
+from ..policy.postures import posture_rules
 from ..policy.rules import Case, Decision, Rule
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
@@ -49,8 +50,10 @@ def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allow
 
 
 def rules_of(settings: Settings) -> tuple[Rule, ...]:
-    """The rules of the policy under our names of tools: a rule for `bash` is one for `shell`."""
-    return tuple(msgspec.structs.replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
+    """The rules of the policy under our names of tools: a rule for `bash` is one for `shell`. Behind them stand those
+    of the posture."""
+    own = (msgspec.structs.replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
+    return (*own, *posture_rules(settings.config.posture))
 
 
 def asking_about_commands(judge: Callable[[Case], Decision], commands: Collection[str]) -> Callable[[Case], Decision]:

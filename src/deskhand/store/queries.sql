@@ -185,3 +185,6 @@ SELECT id, agent, session, call, path, digest, at FROM undo ORDER BY id DESC LIM
 
 -- session_has_members: somebody has written in it --
 SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ?)
+
+-- session_count --
+SELECT count(*) FROM session

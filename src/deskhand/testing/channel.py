@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 
 import anyio
 
-from ..channels.base import Channel
+from ..channels.base import Channel, Editing
 from ..types.commit import Outgoing
+from ..types.errors import ChannelError, SendRefused
 from ..types.identity import Address, Inbound, Said
 from ..types.messages import Message, Text
 from .crash import Fuse
@@ -46,4 +47,55 @@ class MemoryChannel:
         return str(len(self.sent))
 
 
+class MemoryEditor(MemoryChannel):
+    """One whose messages can be changed. `posts` are they as they read now, by their names; with `away` it cannot be
+    reached. There is no chat `nowhere`. Each change is a boundary of the fuse."""
+
+    def __init__(self, name: str = "memory", *, fuse: Fuse | None = None) -> None:
+        super().__init__(name, fuse=fuse)
+        self.posts: dict[str, str] = {}
+        self.edits: list[tuple[str, str]] = []
+        self.away = False
+        self.retry_after_s: float | None = None
+
+    async def receive(self) -> AsyncIterator[Inbound]:
+        self._reach()
+        async for inbound in super().receive():
+            yield inbound
+
+    async def send(self, outgoing: Outgoing, mark: str) -> str:
+        self._reach()
+        if outgoing.address.chat == "nowhere":
+            raise SendRefused("there is no such chat")
+        self._fuse.tick("before send")
+        self.sent.append((outgoing, mark))
+        name = str(len(self.sent))
+        self.posts[name] = _shown(outgoing, mark)
+        self._fuse.tick("after send")
+        return name
+
+    def edits_at(self, address: Address) -> float:
+        return 0.01
+
+    async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
+        self._reach()
+        self._fuse.tick("before edit")
+        self.posts[platform_id] = _shown(outgoing, "")
+        self.edits.append((platform_id, self.posts[platform_id]))
+        self._fuse.tick("after edit")
+        return platform_id
+
+    def _reach(self) -> None:
+        if self.retry_after_s is not None:
+            raise ChannelError("too much", self.retry_after_s, unsent=True)
+        if self.away:
+            raise ChannelError("nobody is there", unsent=True)
+
+
+def _shown(outgoing: Outgoing, mark: str) -> str:
+    text = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
+    return f"({mark}) {text}" if mark else text
+
+
 _: type[Channel] = MemoryChannel
+_editing: type[Editing] = MemoryEditor

@@ -50,7 +50,7 @@ class Platform:
 
     def __init__(self, seed: int, latency_s: tuple[float, float] = (0.02, 0.08)) -> None:
         self.random = random.Random(seed)
-        self.latency_s = latency_s
+        self.latency_s, self.dropped = latency_s, DROPPED
         self.updates: list[Update] = []
         self.sent: list[Sent] = []
         self.sent_at: list[float] = []
@@ -87,7 +87,7 @@ class Platform:
         self.sent.append(sent)
         self.sent_at.append(monotonic())
         await anyio.sleep(self.random.uniform(0.01, 0.06))
-        if self.random.random() < DROPPED and request.transport is not None:
+        if self.random.random() < self.dropped and request.transport is not None:
             request.transport.abort()
         return web.json_response({"id": str(len(self.sent))})
 

@@ -52,10 +52,12 @@ def echo(request: Request) -> Message:
 
 def open_scripted(name: str, key: str = "", base_url: str = "") -> ScriptedModel:
     """The scripted model `scripted/name`. Raises ConfigError for a name that is not known."""
-    scripts = {"echo": echo}
+    from .tour import tour  # noqa: PLC0415 -- it says things with what is defined here
+
+    scripts = {"echo": echo, "tour": tour}
     if name not in scripts:
         raise ConfigError(f"There is no scripted model {name!r}; there are: {', '.join(scripts)}.")
-    return ScriptedModel(scripts[name])
+    return ScriptedModel(scripts[name], pause_s=0.02 if name == "tour" else 0.0)
 
 
 _: type[Model] = ScriptedModel

@@ -13,6 +13,17 @@ from .messages import File, Image, Text
 SayPart = Text | Image | File
 
 
+class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A question, for a channel that can offer the answers as buttons. What is chosen comes back as an `Answer` to
+    `ask_id`, which nobody can guess. The parts of the message say the same in words alone. `approval`: it is about a
+    call, and the choices are those of approvals."""
+
+    ask_id: str
+    question: str
+    choices: tuple[str, ...]
+    approval: bool = False
+
+
 class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Something to be said at `address`. `key` is the idempotency key: at most one row has it."""
 
@@ -20,6 +31,7 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     address: Address
     parts: tuple[SayPart, ...]
     reply_to: str = ""
+    ask: Choices | None = None
 
 
 OutboxState = Literal["drafting", "pending", "sending", "sent", "failed"]

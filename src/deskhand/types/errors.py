@@ -30,6 +30,7 @@
   x NetError
   x ChannelError
     + SendRefused
+    + LoginRefused
 
 The docstring of a class is its message where none is given.
 """
@@ -173,3 +174,7 @@ class ChannelError(DeskhandError):
 
 class SendRefused(ChannelError):
     """The platform will not take this message, however often it is sent."""
+
+
+class LoginRefused(ChannelError):
+    """The platform does not let us in: check the key of this channel."""

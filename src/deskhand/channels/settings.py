@@ -1,0 +1,23 @@
+"""What can be set for each channel."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+
+class ChannelConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One account on one platform. `type` is the kind of channel; '' is its name in the configuration. `token_env`
+    names the variable that holds its token, which never stands in the configuration. `allow_from` are the ids of who
+    may write; nobody else may, so an empty list admits nobody. `groups`: in a group it answers who speaks to it by
+    name, by a command or by a reply (`mention`), or everything (`all`). `streaming`: an answer is shown while it is
+    written. `base_url` is a Bot API server of one's own."""
+
+    type: str = ""
+    token_env: str = ""
+    allow_from: tuple[Annotated[str, msgspec.Meta(min_length=1)], ...] = ()
+    groups: Literal["mention", "all"] = "mention"
+    streaming: bool = True
+    base_url: str = ""
+    enabled: bool = True

@@ -1,0 +1,286 @@
+"""Telegram, through python-telegram-bot: one bot, read by long polling.
+
+https://core.telegram.org/bots/api. An update is confirmed by asking for the one after it, so it is confirmed when the
+next inbound is asked for, and never before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from hashlib import sha256
+
+import anyio
+import msgspec
+import telegram
+from msgspec.structs import replace
+from telegram import error as faults
+from telegram.request import HTTPXRequest
+
+from ..types.commit import Outgoing
+from ..types.errors import BlobMissing, ChannelError, ConfigError
+from ..types.identity import Address, Inbound
+from ..types.messages import File, Image, Text
+from .base import Channel, Closing, Editing, Health, Healthy, Instructing, Kit, Typing
+from .telegram_in import PRESS, Reader, message_id, number_of
+from .telegram_out import buttons, chat_of, entity, noted, place_of, texts_of, translated
+from .telegram_text import Rich
+
+POLL_S = 25
+UPDATES = ["message", "edited_message", "callback_query", "message_reaction"]
+EDIT_S, GROUP_EDIT_S = 1.0, 3.5
+"""One message a second in a chat, 20 a minute in a group: https://core.telegram.org/bots/faq#my-bot-is-hitting-limits."""
+ALERT_CHARS, REMEMBERED = 200, 200
+PHOTO_BYTES, FILE_BYTES = 10 * 2**20, 50 * 2**20
+_TOKEN = re.compile(r"(\d+):[\w-]{5,}", re.ASCII)
+_HOW = "Text is Markdown; tables are not shown as such here."
+
+
+def open_telegram(kit: Kit) -> TelegramChannel:
+    """The bot of this configuration. Raises ConfigError where it cannot work, with what to do."""
+    variable = kit.config.token_env or "TELEGRAM_BOT_TOKEN"
+    token = kit.secret(variable)
+    if not token:
+        raise ConfigError(f"{variable} is not set: get a token from @BotFather and put {variable}=… into the .env file")
+    if not _TOKEN.fullmatch(token):
+        raise ConfigError(f"{variable} holds no token of a bot: it looks like 123456:ABC-…, as @BotFather gives it")
+    if named := [each for each in kit.config.allow_from if not each.lstrip("-").isdecimal()]:
+        raise ConfigError(f"allow_from has {named[0]!r}: names change hands, so write the person's number")
+    return TelegramChannel(kit, token)
+
+
+class _Sent(msgspec.Struct):
+    """What has become of a message that takes several: the ids so far, and whether the next may have arrived."""
+
+    ids: list[str] = []
+    doubt: bool = False
+
+
+class TelegramChannel:
+    """One bot. What it says is formatted with entities, and without previews of links, which would fetch them."""
+
+    idempotent = False
+
+    def __init__(self, kit: Kit, token: str) -> None:
+        self.name = kit.name
+        self._kit, self._token = kit, token
+        base = kit.config.base_url.rstrip("/") or "https://api.telegram.org"
+        self._bot = telegram.Bot(
+            token,
+            f"{base}/bot",
+            f"{base}/file/bot",
+            HTTPXRequest(
+                connection_pool_size=16, read_timeout=30, write_timeout=30, connect_timeout=10, pool_timeout=10
+            ),
+            HTTPXRequest(connection_pool_size=1, read_timeout=10, connect_timeout=10),
+        )
+        self._opening = anyio.Lock()
+        self._opened = False
+        self._me = telegram.User(int(token.partition(":")[0]), "", True)
+        self._health = Health()
+        self._known: dict[str, _Sent] = {}
+
+    # ------------------------------------------------------------------ in
+
+    async def receive(self) -> AsyncIterator[Inbound]:
+        with self._only_poller():
+            reader = await self._begin()
+            offset = 0
+            while True:
+                for update in await self._poll(offset):
+                    for inbound in await self._read(reader, update):
+                        yield inbound
+                    offset = update.update_id + 1
+
+    async def _begin(self) -> Reader:
+        async with self._told():
+            await self._open()
+            # What a webhook was set for before: long polling does not work beside one. Nothing that waits is dropped.
+            await self._bot.delete_webhook()
+        all_groups = self._kit.config.groups == "all"
+        return Reader(self.name, self._me, self._fetch, self._kit.keep, all_groups=all_groups)
+
+    async def _poll(self, offset: int) -> tuple[telegram.Update, ...]:
+        async with self._told():
+            return await self._bot.get_updates(offset or None, timeout=POLL_S, allowed_updates=UPDATES)
+
+    async def _read(self, reader: Reader, update: telegram.Update) -> list[Inbound]:
+        async with self._told():
+            return list(await reader.read(update, self._kit.now()))
+
+    async def _fetch(self, file_id: str) -> bytes:
+        file = await self._bot.get_file(file_id, read_timeout=60)
+        return bytes(await file.download_as_bytearray(read_timeout=60))
+
+    @contextmanager
+    def _only_poller(self) -> Iterator[None]:
+        """Two that read one bot take each other's messages: only one of this home may."""
+        digest = sha256(self._token.encode()).hexdigest()[:16]
+        self._kit.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(self._kit.state / f"poll-{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                why = "another channel of this Deskhand reads the same bot: give each a token of its own"
+                raise ChannelError(why, retry_after_s=30) from error
+            yield
+        finally:
+            os.close(fd)
+
+    # ------------------------------------------------------------------ out
+
+    async def send(self, outgoing: Outgoing, mark: str) -> str:
+        if outgoing.reply_to.startswith(PRESS) and await self._alert(outgoing):
+            return outgoing.reply_to
+        return await self._say(outgoing, mark, "")
+
+    def edits_at(self, address: Address) -> float:
+        if not self._kit.config.streaming:
+            return 0.0
+        return GROUP_EDIT_S if address.group else EDIT_S
+
+    async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
+        return await self._say(outgoing, mark, platform_id)
+
+    async def typing(self, address: Address) -> None:
+        async with self._told():
+            await self._open()
+            thread = int(address.thread) if address.thread else None
+            await self._bot.send_chat_action(chat_of(address), "typing", message_thread_id=thread)
+
+    async def _say(self, outgoing: Outgoing, mark: str, into: str) -> str:
+        """Say it in as many messages as it takes; the first of them is written over message `into`.
+
+        What has arrived is remembered, so that the next try goes on behind it and marks only what is in doubt.
+        """
+        texts, files = texts_of(outgoing), [part for part in outgoing.parts if not isinstance(part, Text)]
+        known = self._known.setdefault(outgoing.key, _Sent())
+        if len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]
+        if known.ids and not known.doubt:
+            mark = ""
+        doubtful, known.doubt = max(len(known.ids), int(bool(into))), True
+        try:
+            await self._open()
+            for i in range(len(known.ids), len(texts)):
+                rich = noted(texts[i], mark) if i == doubtful else texts[i]
+                first = outgoing if i == 0 else replace(outgoing, reply_to="")
+                keys = buttons(outgoing.ask) if i == len(texts) - 1 else None
+                known.ids.append(await self._text(first, rich, keys, into if i == 0 else ""))
+            for i in range(len(known.ids), len(texts) + len(files)):
+                part = files[i - len(texts)]
+                known.ids.append(await self._file(outgoing, part, mark if i == doubtful else ""))
+        except faults.TelegramError as error:
+            fault = translated(error)
+            known.doubt = not fault.unsent
+            fault.unsent = fault.unsent and not known.ids
+            raise fault from error
+        self._answered = self._kit.now()
+        self._known.pop(outgoing.key, None)
+        return next(iter(known.ids), "")
+
+    async def _text(self, outgoing: Outgoing, rich: Rich, keys: telegram.InlineKeyboardMarkup | None, into: str) -> str:
+        """One message. What Telegram does not like in the formatting is left out."""
+        chat = chat_of(outgoing.address)
+        entities = [entity(span) for span in rich.spans]
+        quiet = telegram.LinkPreviewOptions(is_disabled=True)
+        number = number_of(into) if into else None
+        try:
+            if number is not None:
+                try:
+                    await self._bot.edit_message_text(
+                        rich.text, chat, number, entities=entities, reply_markup=keys, link_preview_options=quiet
+                    )
+                    return into
+                except faults.BadRequest as error:
+                    if "not modified" in str(error).lower():
+                        return into
+                    if "entit" in str(error).lower():
+                        raise
+                    # It is gone, or too old to be changed: then it is said anew.
+            message = await self._bot.send_message(
+                chat,
+                rich.text,
+                entities=entities,
+                reply_markup=keys,
+                link_preview_options=quiet,
+                **place_of(outgoing),
+            )
+            return message_id(message.chat.id, message.message_id)
+        except faults.BadRequest as error:
+            if rich.spans and "entit" in str(error).lower():
+                return await self._text(outgoing, Rich(rich.text), keys, into)
+            raise
+
+    async def _file(self, outgoing: Outgoing, part: Image | File, mark: str) -> str:
+        chat, name = chat_of(outgoing.address), part.name or "file"
+        try:
+            data = await self._kit.kept(part.blob)
+        except BlobMissing:
+            return await self._text(outgoing, Rich(f"[{name} is no longer there]"), None, "")
+        if len(data) > FILE_BYTES:
+            return await self._text(outgoing, Rich(f"[{name} has more than the 50 MB that Telegram takes]"), None, "")
+        caption = f"({mark})" if mark else None
+        if isinstance(part, Image) and len(data) <= PHOTO_BYTES:
+            try:
+                message = await self._bot.send_photo(
+                    chat, data, caption, filename=name, write_timeout=60, **place_of(outgoing)
+                )
+                return message_id(message.chat.id, message.message_id)
+            except faults.BadRequest as error:
+                if "chat not found" in str(error).lower():
+                    raise
+                # not a picture to them: then as a file
+        message = await self._bot.send_document(
+            chat, data, caption, filename=name, write_timeout=60, **place_of(outgoing)
+        )
+        return message_id(message.chat.id, message.message_id)
+
+    async def _alert(self, outgoing: Outgoing) -> bool:
+        """Answer a pressed button. False when it was pressed too long ago for that."""
+        text = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
+        async with self._told():
+            await self._open()
+            try:
+                query = outgoing.reply_to.removeprefix(PRESS)
+                return await self._bot.answer_callback_query(query, text[:ALERT_CHARS], show_alert=bool(text))
+            except faults.BadRequest:
+                return False
+
+    # ------------------------------------------------------------------ facts
+
+    def instructions(self, address: Address) -> str:
+        return _HOW
+
+    def health(self) -> Health:
+        return self._health
+
+    async def close(self) -> None:
+        if self._opened:
+            await self._bot.shutdown()
+
+    async def _open(self) -> None:
+        async with self._opening:
+            if not self._opened:
+                await self._bot.initialize()
+                self._me, self._opened = self._bot.bot, True
+
+    @asynccontextmanager
+    async def _told(self) -> AsyncIterator[None]:
+        """What Telegram answers inside is noted, and raised as ours."""
+        try:
+            yield
+        except faults.TelegramError as error:
+            ours = translated(error)
+            self._health = replace(self._health, error_at=self._kit.now(), error=str(ours))
+            raise ours from error
+        self._health = replace(self._health, ok_at=self._kit.now())
+
+
+_: type[Channel] = TelegramChannel
+_abilities: tuple[type[Editing], type[Typing], type[Healthy], type[Closing], type[Instructing]]
+_abilities = (TelegramChannel, TelegramChannel, TelegramChannel, TelegramChannel, TelegramChannel)

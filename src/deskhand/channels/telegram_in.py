@@ -1,0 +1,207 @@
+"""What Telegram tells of people, as a channel hands it in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+
+import telegram
+from telegram.constants import ChatType
+
+from ..types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
+from ..types.messages import Audio, File, Image, Message, Part, Text
+
+PRESS = "press:"
+"""What the id of a pressed button begins with, so that an answer to it can be told from one to a message."""
+DOWNLOAD_BYTES = 20 * 2**20
+"""What Telegram gives to a bot at most: https://core.telegram.org/bots/api#getfile."""
+_COMMAND = re.compile(r"/\w{1,32}@(\w+)")
+
+Fetch = Callable[[str], Awaitable[bytes]]
+"""Downloads a file by Telegram's id of it. Raises TelegramError."""
+Keep = Callable[[bytes], Awaitable[str]]
+
+
+def message_id(chat: int | str, number: int) -> str:
+    """How a message is called here: numbers alone count anew in every chat."""
+    return f"{chat}:{number}"
+
+
+def number_of(name: str) -> int | None:
+    """Telegram's own number of a message that is called so; None for anything else."""
+    number = name.rpartition(":")[2]
+    return int(number) if number.isdecimal() and not name.startswith(PRESS) else None
+
+
+_Sent = telegram.PhotoSize | telegram.Voice | telegram.Document | telegram.Audio | telegram.Video | telegram.VideoNote
+
+
+class Reader:
+    """Reads updates for one bot. `all_groups`: what is said in a group need not be meant for it."""
+
+    def __init__(self, channel: str, me: telegram.User, fetch: Fetch, keep: Keep, *, all_groups: bool) -> None:
+        self._channel, self._me, self._fetch, self._keep, self._all_groups = channel, me, fetch, keep, all_groups
+
+    async def read(self, update: telegram.Update, now: float) -> Sequence[Inbound]:
+        """What there is in it for an agent, in order; nothing, for most kinds. Raises TelegramError where a file could
+        not be fetched now."""
+        if update.message is not None:
+            return await self._said(update.message)
+        if update.edited_message is not None:
+            return self._edited(update.edited_message, update.update_id)
+        if update.callback_query is not None:
+            return self._pressed(update.callback_query, now)
+        if update.message_reaction is not None:
+            return self._reacted(update.message_reaction, update.update_id)
+        return ()
+
+    async def _said(self, message: telegram.Message) -> Sequence[Inbound]:
+        if not self._is_meant(message):
+            return ()
+        parts = await self._parts(message)
+        if not parts:
+            return ()
+        name = message_id(message.chat.id, message.message_id)
+        replied = message.reply_to_message
+        reply_to = ""
+        if replied is not None and replied.forum_topic_created is None:
+            reply_to = message_id(message.chat.id, replied.message_id)
+        return (self._inbound(name, message, Said(Message("user", parts)), message.date.timestamp(), reply_to),)
+
+    def _edited(self, message: telegram.Message, update_id: int) -> Sequence[Inbound]:
+        text = self._text(message)
+        if not text or not self._is_meant(message):
+            return ()
+        body = Edit(message_id(message.chat.id, message.message_id), Message("user", (Text(text),)))
+        at = (message.edit_date or message.date).timestamp()
+        return (self._inbound(f"edit:{update_id}", message, body, at),)
+
+    def _inbound(self, name: str, message: telegram.Message, body: Body, at: float, reply_to: str = "") -> Inbound:
+        # Somebody may write in the name of a group or a channel: then it is that which speaks, whoever it was.
+        by = message.sender_chat or message.from_user
+        return Inbound(name, self._address(message), str(by.id) if by is not None else "", at, body, reply_to=reply_to)
+
+    def _address(self, message: telegram.Message) -> Address:
+        thread = str(message.message_thread_id) if message.is_topic_message and message.message_thread_id else ""
+        group = message.chat.type != ChatType.PRIVATE
+        return Address(self._channel, str(self._me.id), str(message.chat.id), thread, group)
+
+    def _pressed(self, query: telegram.CallbackQuery, now: float) -> Sequence[Inbound]:
+        message = query.message
+        ask_id, _, choice = (query.data or "").partition(" ")
+        if message is None or not ask_id.startswith("ask_"):
+            return ()
+        if choice.startswith("#"):  # too long for the button, but it stands on it
+            choice = _label(message, query.data or "")
+        if not choice:
+            return ()
+        name = f"{PRESS}{query.id}"
+        address = Address(self._channel, str(self._me.id), str(message.chat.id), "", message.chat.type != "private")
+        if isinstance(message, telegram.Message):
+            address = self._address(message)
+        return (Inbound(name, address, str(query.from_user.id), now, Answer(ask_id, choice)),)
+
+    def _reacted(self, changed: telegram.MessageReactionUpdated, update_id: int) -> Sequence[Inbound]:
+        if changed.user is None:
+            return ()
+        old, new = ([_emoji(each) for each in list_] for list_ in (changed.old_reaction, changed.new_reaction))
+        of = message_id(changed.chat.id, changed.message_id)
+        group = changed.chat.type != ChatType.PRIVATE
+        address = Address(self._channel, str(self._me.id), str(changed.chat.id), "", group)
+        changes = [(each, False) for each in old if each not in new] + [(each, True) for each in new if each not in old]
+        at, who = changed.date.timestamp(), str(changed.user.id)
+        return [
+            Inbound(f"reaction:{update_id}:{i}", address, who, at, Reaction(of, emoji, added))
+            for i, (emoji, added) in enumerate(changes)
+        ]
+
+    def _is_meant(self, message: telegram.Message) -> bool:
+        """Whether it is said to this bot."""
+        if message.chat.type == ChatType.CHANNEL:
+            return False
+        text = message.text or message.caption or ""
+        command = _COMMAND.match(text)
+        if command is not None and command[1].lower() != str(self._me.username).lower():
+            return False
+        if message.chat.type == ChatType.PRIVATE or self._all_groups:
+            return True
+        replied = message.reply_to_message
+        if replied is not None and replied.from_user is not None and replied.from_user.id == self._me.id:
+            return True
+        named = re.search(rf"@{re.escape(str(self._me.username))}\b", text, re.IGNORECASE)
+        return named is not None or text.startswith("/")
+
+    def _text(self, message: telegram.Message) -> str:
+        """What was written, without the name by which the bot was called."""
+        text = message.text or message.caption or ""
+        if message.chat.type != ChatType.PRIVATE or text.startswith("/"):
+            text = re.sub(rf"(?i)@{re.escape(str(self._me.username))}\b[:,]?", "", text)
+        return text.strip()
+
+    async def _parts(self, message: telegram.Message) -> tuple[Part, ...]:
+        """Files first, so that what is said of them comes after."""
+        parts = [*await self._files(message)]
+        text = self._text(message) or _in_words(message)
+        if text and message.forward_origin is not None:
+            # It is not their word that they pass on: it enters as what stands in a file does.
+            data = text.encode()
+            parts.append(File(await self._keep(data), "forwarded message.txt", "text/plain", len(data)))
+        elif text:
+            parts.append(Text(text))
+        return tuple(parts)
+
+    async def _files(self, message: telegram.Message) -> Sequence[Part]:
+        if message.photo:
+            best = message.photo[-1]
+            return [await self._file(best, "photo.jpg", "image/jpeg")]
+        voice = message.voice
+        if voice is not None:
+            return [await self._file(voice, "voice.ogg", voice.mime_type or "audio/ogg")]
+        for found, name in (
+            (message.document, "file"),
+            (message.audio, "audio.mp3"),
+            (message.video, "video.mp4"),
+            (message.video_note, "video.mp4"),
+        ):
+            if found is not None:
+                mime = getattr(found, "mime_type", None) or "application/octet-stream"
+                return [await self._file(found, getattr(found, "file_name", None) or name, mime)]
+        return ()
+
+    async def _file(self, found: _Sent, name: str, mime: str) -> Part:
+        size = found.file_size or 0
+        too_big = Text(f"[{name} was not fetched: Telegram gives files above 20 MB to no bot]\n")
+        if size > DOWNLOAD_BYTES:
+            return too_big
+        try:
+            data = await self._fetch(found.file_id)
+        except telegram.error.BadRequest as error:
+            return too_big if "too big" in str(error).lower() else Text(f"[{name} could not be fetched: {error}]\n")
+        blob = await self._keep(data)
+        if isinstance(found, telegram.Voice):
+            return Audio(blob, mime)
+        if isinstance(found, telegram.PhotoSize) or mime in ("image/png", "image/jpeg", "image/webp", "image/gif"):
+            return Image(blob, mime, name)
+        return File(blob, name, mime, len(data))
+
+
+def _label(message: telegram.MaybeInaccessibleMessage, data: str) -> str:
+    """What stands on the button that sends this; '' where the message is too old to be seen."""
+    markup = message.reply_markup if isinstance(message, telegram.Message) else None
+    rows = markup.inline_keyboard if markup is not None else ()
+    return next((button.text for row in rows for button in row if button.callback_data == data), "")
+
+
+def _emoji(kind: telegram.ReactionType) -> str:
+    return kind.emoji if isinstance(kind, telegram.ReactionTypeEmoji) else "a custom emoji"
+
+
+def _in_words(message: telegram.Message) -> str:
+    """What is sent without words of its own."""
+    if message.sticker is not None:
+        return f"[sticker {message.sticker.emoji or ''}]".replace(" ]", "]")
+    if message.location is not None:
+        return f"[location: {message.location.latitude}, {message.location.longitude}]"
+    if message.contact is not None:
+        return f"[contact: {message.contact.first_name}, {message.contact.phone_number}]"
+    return ""

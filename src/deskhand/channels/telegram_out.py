@@ -1,0 +1,104 @@
+"""What is to be said, as Telegram takes it; and what Telegram answers, in our words. All of it pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import telegram
+from telegram import error as faults
+
+from ..types.commit import Choices, Outgoing
+from ..types.errors import ChannelError, SendRefused
+from ..types.identity import Address
+from ..types.messages import Text
+from .telegram_in import number_of
+from .telegram_text import TEXT_UNITS, Rich, Span, render, split, units
+
+DATA_BYTES, BUTTONS, NOTE_UNITS = 64, 20, 40
+_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_WORDS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
+
+
+def translated(error: faults.TelegramError) -> ChannelError:
+    """What came of a call, in our words."""
+    match error:
+        case faults.RetryAfter():
+            wait = error.retry_after
+            wait_s = wait.total_seconds() if isinstance(wait, timedelta) else float(wait)
+            return ChannelError(f"Telegram asks to wait {wait_s:.0f} s", wait_s, unsent=True)
+        case faults.Forbidden() | faults.BadRequest():
+            return SendRefused(f"Telegram refuses: {error}")
+        case faults.ChatMigrated():
+            return SendRefused(f"the group has moved to {error.new_chat_id}: write there")
+        case faults.InvalidToken():
+            return ChannelError("Telegram does not know this token: get a new one from @BotFather", 300, unsent=True)
+        case faults.Conflict():
+            why = "another program reads this bot, so neither gets all messages: end it, or take a bot of your own"
+            return ChannelError(why, 10)
+    unsent = isinstance(error.__cause__, _UNSENT)
+    return ChannelError(f"Telegram could not be reached: {error}", unsent=unsent)
+
+
+def chat_of(address: Address) -> int:
+    if not address.chat.lstrip("-").isdecimal():
+        raise SendRefused(f"{address.chat!r} is no chat of Telegram: write its number")
+    return int(address.chat)
+
+
+def place_of(outgoing: Outgoing) -> dict[str, Any]:
+    """Where in the chat: which topic, and which message it answers."""
+    place: dict[str, Any] = {}
+    if outgoing.address.thread:
+        place["message_thread_id"] = int(outgoing.address.thread)
+    number = number_of(outgoing.reply_to)
+    if number is not None:
+        place["reply_parameters"] = telegram.ReplyParameters(number, allow_sending_without_reply=True)
+    return place
+
+
+def texts_of(outgoing: Outgoing) -> list[Rich]:
+    """The words, in pieces that leave room for a note. What is to be allowed is shown byte for byte."""
+    ask = outgoing.ask
+    if ask is not None and ask.approval:
+        question = f"Allow this?\n{ask.question}"
+        rich = Rich(question, (Span("pre", len("Allow this?\n"), units(question)),))
+    elif ask is not None and buttons(ask) is not None:
+        rich = render(ask.question)
+    else:
+        rich = render("\n\n".join(part.text for part in outgoing.parts if isinstance(part, Text)))
+    return list(split(rich, TEXT_UNITS - NOTE_UNITS))
+
+
+def noted(rich: Rich, note: str) -> Rich:
+    if not note:
+        return rich
+    head = f"({note})\n"
+    moved = (Span(each.kind, each.start + len(head), each.end + len(head), each.detail) for each in rich.spans)
+    return Rich(head + rich.text, (Span("italic", 0, len(head) - 1), *moved))
+
+
+def entity(span: Span) -> telegram.MessageEntity:
+    detail = span.detail or None
+    url, language = (detail, None) if span.kind == "text_link" else (None, detail)
+    return telegram.MessageEntity(span.kind, span.start, span.end - span.start, url=url, language=language)
+
+
+def buttons(ask: Choices | None) -> telegram.InlineKeyboardMarkup | None:
+    """A button for each answer. It sends the ask's id, which nobody can guess, and the answer, or its number where
+    that is too long: then it is read off the button."""
+    if ask is None or not 0 < len(ask.choices) <= BUTTONS:
+        return None
+    buttons = []
+    for i, choice in enumerate(ask.choices):
+        data = f"{ask.ask_id} {choice}"
+        if choice.startswith("#") or len(data.encode()) > DATA_BYTES:
+            data = f"{ask.ask_id} #{i}"
+        buttons.append(telegram.InlineKeyboardButton(_WORDS.get(choice, choice) if ask.approval else choice, data))
+    width = 2 if ask.approval else 1
+    rows: list[Sequence[telegram.InlineKeyboardButton]] = [
+        buttons[i : i + width] for i in range(0, len(buttons), width)
+    ]
+    return telegram.InlineKeyboardMarkup(rows)

@@ -1,0 +1,182 @@
+"""Markdown as Telegram shows it: plain text and what of it is bold, code, a link; cut to the length that it takes.
+
+https://core.telegram.org/bots/api#messageentity: lengths and offsets count UTF-16 code units. With entities there is
+nothing to escape, so nothing that a model writes can break a message or be taken for markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+TEXT_UNITS = 4096
+MARKDOWN_CHARS = 100_000
+"""What is longer is taken as it is: nobody reads it for its looks."""
+ENTITIES = 100
+"""More in one message are ignored."""
+_STYLES = {"strong": "bold", "em": "italic", "s": "strikethrough"}
+_LINKS = ("http://", "https://", "tg://", "mailto:")
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A stretch of text with a style. `detail` is the address of a link, or the language of code."""
+
+    kind: str
+    start: int
+    end: int
+    detail: str = ""
+
+
+class Rich(msgspec.Struct, frozen=True):
+    """Text with its spans, whose places count UTF-16 code units."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+def units(text: str) -> int:
+    """The length of a text as Telegram counts it."""
+    return len(text) if text.isascii() else len(text) + sum(ord(char) > 0xFFFF for char in text)
+
+
+def render(markdown: str) -> Rich:
+    """What the text says, and how it is to look. Anything that is no Markdown comes out as it was."""
+    out = _Out()
+    if len(markdown) <= MARKDOWN_CHARS:
+        parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").disable("reference")
+        _blocks(parser.parse(markdown), out)
+    rich = out.rich()
+    return rich if rich.text else Rich(markdown.strip())
+
+
+class _Out:
+    """The text so far, in pieces, and where the spans are."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self.at = 0
+        self.spans: list[Span] = []
+
+    def add(self, text: str) -> None:
+        self._pieces.append(text)
+        self.at += units(text)
+
+    def mark(self, kind: str, start: int, detail: str = "") -> None:
+        if self.at > start:
+            self.spans.append(Span(kind, start, self.at, detail))
+
+    def rich(self) -> Rich:
+        text = "".join(self._pieces)
+        kept = text.rstrip()
+        end = units(kept)
+        spans = (Span(each.kind, each.start, min(each.end, end), each.detail) for each in self.spans)
+        return Rich(kept, tuple(sorted((each for each in spans if each.start < each.end), key=lambda each: each.start)))
+
+
+def _blocks(tokens: Sequence[Token], out: _Out) -> None:
+    """Paragraphs, lists, quotes and code, a blank line between those that stand alone."""
+    lists: list[int] = []  # the next number of each list that is open, 0 for one with dots
+    opened: list[int] = []  # where the headings and quotes that are open begin
+    for token in tokens:
+        kind = token.type
+        if kind.startswith(("bullet_list", "ordered_list", "list_item")):
+            _list(token, lists, out)
+        elif kind in ("heading_open", "blockquote_open"):
+            opened.append(out.at)
+        elif kind == "heading_close":
+            out.mark("bold", opened.pop())
+            out.add("\n\n")
+        elif kind == "blockquote_close":
+            start = opened.pop()
+            if not opened:  # Telegram knows no quote in a quote
+                out.mark("blockquote", start)
+        elif kind == "paragraph_close":
+            out.add("\n" if token.hidden or lists else "\n\n")
+        elif kind in ("fence", "code_block"):
+            start = out.at
+            out.add(token.content.rstrip("\n"))
+            out.mark("pre", start, token.info.split()[0] if token.info.strip() else "")
+            out.add("\n" if lists else "\n\n")
+        elif kind == "hr":
+            out.add("———\n\n")
+        elif kind == "inline":
+            _inline(token.children or (), out)
+
+
+def _list(token: Token, lists: list[int], out: _Out) -> None:
+    match token.type:
+        case "bullet_list_open":
+            lists.append(0)
+        case "ordered_list_open":
+            lists.append(int(token.attrs.get("start", 1)))
+        case "list_item_open":
+            out.add("  " * (len(lists) - 1) + (f"{lists[-1]}. " if lists[-1] else "• "))
+            lists[-1] += bool(lists[-1])
+        case "list_item_close":
+            pass
+        case _:
+            lists.pop()
+            out.add("" if lists else "\n")
+
+
+def _inline(tokens: Sequence[Token], out: _Out) -> None:
+    open_: list[tuple[str, int, str]] = []
+    for token in tokens:
+        name, _, side = token.type.rpartition("_")
+        if token.type in ("softbreak", "hardbreak"):
+            out.add("\n")
+        elif token.type == "code_inline":
+            start = out.at
+            out.add(token.content)
+            out.mark("code", start)
+        elif token.type == "image":  # a picture is never fetched by itself; its address is shown
+            out.add(f"{token.content} ({token.attrs.get('src', '')})".lstrip())
+        elif side == "open":
+            open_.append((name, out.at, str(token.attrs.get("href", ""))))
+        elif side == "close":
+            style, start, href = open_.pop()
+            if style == "link" and href.lower().startswith(_LINKS):
+                out.mark("text_link", start, href)
+            elif style in _STYLES:
+                out.mark(_STYLES[style], start)
+        else:
+            out.add(token.content)
+
+
+def split(rich: Rich, limit: int = TEXT_UNITS) -> Iterator[Rich]:
+    """The text in pieces of at most `limit` units, cut at a blank line, a line, a word, or else anywhere between two
+    characters. Spans go on in the next piece."""
+    text, at, offset = rich.text, 0, 0
+    while at < len(text):
+        length = _fitting(text[at : at + limit], limit)
+        cut = at + length
+        if cut < len(text):
+            found = (text.rfind(mark, at + length // 2, cut + 1) for mark in ("\n\n", "\n", " "))
+            cut = next((place for place in found if place > at), cut)
+        piece = text[at:cut].rstrip()
+        if piece:
+            yield Rich(piece, tuple(_within(rich.spans, offset, offset + units(piece)))[:ENTITIES])
+        after = cut + 1 if text[cut : cut + 1] == " " else cut
+        while text[after : after + 1] == "\n":
+            after += 1
+        offset += units(text[at:after])
+        at = after
+
+
+def _within(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:
+    for span in spans:
+        if span.start < end and span.end > start:
+            yield Span(span.kind, max(span.start, start) - start, min(span.end, end) - start, span.detail)
+
+
+def _fitting(text: str, limit: int) -> int:
+    """How many characters fit into so many units."""
+    used = 0
+    for i, char in enumerate(text):
+        used += 1 + (ord(char) > 0xFFFF)
+        if used > limit:
+            return i
+    return len(text)

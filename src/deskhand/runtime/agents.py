@@ -1,0 +1,116 @@
+"""Makes the agents of the configuration, ready to be driven."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import anyio.to_thread
+import msgspec
+
+from ..agent.profile import Agent
+from ..models.base import Model
+from ..policy.rules import Case, Decision, decide
+from ..skills.skill import Skills, index
+from ..tools.base import Reach, Tools
+from ..tools.paths import Allowed
+from ..types.clock import Clock
+from ..types.identity import Address
+from .commands import run, unusable
+from .config import Settings
+from .models import facts_of, is_small
+from .plugins import Plugins
+from .prompt import Prompt, Prompting, Sources, machine_of
+from .reach import Reaches, without_secrets, workspace_of
+from .small import asking_about_unnamed, with_listing
+from .templates import lay_out
+from .toolbox import asking_about_commands, rules_of, skill_folders, skills_of, toolbox
+
+log = logging.getLogger(__name__)
+
+
+class House(msgspec.Struct, frozen=True):
+    """What agents have in common. Without `tools` each has those that its settings allow. `told` is what a channel has
+    to say about a place, by the channel's name. `model` opens `provider/name`."""
+
+    reaches: Reaches
+    plugins: Plugins
+    clock: Clock
+    tools: Tools | None
+    told: Mapping[str, Callable[[Address], str]]
+    model: Callable[[str], Model]
+
+
+def make_agent(settings: Settings, name: str, house: House) -> Agent:
+    """The agent of this name. Raises ConfigError."""
+    config = settings.agent(name)
+    try:
+        lay_out(settings, name)
+    except OSError as error:
+        log.warning("the files of agent %r are not made: %s", name, error)
+    workspace = workspace_of(settings, name)
+    rules = rules_of(settings)
+    skills = skills_of(settings, name)
+    prompt = _prompt(settings, name, skills, house)
+
+    def decided(case: Case) -> Decision:
+        return decide(rules, case)
+
+    judge: Callable[[Case], Decision] = decided
+    if any(is_small(settings, model) for model in config.models):
+        prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
+    if config.commands:
+        judge = asking_about_commands(judge, config.commands)
+    home = Path(settings.environment.get("HOME", "/"))
+
+    async def beside() -> tuple[Allowed, ...]:
+        shared = skill_folders(settings, name, skills)
+        if config.sandbox is not False:
+            return shared
+        return *shared, *await anyio.to_thread.run_sync(without_secrets, home, settings.home.root)
+
+    async def reach() -> Reach:
+        return await house.reaches.of(name, workspace, beside)
+
+    return Agent(
+        name,
+        config.models,
+        prompt,
+        house.tools if house.tools is not None else toolbox(settings, name, skills, house.plugins.tools),
+        judge,
+        reach,
+        str(workspace),
+        settings.limits(config, facts_of(settings, next(iter(config.models), "")).window),
+        config.thinking or "off",
+        config.temperature,
+        ZoneInfo(settings.config.timezone),
+        hooks=house.plugins.hooks(name),
+        commands=partial(run, partial(unusable, model=house.model, prompts=settings.home.root / "prompts")),
+        fit=lambda model: settings.limits(config, facts_of(settings, model).window),
+    )
+
+
+def _prompt(settings: Settings, name: str, skills: Skills, house: House) -> Prompting:
+    config, home = settings.agent(name), settings.home
+    sources = Sources(
+        home.root,
+        home.agent(name),
+        workspace_of(settings, name),
+        config.prompt or "full",
+        config.preset,
+        config.voice,
+        ZoneInfo(settings.config.timezone),
+        machine_of(home.root, settings.environment.get("HOME", ""), config.sandbox is False),
+    )
+    told, learned = house.told, house.plugins.prompt
+
+    def extras(address: Address) -> str:
+        return told[address.channel](address) if address.channel in told else ""
+
+    def can() -> str:
+        return "\n\n".join(filter(None, (index(skills.find()), learned)))
+
+    return Prompt(sources, can, house.clock, extras)

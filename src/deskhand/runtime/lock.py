@@ -1,0 +1,70 @@
+"""Locks that one process holds for as long as it lives, and who that is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import msgspec
+
+TRY_LOCK_S = 1.0
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """The process that holds a lock, and since when (seconds since the epoch; 0 where it did not say)."""
+
+    pid: int = 0
+    since: float = 0.0
+
+
+def take(path: Path, holder: Holder) -> int | None:
+    """Take the lock and say whose it is: a file descriptor that holds it until it is closed; None: it is taken.
+    Raises OSError."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    except BaseException:
+        os.close(fd)
+        raise
+    try:  # who it is only serves sentences: a full disk is no reason not to work
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, msgspec.json.encode(holder), 0)
+    except OSError:
+        pass
+    return fd
+
+
+def holder_of(path: Path) -> Holder | None:
+    """Who holds the lock now; None where nobody does."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        try:
+            return msgspec.json.decode(os.pread(fd, 200, 0), type=Holder)
+        except msgspec.MsgspecError:
+            return Holder()
+    finally:
+        os.close(fd)
+    return None
+
+
+@asynccontextmanager
+async def held(path: Path, holder: Holder) -> AsyncIterator[None]:
+    """Hold the lock; waits until it is free, looking every TRY_LOCK_S. Raises OSError."""
+    while (fd := take(path, holder)) is None:  # noqa: ASYNC110 -- a lock of the kernel tells nobody
+        await anyio.sleep(TRY_LOCK_S)
+    try:
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,191 @@
+"""What every channel must do. Each case gets a stage and raises AssertionError where the channel is wrong. Run all of
+`CASES`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Protocol, cast
+
+import anyio
+
+from ..channels.base import Channel, Editing, Healthy, Typing
+from ..types.commit import Outgoing, SayPart
+from ..types.errors import ChannelError, SendRefused
+from ..types.identity import Address, Inbound, Said
+from ..types.messages import Text
+
+WAIT_S = 10.0
+
+
+class Stage(Protocol):
+    """A platform with one person on it who talks to the channel's account."""
+
+    @property
+    def nowhere(self) -> Address | None:
+        """A chat that there is not; None where the platform takes everything."""
+        ...
+
+    def open(self) -> Channel:
+        """A channel on the account, as after a restart. The stage closes it."""
+        ...
+
+    async def says(self, text: str) -> None:
+        """The person writes."""
+        ...
+
+    def said(self) -> Sequence[str]:
+        """What the account said to the person: the messages as they read now, without formatting."""
+        ...
+
+    async def away(self, gone: bool) -> None:
+        """The platform cannot be reached, or can again."""
+        ...
+
+
+Case = Callable[[Stage], Awaitable[None]]
+
+
+async def take(channel: Channel, count: int, *, confirm: bool) -> list[Inbound]:
+    """The next so many, each event once. Without `confirm` nobody asks for the one after the last."""
+    found: dict[str, Inbound] = {}
+    with anyio.fail_after(WAIT_S):
+        async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
+            async for inbound in inbounds:
+                found.setdefault(inbound.external_id, inbound)
+                if len(found) == count:
+                    break
+            if confirm:
+                with anyio.move_on_after(0.3):
+                    async for inbound in inbounds:
+                        found.setdefault(inbound.external_id, inbound)
+    return list(found.values())
+
+
+def words(inbound: Inbound) -> str:
+    assert isinstance(inbound.body, Said), inbound
+    return inbound.body.message.text
+
+
+def saying(address: Address, *parts: SayPart | str, key: str = "k", reply_to: str = "") -> Outgoing:
+    return Outgoing(key, address, tuple(Text(each) if isinstance(each, str) else each for each in parts), reply_to)
+
+
+async def what_is_written_comes_in_in_order(stage: Stage) -> None:
+    for number in range(5):
+        await stage.says(f"message {number}")
+    channel = stage.open()
+    found = await take(channel, 5, confirm=False)
+    assert [words(each) for each in found] == [f"message {number}" for number in range(5)]
+    assert {each.address.channel for each in found} == {channel.name}
+    assert len({(each.address, each.sender) for each in found}) == 1 and found[0].sender and found[0].address.chat
+
+
+async def what_was_not_confirmed_comes_again(stage: Stage) -> None:
+    """The next one was never asked for: whoever took the last may have died with it."""
+    await stage.says("one")
+    await stage.says("two")
+    first = await take(stage.open(), 1, confirm=False)
+    again = await take(stage.open(), 2, confirm=False)
+    assert [words(each) for each in again] == ["one", "two"]
+    assert first[0].external_id == again[0].external_id, "an event has one name"
+
+
+async def what_was_confirmed_does_not_come_again(stage: Stage) -> None:
+    await stage.says("one")
+    await take(stage.open(), 1, confirm=True)
+    await stage.says("two")
+    assert [words(each) for each in await take(stage.open(), 1, confirm=False)] == ["two"]
+
+
+async def _place(stage: Stage) -> tuple[Channel, Address]:
+    await stage.says("hello")
+    channel = stage.open()
+    return channel, (await take(channel, 1, confirm=True))[0].address
+
+
+async def what_is_said_arrives_under_a_name(stage: Stage) -> None:
+    channel, here = await _place(stage)
+    names = [await channel.send(saying(here, f"answer {i}", key=f"k{i}"), "") for i in range(3)]
+    assert [each.strip() for each in stage.said()] == ["answer 0", "answer 1", "answer 2"]
+    assert all(names) and len(set(names)) == 3
+
+
+async def a_long_text_arrives_whole(stage: Stage) -> None:
+    channel, here = await _place(stage)
+    wanted = [f"word{i}🙂" for i in range(4000)]
+    await channel.send(saying(here, " ".join(wanted)), "")
+    assert " ".join(stage.said()).split() == wanted
+
+
+async def what_looks_like_markup_arrives(stage: Stage) -> None:
+    channel, here = await _place(stage)
+    for i, text in enumerate(("a < b & c", "1_000_000 * 2", "[x](y", "<b>no</b>", "``` open")):
+        await channel.send(saying(here, text, key=f"k{i}"), "")
+    said = "\n".join(stage.said())
+    assert all(word in said for word in ("a < b & c", "1_000_000 * 2", "[x](y", "<b>no</b>", "open")), said
+
+
+async def a_chat_that_is_not_there_is_refused(stage: Stage) -> None:
+    channel, _ = await _place(stage)
+    if stage.nowhere is not None:
+        try:
+            await channel.send(saying(stage.nowhere, "hello?"), "")
+        except SendRefused:
+            return
+        raise AssertionError("it was taken")
+
+
+async def who_is_away_is_a_channel_error(stage: Stage) -> None:
+    channel, here = await _place(stage)
+    await stage.away(True)
+    try:
+        await channel.send(saying(here, "are you there?"), "")
+        raise AssertionError("it was sent to nobody")
+    except ChannelError as error:
+        assert not isinstance(error, SendRefused), "it may work later"
+    try:
+        await take(channel, 1, confirm=False)
+        raise AssertionError("something came from nowhere")
+    except ChannelError:
+        pass
+    await stage.away(False)
+    await stage.says("back again")
+    assert words((await take(channel, 1, confirm=False))[0]) == "back again"
+    await channel.send(saying(here, "welcome", key="k2"), "")
+    assert "welcome" in stage.said()[-1]
+    if isinstance(channel, Healthy):
+        assert channel.health().ok_at, "it answered"
+
+
+async def a_message_is_changed_in_place(stage: Stage) -> None:
+    channel, here = await _place(stage)
+    if isinstance(channel, Editing):
+        name = await channel.send(saying(here, "half a"), "")
+        for text in ("half a sentence", "half a sentence", "a **whole** sentence"):
+            assert await channel.edit(name, saying(here, text), "") == name
+        assert list(stage.said()) == ["a whole sentence"]
+        await channel.edit(name, saying(here, " ".join(f"word{i}" for i in range(3000))), "")
+        assert " ".join(stage.said()).split() == [f"word{i}" for i in range(3000)]
+        assert channel.edits_at(here) > 0
+
+
+async def that_it_is_typing_is_no_message(stage: Stage) -> None:
+    channel, here = await _place(stage)
+    if isinstance(channel, Typing):
+        await channel.typing(here)
+        assert list(stage.said()) == []
+
+
+CASES: tuple[Case, ...] = (
+    what_is_written_comes_in_in_order,
+    what_was_not_confirmed_comes_again,
+    what_was_confirmed_does_not_come_again,
+    what_is_said_arrives_under_a_name,
+    a_long_text_arrives_whole,
+    what_looks_like_markup_arrives,
+    a_chat_that_is_not_there_is_refused,
+    who_is_away_is_a_channel_error,
+    a_message_is_changed_in_place,
+    that_it_is_typing_is_no_message,
+)

@@ -1,0 +1,174 @@
+"""Puts the table of endpoints, the sockets and the page behind the guard: one ASGI application."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from ..types.errors import DeskhandError
+from ..types.people import Grant
+from .errors import HttpProblem, error_response, problem_of
+from .guard import (
+    FORGERY_HEADER,
+    SAFE,
+    STRANGER,
+    Credential,
+    Guesses,
+    Limits,
+    check_host,
+    check_origin,
+    check_scope,
+    client_of,
+    credential_of,
+)
+from .ports import Web
+from .routing import Call, Endpoint, as_response, body_of, query_of
+from .sockets import Socket
+
+log = logging.getLogger(__name__)
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "manifest-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types deskhand dompurify"
+)
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), payment=(), usb=()",
+}
+
+
+class Guarded:
+    """Nothing gets to a route that is of the wrong host or origin, or that brings a credential which does not hold."""
+
+    def __init__(self, app: ASGIApp, web: Web, limits: Limits) -> None:
+        self._app, self._web, self._limits = app, web, limits
+        self._guesses = Guesses(web.people, web.clock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        request_id = self._web.ids.new("req")
+        scope.setdefault("state", {}).update(request_id=request_id, grant=None, credential=None, guesses=self._guesses)
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = request_id
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("content-security-policy", CSP)
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        try:
+            await self._check(scope)
+        except HttpProblem as problem:
+            await error_response(problem, request_id)(scope, receive, with_headers)
+            return
+        await self._app(scope, receive, with_headers)
+
+    async def _check(self, scope: Scope) -> None:
+        headers, state = Headers(scope=scope), scope["state"]
+        check_host(headers, self._limits.hosts)
+        credential = credential_of(headers)
+        changes = scope["type"] == "websocket" or scope["method"] not in SAFE
+        if changes:
+            check_origin(headers, self._limits.origins, credential)
+        if credential is None:
+            return
+        client = client_of(scope["client"][0] if scope.get("client") else "")
+        state["grant"], state["credential"] = await self._guesses.grant(credential, client), credential
+        if credential.browser and scope["type"] == "http" and changes and FORGERY_HEADER not in headers:
+            raise HttpProblem(403, "forged", f"A page must send the header `{FORGERY_HEADER}: 1` with this.")
+
+
+def _serves(web: Web, endpoint: Endpoint) -> Route:
+    async def serve(request: Request) -> Response:
+        try:
+            call = await _call(web, endpoint, request)
+            return as_response(endpoint, await endpoint.handler(call))
+        except HttpProblem as problem:
+            return error_response(problem, request.state.request_id)
+        except DeskhandError as error:
+            return error_response(problem_of(error), request.state.request_id)
+
+    return Route(endpoint.path, serve, methods=[endpoint.method], name=endpoint.name)
+
+
+async def _call(web: Web, endpoint: Endpoint, request: Request) -> Call:
+    grant: Grant | None = request.state.grant
+    if endpoint.needs != "public":
+        check_scope(grant, endpoint.needs)
+    query = query_of(request, endpoint.query)
+    body = None
+    if endpoint.body is not None and not endpoint.raw:
+        body = await body_of(request, endpoint.body, optional=endpoint.optional)
+    return Call(web, request, grant, grant.principal if grant else STRANGER, query, body)
+
+
+def _socket(web: Web, socket: Socket) -> WebSocketRoute:
+    async def serve(websocket: WebSocket) -> None:
+        grant: Grant | None = websocket.state.grant
+        credential: Credential | None = websocket.state.credential
+        try:
+            check_scope(grant, socket.needs)
+        except HttpProblem as problem:
+            await websocket.send_denial_response(error_response(problem, websocket.state.request_id))
+            return
+        if grant is None or credential is None:
+            raise AssertionError("checked above")
+        await socket.serve(web, websocket, grant)
+
+    return WebSocketRoute(socket.path, serve, name=f"WS {socket.path}")
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    words = {404: "There is nothing at this address.", 405: "This address takes other methods."}
+    codes = {404: "not_found", 405: "method_not_allowed"}
+    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    message = words.get(status, "This request cannot be understood.")
+    return error_response(HttpProblem(status, codes.get(status, "bad_request"), message, headers), _id(request))
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    log.exception("%s %s broke (request %s)", request.method, request.url.path, _id(request), exc_info=error)
+    said = "Something broke on our side; the log has it under this request id: deskhand logs."
+    return error_response(HttpProblem(500, "failed", said), _id(request))
+
+
+def _id(request: Request) -> str:
+    return str(getattr(request.state, "request_id", ""))
+
+
+def build(
+    web: Web, limits: Limits, endpoints: Sequence[Endpoint], sockets: Sequence[Socket], more: Sequence[BaseRoute] = ()
+) -> ASGIApp:
+    """The application. `more` are routes of the page, which bring nobody's data."""
+    routes: list[BaseRoute] = [_serves(web, endpoint) for endpoint in endpoints]
+    routes += [_socket(web, socket) for socket in sockets]
+    handlers: dict[Any, Any] = {HTTPException: _http_error, Exception: _broken}
+    inner = Starlette(routes=[*routes, *more], exception_handlers=handlers)
+    inner.router.redirect_slashes = False
+    return Guarded(inner, web, limits)
+
+
+def encoded(value: object) -> bytes:
+    return msgspec.json.encode(value)

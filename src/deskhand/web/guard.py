@@ -1,0 +1,160 @@
+"""Who is let through: the right host, the right origin, a credential that holds, and not too many guesses."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import OrderedDict
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+
+import msgspec
+from starlette.datastructures import Headers
+
+from ..types.clock import Clock
+from ..types.identity import Principal
+from ..types.people import Grant, People, Scope
+from .errors import HttpProblem
+
+COOKIE = "deskhand"
+FORGERY_HEADER = "x-deskhand"
+"""A page of another origin cannot send it without asking first, and it is never allowed."""
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+GUESSES, REFILL_S = 10, 6.0
+"""Wrong credentials that are looked at: ten at once, then one in six seconds, for each address and for all together."""
+REMEMBERED = 1000
+STRANGER = Principal("anonymous")
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """`hosts` and `origins` as in settings."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str]
+
+
+class Credential(msgspec.Struct, frozen=True):
+    """What a request brought along; `browser`: as a cookie."""
+
+    secret: str
+    browser: bool
+
+
+def check_host(headers: Headers, hosts: frozenset[str]) -> None:
+    """Raises HttpProblem unless there is one Host header and it is one of ours."""
+    given = headers.getlist("host")
+    if len(given) != 1 or given[0].lower() not in hosts:
+        raise HttpProblem(
+            421,
+            "wrong_host",
+            "This Deskhand is not reached under that name. Its names are set by `web.host` and `web.hosts`.",
+        )
+
+
+def check_origin(headers: Headers, origins: frozenset[str], credential: Credential | None) -> None:
+    """Raises HttpProblem for what another site's page would send: asked of all that changes something, and of every
+    WebSocket. Without an Origin only a program may, with its token in the header and no cookie."""
+    refused = HttpProblem(403, "wrong_origin", "Pages of other sites may not use this Deskhand.")
+    origin = headers.get("origin")
+    if len(headers.getlist("origin")) > 1 or headers.get("sec-fetch-site", "") == "cross-site":
+        raise refused
+    if origin is not None:
+        if origin.lower() not in origins:
+            raise refused
+    elif credential is None or credential.browser or "cookie" in headers:
+        raise refused
+
+
+def credential_of(headers: Headers) -> Credential | None:
+    """The bearer token, else the cookie of the page. Never anything in the address: addresses are logged."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and value.strip():
+        return Credential(value.strip(), browser=False)
+    try:
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return None
+    return Credential(cookie.value, browser=True) if cookie is not None and cookie.value else None
+
+
+class Guesses:
+    """Looks credentials up, and only so many wrong ones. Those that held before are always looked at."""
+
+    def __init__(self, people: People, clock: Clock) -> None:
+        self._people, self._clock = people, clock
+        self._held: OrderedDict[bytes, None] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    async def grant(self, credential: Credential, client: str) -> Grant:
+        """Raises HttpProblem: 401 where it does not hold, 429 where too many did not."""
+        mark = sha256(credential.secret.encode("utf-8", "surrogateescape")).digest()
+        if mark not in self._held:
+            self.check(client)
+        found = await self._people.grant_of(credential.secret)
+        if found is None or found.browser != credential.browser:
+            self._held.pop(mark, None)
+            self.count(client)
+            raise HttpProblem(
+                401,
+                "unauthenticated",
+                "This token does not hold, or no longer. `deskhand login` and `deskhand tokens create` make new ones.",
+                {"www-authenticate": "Bearer"},
+            )
+        self._held[mark] = None
+        self._held.move_to_end(mark)
+        if len(self._held) > REMEMBERED:
+            self._held.popitem(last=False)
+        return found
+
+    async def holds(self, credential: Credential) -> bool:
+        """Whether it still does, for a stream that stays open."""
+        found = await self._people.grant_of(credential.secret)
+        return found is not None and found.browser == credential.browser
+
+    def check(self, client: str) -> None:
+        """Raises HttpProblem where too much was guessed of late."""
+        if self._left(client) < 1 or self._left("") < 1:
+            wait = {"retry-after": str(int(REFILL_S * 2))}
+            raise HttpProblem(429, "too_many_guesses", "Too many wrong tokens or links. Wait a minute.", wait)
+
+    def count(self, client: str) -> None:
+        """One was wrong."""
+        self._take(client)
+        self._take("")
+
+    def _left(self, key: str) -> float:
+        left, at = self._buckets.get(key, (float(GUESSES), self._clock.monotonic()))
+        return min(float(GUESSES), left + (self._clock.monotonic() - at) / REFILL_S)
+
+    def _take(self, key: str) -> None:
+        self._buckets[key] = (self._left(key) - 1, self._clock.monotonic())
+        self._buckets.move_to_end(key)
+        if len(self._buckets) > REMEMBERED:
+            self._buckets.popitem(last=False)
+
+
+def client_of(host: str) -> str:
+    """The address that guesses are counted for: an IPv4 one is the same however it is written, and a whole IPv6 network
+    belongs to one guesser."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address)
+
+
+def check_scope(grant: Grant | None, needs: Scope) -> None:
+    """Raises HttpProblem unless the credential may do this."""
+    if grant is None:
+        raise HttpProblem(
+            401,
+            "unauthenticated",
+            "Say who you are: send `Authorization: Bearer TOKEN` (`deskhand tokens create` makes one), or open the "
+            "link that `deskhand login` prints.",
+            {"www-authenticate": "Bearer"},
+        )
+    if needs not in grant.scopes:
+        raise HttpProblem(403, "forbidden", f"This needs the right to {needs!r}, and your credential has it not.")

@@ -1,0 +1,123 @@
+"""The house beside its conversations: health, status, agents, tools, skills, presets, models."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..types.health import Fact, State
+from .routing import Call, Endpoint
+from .views import (
+    AgentView,
+    ModelsView,
+    PresetView,
+    SkillDraft,
+    SkillView,
+    StatusView,
+    ToolView,
+)
+
+
+class HealthView(msgspec.Struct, frozen=True):
+    """`status` is what all components come to. Who is not known here learns no more than that."""
+
+    status: State
+    model: str = ""
+    version: str = ""
+    since: float | None = None
+    components: tuple[Fact, ...] = ()
+
+
+class OfAgent(msgspec.Struct, frozen=True):
+    """`agent` is one by name; '' for the first."""
+
+    agent: str = ""
+
+
+class SelectModel(msgspec.Struct, frozen=True):
+    """`model_id` may be `provider/name` by itself. `agent`: for this one; '' for all."""
+
+    model_id: str
+    provider: str = ""
+    agent: str = ""
+
+
+def agent_of(call: Call) -> str:
+    return str(call.query.agent) or call.web.house.agents[0]
+
+
+async def health(call: Call) -> HealthView:
+    found = await call.web.house.health()
+    if call.grant is None:
+        return HealthView(found.state)
+    model = (await call.web.house.status()).model
+    return HealthView(found.state, model, found.version, found.since, found.facts)
+
+
+async def status(call: Call) -> StatusView:
+    return await call.web.house.status()
+
+
+async def agents(call: Call) -> list[AgentView]:
+    return [call.web.house.about(name) for name in call.web.house.agents]
+
+
+async def tools(call: Call) -> list[ToolView]:
+    return call.web.house.tools(agent_of(call))
+
+
+async def skills(call: Call) -> list[SkillView]:
+    return call.web.house.skills(agent_of(call))
+
+
+async def add_skill(call: Call) -> SkillView:
+    return await call.web.house.add_skill(agent_of(call), call.body)
+
+
+async def presets(call: Call) -> list[PresetView]:
+    return call.web.house.presets()
+
+
+async def models(call: Call) -> ModelsView:
+    return await call.web.house.models()
+
+
+async def select(call: Call) -> ModelsView:
+    wanted: SelectModel = call.body
+    name = f"{wanted.provider}/{wanted.model_id}" if wanted.provider else wanted.model_id
+    await call.web.house.select_model(wanted.agent, name)
+    return await call.web.house.models()
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/health", "public", health, "How each component is doing", returns=HealthView, tag="house"),
+    Endpoint("GET", "/api/status", "read", status, "What runs here", returns=StatusView, tag="house"),
+    Endpoint("GET", "/api/agents", "read", agents, "The agents", returns=list[AgentView], tag="house"),
+    Endpoint(
+        "GET", "/api/tools", "read", tools, "What an agent can do", query=OfAgent, returns=list[ToolView], tag="house"
+    ),
+    Endpoint("GET", "/api/skills", "read", skills, "Its skills", query=OfAgent, returns=list[SkillView], tag="house"),
+    Endpoint(
+        "POST",
+        "/api/skills",
+        "admin",
+        add_skill,
+        "Write a skill",
+        body=SkillDraft,
+        query=OfAgent,
+        returns=SkillView,
+        status=201,
+        tag="house",
+    ),
+    Endpoint("GET", "/api/presets", "read", presets, "Prompts that are ready", returns=list[PresetView], tag="house"),
+    Endpoint("GET", "/api/models", "read", models, "The models", returns=ModelsView, tag="house"),
+    Endpoint(
+        "POST",
+        "/api/models/select",
+        "admin",
+        select,
+        "Use another model",
+        body=SelectModel,
+        returns=ModelsView,
+        tag="house",
+    ),
+)

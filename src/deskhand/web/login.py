@@ -1,0 +1,75 @@
+"""The way in for a browser: a one-time link becomes a cookie that no script can read."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+
+from .errors import HttpProblem
+from .guard import COOKIE, client_of
+from .routing import Call, Endpoint
+
+COOKIE_S = 90 * 24 * 3600
+
+
+class Redeem(msgspec.Struct, frozen=True):
+    """What stood behind the `#` of the link; a browser sends that part to nobody."""
+
+    code: str
+
+
+class Me(msgspec.Struct, frozen=True):
+    """Who this credential is."""
+
+    user: str
+    roles: tuple[str, ...]
+    scopes: tuple[str, ...]
+    browser: bool
+
+
+async def redeem(call: Call) -> Response:
+    """Public, and guesses count as those of tokens do: see `Guesses`."""
+    guesses, host = call.request.state.guesses, call.request.client.host if call.request.client else ""
+    guesses.check(client_of(host))
+    found = await call.web.people.redeem_login(call.body.code)
+    if found is None:
+        guesses.count(client_of(host))
+        raise HttpProblem(
+            401, "link_void", "This link was used, or is older than ten minutes. `deskhand login` prints a new one."
+        )
+    _, secret = found
+    response = Response(status_code=204)
+    secure = call.request.scope["scheme"] == "https"
+    response.set_cookie(COOKIE, secret, COOKIE_S, path="/", secure=secure, httponly=True, samesite="strict")
+    return response
+
+
+async def me(call: Call) -> Me:
+    grant = call.grant
+    if grant is None:
+        raise AssertionError("the table says that this needs a credential")
+    return Me(grant.principal.id, grant.principal.roles, grant.scopes, grant.browser)
+
+
+async def leave(call: Call) -> Response:
+    if call.grant is not None:
+        await call.web.people.revoke(call.grant.token_id)
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    return response
+
+
+ENDPOINTS = (
+    Endpoint(
+        "POST",
+        "/api/login",
+        "public",
+        redeem,
+        "Turn a one-time link into a cookie",
+        body=Redeem,
+        status=204,
+        tag="people",
+    ),
+    Endpoint("POST", "/api/logout", "read", leave, "End this credential", status=204, tag="people"),
+    Endpoint("GET", "/api/auth/me", "read", me, "Who you are here, and what you may do", returns=Me, tag="people"),
+)

@@ -1,0 +1,72 @@
+"""What the web room is given: it reaches the rest of the house through nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from ..store.base import Store
+from ..store.blobs import Blobs
+from ..tools.base import Reach
+from ..types.clock import Clock, Ids
+from ..types.door import Door
+from ..types.health import Health
+from ..types.people import People
+from .steps import SetUp
+from .views import AgentView, ModelsView, PresetView, SkillDraft, SkillView, StatusView, ToolView
+
+
+class House(Protocol):
+    """What the page and the API may know and change of the running Deskhand beside its conversations."""
+
+    @property
+    def agents(self) -> Sequence[str]:
+        """Their names, the first one is the default."""
+        ...
+
+    async def status(self) -> StatusView: ...
+    async def health(self) -> Health: ...
+
+    def about(self, agent: str) -> AgentView: ...
+    def tools(self, agent: str) -> list[ToolView]: ...
+    def skills(self, agent: str) -> list[SkillView]: ...
+    async def add_skill(self, agent: str, draft: SkillDraft) -> SkillView:
+        """Raises Refused, ConfigError."""
+        ...
+
+    def presets(self) -> list[PresetView]: ...
+    async def models(self) -> ModelsView: ...
+    async def select_model(self, agent: str, model: str) -> None:
+        """Use this one from the next step on, and after a restart too. Raises ConfigError for one that cannot be."""
+        ...
+
+    async def reach(self, agent: str) -> Reach:
+        """The agent's files. Raises ToolError."""
+        ...
+
+    def settings(self) -> dict[str, Any]:
+        """The configuration as it holds, without secrets."""
+        ...
+
+    async def set(self, key: str, value: Any) -> None:
+        """Change one key of the configuration. Raises ConfigError, and then nothing is changed."""
+        ...
+
+
+class Web(msgspec.Struct, frozen=True):
+    """Everything that a handler may use. `version` is that of Deskhand. `redact` takes secrets out of a text.
+    `stopping` tells that the service ends: streams are closed, so that clients come back."""
+
+    door: Door
+    store: Store
+    people: People
+    house: House
+    setup: SetUp
+    blobs: Blobs
+    clock: Clock
+    ids: Ids
+    version: str
+    redact: Callable[[str], str]
+    stopping: Callable[[], Awaitable[None]]

@@ -1,0 +1,113 @@
+"""The table of everything that can be asked over HTTP: path, who may, what goes in and what comes out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..types.identity import Principal
+from ..types.people import Grant, Scope
+from .errors import HttpProblem, bad
+from .ports import Web
+
+Needs = Scope | Literal["public"]
+"""What a credential must be allowed. `public` is for nothing that tells or changes anything of anyone."""
+BODY_BYTES = 1_000_000
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """No parameters."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One request as a handler sees it: who asks, and what, already checked against the table."""
+
+    web: Web
+    request: Request
+    grant: Grant | None
+    principal: Principal
+    query: Any
+    body: Any
+
+    def path(self, name: str) -> str:
+        return str(self.request.path_params[name])
+
+
+Handler = Callable[[Call], Awaitable[Any]]
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """One line of the table. `body` and `returns` are types whose schema is published; `media` is what comes out where
+    that is not JSON. `raw`: the handler reads the body by itself. `optional`: without a body, all of it is default."""
+
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    needs: Needs
+    handler: Handler
+    summary: str
+    body: Any = None
+    query: type[msgspec.Struct] = Nothing
+    returns: Any = None
+    status: int = 200
+    media: str = "application/json"
+    raw: bool = False
+    optional: bool = False
+    tag: str = "general"
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(re.findall(r"\{(\w+)(?::\w+)?\}", self.path))
+
+
+def query_of(request: Request, type_: type[T]) -> T:
+    """The parameters of the address as a struct. Raises HttpProblem that names what is wrong."""
+    given: Mapping[str, str] = dict(request.query_params)
+    try:
+        return msgspec.convert(given, type_, strict=False)
+    except msgspec.ValidationError as error:
+        raise bad(f"A parameter of the address is not right: {error}.") from error
+
+
+async def body_of(request: Request, type_: Any, limit: int = BODY_BYTES, *, optional: bool = False) -> Any:
+    """The JSON body. Raises HttpProblem for one that is too large, is no JSON, or does not fit."""
+    data = await read_limited(request, limit)
+    if not data.strip() and optional:
+        data = b"{}"
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (optional and data == b"{}"):
+        raise HttpProblem(415, "not_json", "Send JSON, with the header `Content-Type: application/json`.")
+    try:
+        return msgspec.json.decode(data, type=type_)
+    except msgspec.ValidationError as error:
+        raise bad(f"The body is not right: {error}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise bad(f"The body is no JSON: {error}.") from error
+
+
+async def read_limited(request: Request, limit: int) -> bytes:
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise HttpProblem(413, "too_large", f"That is too large: at most {limit:,} bytes are taken here.")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def as_response(endpoint: Endpoint, value: Any) -> Response:
+    """What a handler returned, as it is sent."""
+    if isinstance(value, Response):
+        return value
+    if value is None and endpoint.returns is None:
+        return Response(status_code=204)
+    return Response(msgspec.json.encode(value), endpoint.status, media_type="application/json")

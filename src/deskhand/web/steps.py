@@ -1,0 +1,124 @@
+"""The first five minutes in shapes: what the page is told, what it sends, and what is done behind it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+
+class OfferView(msgspec.Struct, frozen=True):
+    """A way to get a model. `todo` is the command that does the same in a terminal."""
+
+    kind: str
+    model: str
+    title: str
+    detail: str
+    todo: str
+    ready: bool
+
+
+class ProviderView(msgspec.Struct, frozen=True):
+    """A provider that takes a key, in the variable `key_env`. `model` is the one that it would be used with."""
+
+    name: str
+    key_env: str
+    has_key: bool
+    model: str
+
+
+class PullView(msgspec.Struct, frozen=True):
+    """A download that is going on (`done` below `size`), is over, or failed (`problem`)."""
+
+    model: str
+    done: int
+    size: int
+    problem: str = ""
+
+
+class ProbeView(msgspec.Struct, frozen=True):
+    """What a model did when it was tried: it answered (`said`), and it called a tool when asked to (`tools`)."""
+
+    model: str
+    ok: bool
+    said: str = ""
+    tools: bool = False
+    first_s: float = 0.0
+    whole_s: float = 0.0
+    problem: str = ""
+
+
+class BotView(msgspec.Struct, frozen=True):
+    """A bot whose token holds. `link` opens a chat with it; `qr_svg` is the same for a phone."""
+
+    name: str
+    link: str
+    qr_svg: str
+
+
+class CheckView(msgspec.Struct, frozen=True):
+    """What an examination found, and what to type about it."""
+
+    name: str
+    level: str
+    text: str
+    remedy: str = ""
+
+
+class SetupView(msgspec.Struct, frozen=True):
+    """Where things stand. `demo`: no model is chosen, and a script answers in its place."""
+
+    model: str
+    demo: bool
+    offers: list[OfferView]
+    providers: list[ProviderView]
+    pull: PullView | None
+    bot: BotView | None
+    posture: str
+    postures: dict[str, str]
+    timezone: str
+    person: str
+    examples: list[str]
+
+
+class Key(msgspec.Struct, frozen=True):
+    """A key for `provider`; with it the model `provider/…` that is to be used, '' for the provider's usual one."""
+
+    provider: str
+    key: str
+    model: str = ""
+
+
+class Take(msgspec.Struct, frozen=True):
+    """Use this model; where it must be fetched first, fetching begins, and GET shows how far it is."""
+
+    model: str
+
+
+class Token(msgspec.Struct, frozen=True):
+    token: str
+
+
+class Person(msgspec.Struct, frozen=True):
+    name: str = ""
+    timezone: str = ""
+
+
+class Stance(msgspec.Struct, frozen=True):
+    posture: str
+
+
+class SetUp(Protocol):
+    """What is done behind these addresses. Raises ConfigError with the next step where something cannot be."""
+
+    async def view(self) -> SetupView: ...
+    async def take(self, model: str) -> None: ...
+    async def probe(self, model: str) -> ProbeView: ...
+    async def key(self, provider: str, key: str, model: str) -> str:
+        """Keep the key and use the model. Returns the model."""
+        ...
+
+    async def bot(self, token: str) -> BotView: ...
+    async def person(self, name: str, timezone: str) -> None: ...
+    async def posture(self, posture: str) -> None: ...
+    async def examine(self) -> list[CheckView]: ...

@@ -1,0 +1,132 @@
+"""A session's events as server-sent events: what a client missed, then what comes, exactly once and in order."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+import anyio
+import msgspec
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ..types.door import Progress
+from ..types.errors import DeskhandError
+from ..types.events import Recorded
+from .errors import bad, not_found
+from .guard import Credential, Guesses
+from .names import key_of
+from .ports import Web
+from .routing import Call
+
+BEAT_S = 15.0
+"""A comment is sent so often, so that no proxy takes a quiet stream for a dead one."""
+LOOK_S = 0.5
+"""How soon a credential that was revoked ends its streams."""
+
+
+class From(msgspec.Struct, frozen=True):
+    """`after` is the number of the last event that the client has; the header `Last-Event-ID` says the same, and wins.
+    0 is the beginning."""
+
+    after: int = 0
+
+
+def as_sse(item: Recorded | Progress) -> bytes:
+    """One item on the wire. Only events have an id: what a client resumes from is always in the log."""
+    data = msgspec.json.encode(item)
+    if isinstance(item, Recorded):
+        return b"id: %d\nevent: recorded\ndata: %b\n\n" % (item.n, data)
+    return b"event: progress\ndata: %b\n\n" % data
+
+
+async def events(call: Call) -> EventStream:
+    """`GET /api/sessions/{name}/events`."""
+    session = key_of(call.path("name"), call.principal, call.web.house.agents[0])
+    if not await call.web.store.may_see(call.principal, session):
+        raise not_found("such conversation")
+    items = call.web.door.follow(session, call.principal, resume_from(call))
+    return sse(call, items)
+
+
+def resume_from(call: Call) -> int:
+    given = call.request.headers.get("last-event-id", "").strip()
+    if not given:
+        return max(0, int(call.query.after))
+    if not given.isdecimal() or len(given) > 18:
+        raise bad("`Last-Event-ID` is the number of an event.")
+    return int(given)
+
+
+def sse(call: Call, items: AsyncGenerator[Recorded | Progress]) -> EventStream:
+    return EventStream(call.web, items, Standing(call.request.state.credential, call.request.state.guesses))
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """The credential under which a stream was opened."""
+
+    credential: Credential | None
+    guesses: Guesses
+
+    async def gone(self, web: Web) -> None:
+        """Returns when it no longer holds, or the service is ending."""
+        async with anyio.create_task_group() as tasks:
+
+            async def stopping() -> None:
+                await web.stopping()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(stopping)
+            while self.credential is None or await self.guesses.holds(self.credential):  # noqa: ASYNC110 -- the store tells
+                await anyio.sleep(LOOK_S)
+            tasks.cancel_scope.cancel()
+
+
+class EventStream(Response):
+    """Sends what comes, with a beat in between. A client that reads slowly slows only itself: what it has not taken in
+    is read from the log again."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, web: Web, items: AsyncGenerator[Recorded | Progress], standing: Standing) -> None:
+        super().__init__(headers={"x-accel-buffering": "no"}, media_type=self.media_type)
+        del self.headers["content-length"]
+        self._web, self._items, self._standing = web, items, standing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+
+        async def write(data: bytes) -> None:
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+
+        async with anyio.create_task_group() as tasks:
+
+            async def hung_up() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                tasks.cancel_scope.cancel()
+
+            async def void() -> None:
+                await self._standing.gone(self._web)
+                tasks.cancel_scope.cancel()
+
+            async def beat() -> None:
+                while True:
+                    await anyio.sleep(BEAT_S)
+                    await write(b": beat\n\n")
+
+            for task in (hung_up, void, beat):
+                tasks.start_soon(task)
+            await write(b": connected\n\n")
+            await write_all(self._items, write)
+            tasks.cancel_scope.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def write_all(items: AsyncGenerator[Recorded | Progress], write: Callable[[bytes], Awaitable[None]]) -> None:
+    try:
+        async with aclosing(items):
+            async for item in items:
+                await write(as_sse(item))
+    except DeskhandError as error:
+        await write(b"event: closed\ndata: %b\n\n" % msgspec.json.encode({"reason": str(error)}))

@@ -1,0 +1,209 @@
+"""Conversations: list them, follow them, say something, answer what is asked, stop."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ..store.base import SessionRow
+from ..types.errors import Refused
+from ..types.events import Recorded
+from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
+from ..types.messages import File, Image, Message, Part, Text
+from .errors import HttpProblem, bad, not_found
+from .names import CHANNEL, address_of, key_of, name_of
+from .routing import Call, Endpoint
+from .stream import From, events
+
+LISTED = 500
+
+
+class SessionView(msgspec.Struct, frozen=True):
+    """One conversation in a list. `name` is what addresses call it, `key` what its events call it."""
+
+    name: str
+    key: str
+    agent: str
+    channel: str
+    title: str
+    opened_at: float
+    last_at: float
+    turns: int
+
+
+class Page(msgspec.Struct, frozen=True):
+    limit: int = 50
+
+
+class Attached(msgspec.Struct, frozen=True):
+    """A file that was uploaded before: `blob` is what the upload answered."""
+
+    blob: str
+    name: str
+    mime: str
+    size_bytes: int = 0
+
+
+class Say(msgspec.Struct, frozen=True):
+    """A message. `id` is the client's own name for it: sent twice under one id, it is taken once. `when` says what
+    becomes of it while something runs: it steers, waits in the queue, or interrupts."""
+
+    text: str = ""
+    files: tuple[Attached, ...] = ()
+    when: When = "steer"
+    id: str = ""
+
+
+class Choose(msgspec.Struct, frozen=True):
+    choice: str
+
+
+class ReceiptView(msgspec.Struct, frozen=True):
+    """`after` is the last event before this message: follow from there."""
+
+    status: Literal["accepted", "duplicate"]
+    name: str
+    after: int
+    inbox_id: int
+
+
+def session_of(call: Call) -> str:
+    return key_of(call.path("name"), call.principal, call.web.house.agents[0])
+
+
+async def seen(call: Call) -> str:
+    """The session of this address, which the person may see. Raises HttpProblem 404 else: nobody learns what is."""
+    session = session_of(call)
+    if not await call.web.store.may_see(call.principal, session):
+        raise not_found("such conversation")
+    return session
+
+
+def view(row: SessionRow, call: Call) -> SessionView:
+    name = name_of(row.session, call.principal, call.web.house.agents[0])
+    return SessionView(name, row.session, row.agent, row.channel, row.title, row.opened_at, row.last_at, row.turns)
+
+
+async def sessions(call: Call) -> list[SessionView]:
+    rows = await call.web.store.sessions(call.principal, min(max(call.query.limit, 1), LISTED))
+    return [view(row, call) for row in rows]
+
+
+async def log(call: Call) -> list[Recorded]:
+    return await call.web.store.events(await seen(call), max(0, call.query.after))
+
+
+async def say(call: Call) -> ReceiptView:
+    said: Say = call.body
+    parts: list[Part] = [Text(said.text)] if said.text.strip() else []
+    parts += [_attached(file) for file in said.files]
+    if not parts:
+        raise bad("The message is empty: send `text`, or `files`.")
+    return await submit(call, session_of(call), Said(Message("user", tuple(parts))), said)
+
+
+def _attached(file: Attached) -> Part:
+    if file.mime.startswith("image/"):
+        return Image(file.blob, file.mime, file.name)
+    return File(file.blob, file.name, file.mime, file.size_bytes)
+
+
+async def submit(call: Call, session: str, body: Body, said: Say) -> ReceiptView:
+    """Hand it to the Door in this person's name. Raises HttpProblem where it is refused."""
+    web, principal = call.web, call.principal
+    external_id = f"{principal.id}:{said.id}" if said.id else web.ids.new("web")
+    _, _, place = session.partition("/")
+    chat = place.rpartition(":")[2]
+    address = address_of(principal, chat)
+    sender = call.grant.sender if call.grant else ""
+    inbound = Inbound(external_id, address, sender, web.clock.now(), body, session, when=said.when)
+    return receipt_view(call, await web.door.submit(inbound))
+
+
+def receipt_view(call: Call, receipt: Receipt) -> ReceiptView:
+    if receipt.status == "refused":
+        raise HttpProblem(403, "refused", f"{receipt.reason}.")
+    name = name_of(receipt.session, call.principal, call.web.house.agents[0])
+    return ReceiptView(receipt.status, name, receipt.after, receipt.inbox_id)
+
+
+async def answer(call: Call) -> ReceiptView:
+    session, chosen = await seen(call), call.body
+    return await submit(call, session, Answer(call.path("ask"), chosen.choice), Say())
+
+
+async def stop(call: Call) -> ReceiptView:
+    session = await seen(call)
+    try:
+        return receipt_view(call, await call.web.door.stop(session, call.principal))
+    except Refused as error:
+        raise not_found("such conversation") from error
+
+
+_S = "/api/sessions/{name}"
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/api/sessions",
+        "read",
+        sessions,
+        "Your conversations, the latest first",
+        query=Page,
+        returns=list[SessionView],
+        tag="conversations",
+    ),
+    Endpoint(
+        "GET",
+        f"{_S}/log",
+        "read",
+        log,
+        "Everything that happened in a conversation after event `after`",
+        query=From,
+        returns=list[Recorded],
+        tag="conversations",
+    ),
+    Endpoint(
+        "GET",
+        f"{_S}/events",
+        "read",
+        events,
+        "The same as server-sent events, and then what comes",
+        query=From,
+        media="text/event-stream",
+        tag="conversations",
+    ),
+    Endpoint(
+        "POST",
+        f"{_S}/messages",
+        "chat",
+        say,
+        "Say something",
+        body=Say,
+        returns=ReceiptView,
+        status=202,
+        tag="conversations",
+    ),
+    Endpoint(
+        "POST",
+        f"{_S}/asks/{{ask}}",
+        "chat",
+        answer,
+        "Answer an approval or a question",
+        body=Choose,
+        returns=ReceiptView,
+        status=202,
+        tag="conversations",
+    ),
+    Endpoint(
+        "POST",
+        f"{_S}/stop",
+        "chat",
+        stop,
+        "Stop what runs",
+        returns=ReceiptView,
+        status=202,
+        tag="conversations",
+    ),
+)
+__all__ = ["CHANNEL", "ENDPOINTS"]

@@ -1,0 +1,73 @@
+"""What the API shows: the shapes of its answers. Times are seconds since the epoch unless a name says otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class StatusView(msgspec.Struct, frozen=True):
+    """`GET /api/status`."""
+
+    status: str
+    agent: str
+    model: str
+    provider: str
+    base_url: str
+    tools: list[str]
+    sessions: int
+    cron_jobs: int
+    deep_work: dict[str, Any]
+    version: str
+    agents: list[str]
+    started_at: float
+
+
+class AgentView(msgspec.Struct, frozen=True):
+    name: str
+    models: list[str]
+    workspace: str
+    preset: str
+    thinking: str
+
+
+class ToolView(msgspec.Struct, frozen=True):
+    name: str
+    description: str
+    effect: str
+    parameters: dict[str, Any]
+
+
+class SkillView(msgspec.Struct, frozen=True):
+    name: str
+    description: str
+    source: str = ""
+
+
+class SkillDraft(msgspec.Struct, frozen=True):
+    name: str
+    description: str
+    body: str
+
+
+class PresetView(msgspec.Struct, frozen=True):
+    name: str
+    description: str
+
+
+class ModelView(msgspec.Struct, frozen=True):
+    """`id` is `provider/name`. `price` is US dollars for a million tokens read and written, None where unknown."""
+
+    id: str
+    provider: str
+    ready: bool = True
+    why_not: str = ""
+    window: int | None = None
+    price: tuple[float, float] | None = None
+
+
+class ModelsView(msgspec.Struct, frozen=True):
+    current: str
+    pinned: str
+    models: list[ModelView]

@@ -1,0 +1,69 @@
+"""Markdown as Telegram shows it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskhand.channels.telegram_text import Rich, Span, render, split, units
+
+SHOWN: list[tuple[str, str, list[tuple[str, str, str]]]] = [
+    ("plain", "plain", []),
+    ("one\ntwo\n\nthree", "one\ntwo\n\nthree", []),
+    (
+        "🙂 **bold** *it* ~~no~~ `x*y`",
+        "🙂 bold it no x*y",
+        [("bold", "bold", ""), ("italic", "it", ""), ("strikethrough", "no", ""), ("code", "x*y", "")],
+    ),
+    ("# Title\ntext", "Title\n\ntext", [("bold", "Title", "")]),
+    ("- a\n- b\n  - c\n\nend", "• a\n• b\n  • c\n\nend", []),
+    ("3. a\n4. b", "3. a\n4. b", []),
+    ("```python\nx = 1\n```\nend", "x = 1\n\nend", [("pre", "x = 1", "python")]),
+    ("> said", "said", [("blockquote", "said", "")]),
+    ("[here](https://a.test/x)", "here", [("text_link", "here", "https://a.test/x")]),
+    ("[run](javascript:alert)", "[run](javascript:alert)", []),
+    ("![cat](https://a.test/cat.png)", "cat (https://a.test/cat.png)", []),
+    ("<b>no</b> &amp; 1 < 2", "<b>no</b> & 1 < 2", []),
+    ("[1]: https://a.test", "[1]: https://a.test", []),
+    ("``` open", "``` open", []),
+    ("***", "———", []),
+]
+
+
+def parts(rich: Rich) -> list[tuple[str, str, str]]:
+    encoded = rich.text.encode("utf-16-le")
+    return [(s.kind, encoded[2 * s.start : 2 * s.end].decode("utf-16-le"), s.detail) for s in rich.spans]
+
+
+@pytest.mark.parametrize(("markdown", "text", "spans"), SHOWN)
+def test_what_is_shown(markdown: str, text: str, spans: list[tuple[str, str, str]]) -> None:
+    rich = render(markdown)
+    assert (rich.text, parts(rich)) == (text, spans)
+
+
+@given(st.text(alphabet="ab🙂 \n*_`[]()#>-1.é", max_size=300), st.integers(5, 40))
+def test_pieces_fit_and_lose_nothing(markdown: str, limit: int) -> None:
+    rich = render(markdown)
+    pieces = list(split(rich, limit))
+    assert all(0 < units(piece.text) <= limit for piece in pieces)
+    assert "".join("".join(piece.text for piece in pieces).split()) == "".join(rich.text.split())
+    for piece in pieces:
+        for kind, shown, _ in parts(piece):
+            assert shown and kind
+
+
+def test_a_span_goes_on_in_the_next_piece() -> None:
+    rich = Rich("🙂 aaaa bbbb", (Span("bold", 3, 12),))
+    assert [(each.text, parts(each)) for each in split(rich, 8)] == [
+        ("🙂 aaaa", [("bold", "aaaa", "")]),
+        ("bbbb", [("bold", "bbbb", "")]),
+    ]
+
+
+def test_a_megabyte_takes_no_time() -> None:
+    began = time.perf_counter()
+    assert sum(len(piece.text) for piece in split(render("word 🙂 " * 140_000))) > 900_000
+    assert time.perf_counter() - began < 5
