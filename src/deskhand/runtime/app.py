@@ -147,7 +147,8 @@ class App:
     def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
         """The agents of the configuration. Raises ConfigError."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
-        house = House(self.reaches, plugins, self.parts.clock, self.parts.tools, told, self.parts.model)
+        parts = self.parts
+        house = House(self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.people)
         return {name: make_agent(settings, name, house) for name in settings.agents}
 
     async def _follow(self) -> None:
