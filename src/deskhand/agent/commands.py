@@ -11,6 +11,7 @@ from ..types.identity import Command, Waiting
 from .state import TURN, State
 
 Handler = Callable[[State, str], str]
+FRESH = "A fresh conversation: I no longer see what was said before."
 
 
 class ChatCommand(msgspec.Struct, frozen=True):
@@ -35,15 +36,10 @@ def _stop(state: State, args: str) -> str:
     return "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
 
 
-def _start(state: State, args: str) -> str:
-    return "A fresh conversation: I no longer see what was said before."
-
-
 def _status(state: State, args: str) -> str:
-    doing = "Nothing is going on."
-    if state.turn is not None:
-        waits = next((call.ask.question for call in state.calls.values() if call.ask is not None), "")
-        doing = f"Waiting for you: {waits}" if waits else f"Working: step {state.turn.steps + 1}."
+    waits = next((call.ask.question for call in state.calls.values() if call.ask is not None), "")
+    doing = f"Working: step {state.turn.steps + 1}." if state.turn else "Nothing is going on."
+    doing = f"Waiting for you: {waits}" if waits else doing
     used = state.usage
     spent = f"Used so far: {used.input_tokens} tokens read, {used.output_tokens} written."
     return f"{doing}\nModel: {state.model or 'none called yet'}. {len(state.messages)} messages in view.\n{spent}"
@@ -54,14 +50,17 @@ COMMANDS: dict[str, ChatCommand] = {
     for command in (
         ChatCommand("help", "this list", _help),
         ChatCommand("stop", "stop what is running; if nothing is, close the conversation", _stop),
-        ChatCommand("start", "begin a fresh conversation; what was said stays in the log", _start),
+        ChatCommand("start", "begin a fresh conversation; what was said stays in the log", lambda state, args: FRESH),
         ChatCommand("status", "what is going on, and what it has used", _status),
+        ChatCommand("restart", "restart the service", lambda state, args: "I restart, and write here then.", "owner"),
     )
 }
 
 
 def run(state: State, row: Waiting, command: Command) -> CommandRun:
     """Carry out a command as far as words go. An unknown name or a missing role is answered, never ignored."""
+    if row.principal.kind == "system":  # a note of our own: it says what it says
+        return CommandRun(row.inbox_id, row.principal, command.name, "", command.args)
     known = COMMANDS.get(command.name)
     if known is None:
         reply = f"I do not know {command.prefix}{command.name}. {command.prefix}help lists what I know."
