@@ -56,6 +56,8 @@ from .restart import Restart
 from .retries import Retries
 from .roster import OWNER as OWNER
 from .routing import route
+from .socket import SocketTap
+from .socket import serve as serve_socket
 from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
 from .strangers import Strangers, Ways
@@ -113,7 +115,7 @@ class App:
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
         self.reaches = Reaches(self.store, self.blobs, self.room)
-        self.feed = Feed()
+        self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
         self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
@@ -273,6 +275,7 @@ class App:
         yield Child("sweep", self._sweep)
         yield Child("anchor", self._anchor)
         yield Child("health", self.vitals.keep)
+        yield Child("socket", lambda: serve_socket(self.settings.home.socket, self.door.follow, self.health))
         if not self.restarts:
             yield Child("restart", self._restart_here)
         if self.parts.channels:
