@@ -25,7 +25,7 @@ class Restart:
     def note(self, recorded: Recorded) -> None:
         """An event passes: it may be the command of somebody who may give it."""
         event = recorded.event
-        if isinstance(event, CommandRun) and event.name == "restart" and "owner" in event.principal.roles:
+        if isinstance(event, CommandRun) and event.name == "restart" and not event.refused:
             self._commands.append((recorded.session, event.inbox_id))
             self.asked.set()
 
