@@ -20,7 +20,7 @@ from ..types.identity import Address, Body, Command, Edit, Inbound, Principal, R
 from ..types.labels import Label
 from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from .dispatch import Dispatch
-from .feed import Feed, Source, follow
+from .feed import Feed, Source, follow, watch
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
@@ -111,6 +111,9 @@ class LocalDoor:
 
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
         return follow(self._source, session, principal, after)
+
+    def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
+        return watch(self._source, principal, after_seq)
 
     async def stop(self, session: str, principal: Principal) -> Receipt:
         if not await self._store.may_see(principal, session):
