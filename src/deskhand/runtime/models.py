@@ -25,10 +25,13 @@ LOCAL_LIMITS = Limits(first_s=600, idle_s=120, total_s=1800)
 
 
 class Models:
-    """The models of this process, each opened once. Enter it inside the running loop; leaving it ends the engines."""
+    """The models of this process, each opened once. Enter it inside the running loop; leaving it ends the engines.
+    `demo` is what answers as long as no model is chosen."""
 
-    def __init__(self, settings: Settings, limits: Limits | None = None, shelf: Shelf | None = None) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: Settings, limits: Limits | None = None, shelf: Shelf | None = None, *, demo: str = ""
+    ) -> None:
+        self._settings, self._demo = settings, demo
         self._catalogue = catalogue_of(settings)
         self._transport, self._local = Transport(limits), Transport(limits or LOCAL_LIMITS, keep=False)
         self._shelf = shelf or Shelf(settings.cache / "models")
@@ -66,6 +69,7 @@ class Models:
 
     def open(self, name: str) -> Model:
         """The model `provider/name`. Raises ModelUnknown with the next step."""
+        name = name or self._demo
         if not name:
             raise ModelUnknown("no model is chosen. Choose one: `deskhand model use provider/name`.")
         if name not in self._opened:
