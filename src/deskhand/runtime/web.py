@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 
 import anyio
+import anyio.lowlevel
 import uvicorn
 from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
@@ -28,7 +29,6 @@ from .config import Home
 from .connections import HEAD_BYTES, connection_class
 from .edit import write_private
 from .house import RunningHouse
-from .logs import redactor, secrets_of
 from .models import Models
 from .onboarding import Onboarding
 
@@ -99,6 +99,7 @@ class Site:
                 with anyio.CancelScope(shield=True):
                     await server.serve([sock])
                 tasks.cancel_scope.cancel()
+            await anyio.lowlevel.checkpoint_if_cancelled()
         finally:
             stopping.set()
             forget_address(self._app.settings.home)
@@ -122,7 +123,7 @@ class Site:
             app.parts.clock,
             app.parts.ids,
             version("deskhand"),
-            redactor(secrets_of(app.settings.environment)),
+            app.redact,
             stopping.wait,
         )
 

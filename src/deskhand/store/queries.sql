@@ -154,6 +154,9 @@ DELETE FROM session_member WHERE session = ?
 SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session
 WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2) ORDER BY last_at DESC LIMIT ?3
 
+-- session_get --
+SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session WHERE session = ?
+
 -- session_is_member --
 SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ? AND principal = ?)
 
