@@ -217,15 +217,16 @@ class App:
         self.settings.agent(name)
         return self._agents[name]
 
-    def _agent_of(self, session: str) -> Agent:
+    def agent_of(self, session: str) -> Agent:
+        """Who drives this conversation: its own agent, or the first where that is gone."""
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
 
     def _driver(self, session: str) -> Driver:
-        return Driver(session, self._agent_of(session), self._ports)
+        return Driver(session, self.agent_of(session), self._ports)
 
     async def _unpack(self, session: str, message: Message) -> Message:
         try:
-            files = (await self._agent_of(session).reach()).files
+            files = (await self.agent_of(session).reach()).files
         except ToolError as error:
             log.warning("the files of a message were not opened: %s", error)
             return message
