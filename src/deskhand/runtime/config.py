@@ -82,8 +82,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
-    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `plugins` are the only ones
-    that are imported. `posture` is how free agents are where no rule of `policy` says otherwise."""
+    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
+    agents are where no rule of `policy` says otherwise. `plugins` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
