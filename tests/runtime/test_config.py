@@ -9,10 +9,12 @@ import pytest
 
 from deskhand.agent.state import State
 from deskhand.agent.step import AskModel, Compact, next_step
+from deskhand.policy.roles import RoleConfig
 from deskhand.policy.rules import Rule
 from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE
-from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, RoleConfig, Settings, read_settings
+from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
+from deskhand.runtime.routing import Binding
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address, Principal
@@ -50,6 +52,7 @@ def test_operator_use(tmp_path: Path) -> None:
             "coder": AgentConfig(("openai/gpt-5",), prompt="minimal"),
         },
         providers={"azure": ProviderConfig("https://example.openai.azure.com/openai/v1")},
+        bindings=(Binding("coder", "discord"),),
     )
     assert settings.environment["OPENAI_API_KEY"] == "sk-openai-secret"
     assert settings.environment["OPENROUTER_API_KEY"] == "sk-or-secret"
@@ -284,6 +287,8 @@ BAD: list[tuple[str | bytes, str]] = [
     ("just words", "must hold keys and values"),
     ("defaults: {steps: many}", "'defaults.steps': Expected `int | null`, got `str`"),
     ("roles: {admin: {agents: [a]}}", "'roles.admin' is built in, with all agents: give this role another"),
+    ("bindings: [{agent: x}]", "'bindings[0].agent': there is no agent 'x'"),
+    ("bindings: [{agent: default, guild: 1}]", "'bindings[0]': Object contains unknown field `guild`"),
     ("roles: {approver: {agents: [a]}}", "'roles.approver' is built in"),
     ("settings: {reject_response: shout}", "'reject_response': Invalid enum value 'shout'"),
     ("defaults: {context_ratio: 1.5}", "'defaults.context_ratio': Expected `float` <= 1.0"),

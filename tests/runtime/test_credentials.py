@@ -10,11 +10,10 @@ import pytest
 from deskhand.runtime.credentials import BROWSER_S, LOGIN_S
 from deskhand.testing.clock import SetClock
 from deskhand.types.errors import ConfigError, Refused
-from deskhand.types.identity import Address, Inbound, Principal, Said
-from deskhand.types.messages import Message, Text
-from deskhand.types.people import SCOPES, Identity
+from deskhand.types.identity import Principal
+from deskhand.types.people import SCOPES
 
-from .test_people import FAMILY, T0, people_in
+from .test_people import FAMILY, T0, people_in, wrote
 
 
 async def test_a_token_is_worth_what_it_was_made_for(tmp_path: Path) -> None:
@@ -149,15 +148,14 @@ async def test_what_cannot_be_made(tmp_path: Path) -> None:
 
 
 async def test_a_credential_speaks_with_no_more_than_its_scopes(tmp_path: Path) -> None:
-    """What its room hands in as sender comes to the same principal at the Door."""
+    """What its surface hands in as sender comes to the same principal at the Door."""
     async with people_in(tmp_path, SetClock(T0)) as people:
-        await people.link("owner", Identity("chat", "1"))
+        roles = []
         for scopes in (SCOPES, SCOPES[:3], SCOPES[:2], SCOPES[:1]):
             _, secret = await people.make_token("owner", "a", scopes)
             grant = await people.grant_of(secret)
-            assert grant is not None
-            said = Inbound("1", Address("api"), grant.sender, T0, Said(Message("user", (Text("yes"),))))
-            assert people.authorise(said) == grant.principal
-        for made_up in ("owner/", "owner/x", "owner/owner/x", "/owner"):
-            who = people.authorise(Inbound("1", Address("web"), made_up, T0, said.body))
-            assert who is None or made_up == "owner/"
+            assert grant is not None and people.authorise(wrote(grant.sender, "api")) == grant.principal
+            roles.append(grant.principal.roles)
+        assert roles == [("owner",), ("approver",), ("member",), ("viewer",)]
+        for made_up in ("owner/x", "owner/owner/x", "/owner", "owner/ "):
+            assert people.authorise(wrote(made_up, "web")) is None, made_up

@@ -233,10 +233,10 @@ async def test_without_users_only_the_terminal_is_let_in(how: str, tmp_path: Pat
 
 async def test_an_empty_list_lets_nobody_in(tmp_path: Path) -> None:
     async with people_in(tmp_path, SetClock(T0), guests={"chat": ()}) as people:
-        assert people.authorise(wrote("42")) is None and not people.paired()
+        assert people.authorise(wrote("42")) is None and not people.anybody()
         assert people.health().startswith("nobody may write on chat yet")
         await people.add_user("ann", "member", CAT)
-        assert people.health() == "" and people.paired()
+        assert people.health() == "" and people.anybody()
     async with people_in(tmp_path, SetClock(T0), guests={"chat": ("7",)}) as people:
         guest = people.authorise(wrote("7"))
         assert guest == Principal("chat:7", ("guest",)) and people.health() == ""

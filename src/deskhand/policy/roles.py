@@ -9,9 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+import msgspec
+
 from ..types.errors import ConfigError
 from ..types.identity import Body, Principal, Result
 from ..types.people import GUEST, ROLE_SCOPES, SCOPES, Scope
+
+
+class RoleConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A role of one's own: a member who may talk to these agents, `*` for all."""
+
+    agents: tuple[str, ...] = ()
+
 
 Roles = Mapping[str, Collection[str]]
 """The roles of the configuration: name -> agents, `*` for all of them."""
@@ -38,6 +47,13 @@ def role_name(name: str, custom: Roles) -> str:
     if role == GUEST:
         raise ConfigError(f"{GUEST!r} is what those are who stand in a channel's allow_from; give `member` instead")
     return role
+
+
+def check_roles(custom: Collection[str]) -> None:
+    """Raises ConfigError for a role of the configuration that is built in."""
+    for name in custom:
+        if name in FIXED:
+            raise ConfigError(f"'roles.{name}' is built in, with all agents: give this role another name")
 
 
 def scopes_of(roles: Collection[str], custom: Roles) -> tuple[Scope, ...]:

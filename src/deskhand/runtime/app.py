@@ -33,7 +33,7 @@ from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreUnavailable, ToolError
 from ..types.events import Recorded
-from ..types.health import Health, overall
+from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
 from ..types.options import SessionOptions
@@ -44,21 +44,23 @@ from .clock import RandomIds, SystemClock
 from .commands import unusable
 from .config import Settings
 from .dispatch import Dispatch, Takes
-from .door import Access, LocalDoor, cuts
+from .door import NO_ACCESS, Access, LocalDoor, cuts
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
 from .lock import Holder, held, holder_of
 from .logs import redactor, renew_logging, secrets_of
 from .outbox import Outbox, as_it_stands
+from .pairing import RESERVED
 from .people import Guests, open_people
 from .plugins import Plugins
 from .reach import Reaches, Room
 from .received import with_files
 from .retries import Retries
 from .roster import OWNER as OWNER
+from .routing import route
 from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
-from .strangers import Strangers
+from .strangers import Strangers, Ways
 from .toolbox import READ_FROM_LOG, plugins_of
 from .usage import UsageShown
 from .vitals import Vitals
@@ -98,6 +100,8 @@ class App:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings, self.parts = settings, parts
         home = settings.home
+        if taken := [each.name for each in parts.channels if each.name in RESERVED]:
+            raise ConfigError(f"a channel cannot be called {taken[0]!r}: that is a surface of our own")
         home.make(home.state)
         self.store = parts.store(home.database, {**statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
@@ -106,6 +110,7 @@ class App:
         self.address = ""
         self._began, self._first = parts.clock.now(), settings.config
         self._problem = Problem(settings.problem, self._began) if settings.problem else None
+        self._stamp = stamp(settings)
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
@@ -116,9 +121,11 @@ class App:
         self.people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
         zone = ZoneInfo(settings.config.timezone)
-        access = Access(self.authorise, lambda inbound: self.settings.agents[0], self._unpack, self._check, zone)
+        people = self.people
+        access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, self._check, zone)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
-        self.strangers = Strangers(parts.clock)
+        ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
+        self.strangers = Strangers(parts.clock, ways)
         self._render()
         self.plugins = plugins_of(settings)
         self._agents = self._made(settings, self.plugins)
@@ -134,6 +141,9 @@ class App:
     def _guests(self) -> Guests:
         return {each.name: each.allow_from if isinstance(each, Allowing) else () for each in self.parts.channels}
 
+    def _route(self, inbound: Inbound) -> str:
+        return route(self.settings.config.bindings, self.settings.agents, inbound.address)
+
     def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
         """The agents of the configuration. Raises ConfigError."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
@@ -143,12 +153,11 @@ class App:
     async def _follow(self) -> None:
         """Take up what the configuration says while we run."""
         self._keep_copy()
-        seen = stamp(self.settings)
         while True:
             await anyio.sleep(LOOK_S)
-            if seen != (seen := stamp(self.settings)):
+            if self._stamp != (now := stamp(self.settings)):
+                self._stamp = now
                 await self.look_again()
-                seen = stamp(self.settings)
 
     async def look_again(self) -> None:
         """Read the configuration again. One that cannot be used is told, and changes nothing."""
@@ -177,6 +186,8 @@ class App:
         self._keep_copy()
         names = ", ".join(changed(before.config, settings.config)) or "nothing that was set"
         log.info("the configuration was read again; changed: %s", names)
+        if before.config.plugins != settings.config.plugins:
+            log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in plugins.loaded) or "none")
         if restart := needs_restart(self._first, settings.config):
             log.warning("these hold only after a restart: %s", ", ".join(restart))
 
@@ -191,7 +202,6 @@ class App:
     def _render(self) -> None:
         """How answers are said, by the settings."""
         self.outbox.render = UsageShown(self.store) if self.settings.config.show_usage else as_it_stands
-        self.strangers.announce = self.settings.config.reject_response == "announce"
 
     def redact(self, text: str) -> str:
         """The text without any secret of the settings that hold now."""
@@ -293,6 +303,7 @@ class App:
         if "driver" not in facts:
             found.append(driver_fact(holder_of(self.settings.home.lock)))
         found.append(configuration_fact(self.settings, self._problem, needs_restart(self._first, self.settings.config)))
+        found.append(Fact("people", "degraded" if (why := self.people.health()) else "ok", why))
         facts |= {fact.name: fact for fact in found}
         now, known = self.parts.clock.now(), tuple(facts.values())
         return Health(overall(known), now, version("deskhand"), os.getpid(), self._began, self.address, known)
@@ -335,8 +346,13 @@ class App:
     async def _receive(self, channel: Channel) -> None:
         """Take in what people write on a channel; what could not be stored is not confirmed."""
         async for inbound in channel.receive():
+            if inbound.address.channel != channel.name:  # it would speak for those of another place
+                log.error("%s hands in what came from %r: dropped", channel.name, inbound.address.channel)
+                continue
             receipt = await self.door.submit(inbound)
-            if receipt.status == "refused" and self.authorise(inbound) is None:
+            if receipt.reason == NO_ACCESS:
+                await self.strangers.turn_away(inbound, channel)
+            elif receipt.status == "refused" and self.authorise(inbound) is None:
                 await self.strangers.refuse(inbound, channel)
             self.vitals.succeeded(f"channel {channel.name}")
 

@@ -16,7 +16,7 @@ from ..agent.step import COMPACT_AT
 from ..models.base import Thinking
 from ..models.settings import Wire
 from ..policy.postures import Posture
-from ..policy.roles import FIXED
+from ..policy.roles import RoleConfig, check_roles
 from ..policy.rules import Rule, check_rules
 from ..tools.shell import LONGEST_S
 from ..types.errors import ConfigError
@@ -25,6 +25,7 @@ from ..web.settings import WebConfig
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .datafile import parse_value, read_data, read_env_file
+from .routing import Binding, check_bindings
 
 PREFIX = "DESKHAND_"
 FILE_NAME = "deskhand.yaml"
@@ -62,12 +63,6 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     voice: bool | None = None
 
 
-class RoleConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A role of one's own: a member who may talk to these agents, `*` for all."""
-
-    agents: tuple[str, ...] = ()
-
-
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a provider is reached, if not where the catalogue says. `key_env` names the environment variable that
     holds its key; the key itself never stands in the configuration. `wire` is what all of its models are spoken to in:
@@ -94,6 +89,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     agents: dict[str, AgentConfig] = {}
     providers: dict[str, ProviderConfig] = {}
     roles: dict[str, RoleConfig] = {}
+    bindings: tuple[Binding, ...] = ()
     policy: tuple[Rule, ...] = ()
     posture: Posture = "workspace-free"
     plugins: tuple[str, ...] = ()
@@ -139,6 +135,14 @@ class Home(msgspec.Struct, frozen=True):
     @property
     def lock(self) -> Path:
         return self.state / "driver.lock"
+
+    @property
+    def serving(self) -> Path:
+        return self.state / "serve.lock"
+
+    @property
+    def socket(self) -> Path:
+        return self.state / "deskhand.sock"
 
     @property
     def anchors(self) -> Path:
@@ -322,8 +326,8 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
     try:
         config = msgspec.convert(data, Config, strict=False)
         check_rules(config.policy)
-        for name in FIXED & set(config.roles):
-            raise ConfigError(f"'roles.{name}' is built in, with all agents: give this role another name")
+        check_roles(config.roles)
+        check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error
     except msgspec.ValidationError as error:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from ..agent.rewind import Past, branched
+from ..policy.roles import may_send
 from ..store.base import Accepted, Store
 from ..types.clock import Clock, Ids
 from ..types.commands import COMMANDS
@@ -36,22 +37,31 @@ from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
-from .feed import Feed, Source, follow, watch
+from .feed import Feed, Noting, Source, follow, watch
 from .toolbox import READ_FROM_LOG
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
+CHOSEN = frozenset({"web", "api"})
+"""Surfaces where the person names the conversation; their own begin with their name. Elsewhere the platform says who
+reads in a chat."""
 _COMMAND = re.compile(r"([/!])(\w{1,32})(?:\s+(.*))?", re.DOTALL)
 
 
+NO_ACCESS = "You don't have access to this agent."
+
+
 class Access(msgspec.Struct, frozen=True):
-    """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent.
-    `unpack` opens the files in a message for a session. `check` says what speaks against options of a session ('' for
-    nothing). `zone` is where messages are dated."""
+    """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent, and
+    `may_talk` says whether it is for them. `unpack` opens the files in a message for a session. `note` writes down that
+    somebody asked for what is not theirs. `check` says what speaks against options of a session ('' for nothing).
+    `zone` is where messages are dated."""
 
     authorise: Callable[[Inbound], Principal | None]
     route: Callable[[Inbound], str]
+    may_talk: Callable[[Principal, str], bool]
     unpack: Callable[[str, Message], Awaitable[Message]]
+    note: Noting
     check: Callable[[str, SessionOptions], str] = lambda session, options: ""
     zone: tzinfo | None = None
 
@@ -61,7 +71,7 @@ class LocalDoor:
 
     def __init__(self, store: Store, dispatch: Dispatch, feed: Feed, access: Access, clock: Clock, ids: Ids) -> None:
         self._store, self._dispatch = store, dispatch
-        self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot)
+        self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
         self._access, self._clock, self._ids = access, clock, ids
         self._own: set[int] = set()
 
@@ -78,10 +88,10 @@ class LocalDoor:
         return await self._take_in(inbound, principal)
 
     async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
-        inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
-        if inbound.session and not await self._may_write(principal, inbound.session):
-            return Receipt("refused", reason=f"{inbound.session!r} is not yours to write in")
         session = inbound.session or session_key(self._access.route(inbound), inbound.address)
+        if refused := await self._refused(principal, inbound, session):
+            return Receipt("refused", reason=refused)
+        inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
         if wrong := self._wrong(inbound.body, session):
             return Receipt("refused", reason=wrong)
         try:
@@ -109,11 +119,28 @@ class LocalDoor:
         opened = await self._access.unpack(session, message)
         return replace(inbound, body=Rewind(body.to_n, opened) if isinstance(body, Rewind) else Said(opened))
 
-    async def _may_write(self, principal: Principal, session: str) -> bool:
-        """In a conversation that they take part in, or that nobody has begun."""
+    async def _refused(self, principal: Principal, inbound: Inbound, session: str) -> str:
+        """Why this may not come from them, '' if it may. It is one question for every kind of thing."""
+        agent = session.partition("/")[0]
+        if not may_send(principal, inbound.body) or not self._access.may_talk(principal, agent):
+            await self._access.note(principal, "write to agent", agent)
+            return NO_ACCESS
+        chosen = inbound.session or inbound.address.channel in CHOSEN
+        if chosen and not await self._may_write(principal, session, inbound.address):
+            await self._access.note(principal, "write in", session)
+            return f"{session!r} is not yours to write in"
+        return ""
+
+    async def _may_write(self, principal: Principal, session: str, address: Address) -> bool:
+        """In a conversation that they take part in, or that is theirs to begin: nobody waits in the place of another
+        for them to come."""
         if await self._store.may_see(principal, session):
             return True
-        return not (await self._store.rows("session_has_members", (session,)))[0][0]
+        if (await self._store.rows("session_has_members", (session,)))[0][0]:
+            return False
+        channel, _, rest = session.partition("/")[2].partition(":")
+        own = channel in CHOSEN and rest.startswith(f"{principal.id}:")
+        return own or address.channel not in (*CHOSEN, "door")
 
     async def _accept(self, inbound: Inbound, principal: Principal, session: str) -> Receipt:
         """Store it and wake its session. Once begun it is not cut off: who was accepted is also driven."""
@@ -151,6 +178,7 @@ class LocalDoor:
 
     async def stop(self, session: str, principal: Principal) -> Receipt:
         if not await self._store.may_see(principal, session):
+            await self._access.note(principal, "stop", session)
             raise Refused(f"{session!r} is not yours to stop")
         return await self._accept(self._inbound(session, principal, Command("stop", TURN)), principal, session)
 

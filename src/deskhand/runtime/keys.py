@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from .aliases import TOOLS, by_name, model_name, snake
+from .aliases import TOOLS, binding_of, by_name, model_name, snake
 
 _ELSEWHERE = re.compile(
     "acp_agents|acp_server|agent|bindings|channels|gateway|heartbeat|image|lmstudio|mcp_servers|memory"
@@ -204,6 +204,8 @@ def normalise(data: dict[str, Any]) -> None:
     for role in roles.values() if isinstance(roles, dict) else ():
         if isinstance(role, dict) and isinstance(role.get("agents"), str):
             role["agents"] = [role["agents"]]
+    if isinstance(data.get("bindings"), list):
+        data["bindings"] = [binding_of(each) if isinstance(each, dict) else each for each in data["bindings"]]
 
 
 def plainly(error: Exception) -> str:

@@ -10,6 +10,7 @@ import re
 import secrets
 from collections.abc import Collection
 from itertools import count
+from math import ceil
 
 import msgspec
 
@@ -79,9 +80,9 @@ class Pairings(Records):
     async def refuse(self, code: str) -> None:
         self._admin("refuse somebody")
         code = _normal(code)
-        (found,) = await self._write("pairing refused", code, Change("pairing_settle", ("refused", code)))
-        if not found:
+        if code not in [each.code for each in await self.pairings()]:
             raise Refused(f"nobody waits with the code {code!r}; see: deskhand pair list")
+        await self._write("pairing refused", code, Change("pairing_settle", ("refused", code)))
 
     def locked_until(self) -> float:
         """Until when no code is taken, or 0."""
@@ -92,7 +93,7 @@ class Pairings(Records):
         """Who holds this code now. A bad one counts; raises Refused."""
         now = self._clock.now()
         if until := self.locked_until():
-            minutes = int((until - now) // 60) + 1
+            minutes = ceil((until - now) / 60)
             raise Refused(f"after {BAD_CODES} bad codes none is taken; the next in {minutes} minutes")
         wanted = _normal(code)
         found = next((each for each in await self.pairings() if each.code == wanted), None)

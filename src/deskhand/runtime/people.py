@@ -57,8 +57,8 @@ class LocalPeople(Credentials, Pairings):
     def may_talk(self, principal: Principal, agent: str) -> bool:
         return may_talk(principal, agent, self._roster.roles())
 
-    def paired(self) -> bool:
-        """Whether anybody is known on any channel."""
+    def anybody(self) -> bool:
+        """Whether anybody is let in on any channel."""
         return bool(self._roster.look().of) or any(self._guests().values())
 
     def health(self) -> str:
