@@ -28,8 +28,8 @@ from deskhand.types.messages import Image, Message, Text, ToolCall
 from deskhand.types.options import SessionOptions
 
 CONFIG = msgspec.convert({"defaults": {"models": ["scripted/test"]}}, Config, strict=False)
-ANN, BOB, EVE = Principal("ann", ("owner",)), Principal("bob"), Principal("eve")
-WEB = "default/web:room"
+ANN, BOB, EVE = Principal("ann", ("owner",)), Principal("bob", ("member",)), Principal("eve", ("member",))
+WEB = "default/web:bob:room"
 PICTURE = "sha256:" + "ab" * 32
 
 
@@ -193,7 +193,7 @@ async def test_options_through_the_door(tmp_path: Path) -> None:
         await say_to(app, "one", BOB)
         stable, place = model.requests[0].system
         assert "Speak as a pirate." in stable and "Be brief." in place
-        await say_to(app, "elsewhere", EVE, "default/web:else")
+        await say_to(app, "elsewhere", EVE, "default/web:eve:else")
         stable, place = model.requests[1].system
         assert "pirate" not in stable and "Be brief." not in place
         for options, why in (
