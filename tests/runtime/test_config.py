@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.agent.state import State, Turn
+from deskhand.agent.state import State
 from deskhand.agent.step import AskModel, Compact, next_step
 from deskhand.policy.roles import RoleConfig
 from deskhand.policy.rules import Rule
@@ -19,6 +19,7 @@ from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address, Principal
 from deskhand.types.limits import Limits
+from deskhand.types.turn import Turn
 
 SOURCES = Path(__file__).parent / "sources"
 

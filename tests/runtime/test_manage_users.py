@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 
 from deskhand.models.base import Request
-from deskhand.policy.postures import posture_rules
+from deskhand.policy.postures import POSTURES, posture_rules
 from deskhand.policy.rules import Case, decide
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import anyio
 import anyio.to_thread
@@ -35,10 +36,12 @@ from ..types.events import Recorded
 from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
+from ..types.options import SessionOptions
 from .agents import House, make_agent
 from .anchor import EVERY_S, Heads, note_anchors
 from .children import Child, keep_running
 from .clock import RandomIds, SystemClock
+from .commands import unusable
 from .config import Settings
 from .dispatch import Dispatch, Takes
 from .door import NO_ACCESS, Access, LocalDoor, cuts
@@ -107,6 +110,7 @@ class App:
         self.address = ""
         self._began, self._first = parts.clock.now(), settings.config
         self._problem = Problem(settings.problem, self._began) if settings.problem else None
+        self._stamp = stamp(settings)
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
@@ -116,7 +120,9 @@ class App:
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
         self.people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
-        access = Access(self.authorise, self._route, self.people.may_talk, self._unpack, self.people.note)
+        zone = ZoneInfo(settings.config.timezone)
+        people = self.people
+        access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, self._check, zone)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
@@ -141,18 +147,17 @@ class App:
     def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
         """The agents of the configuration. Raises ConfigError."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
-        house = House(self.reaches, plugins, self.parts.clock, self.parts.tools, told, self.people)
+        house = House(self.reaches, plugins, self.parts.clock, self.parts.tools, told, self.parts.model, self.people)
         return {name: make_agent(settings, name, house) for name in settings.agents}
 
     async def _follow(self) -> None:
         """Take up what the configuration says while we run."""
         self._keep_copy()
-        seen = stamp(self.settings)
         while True:
             await anyio.sleep(LOOK_S)
-            if seen != (seen := stamp(self.settings)):
+            if self._stamp != (now := stamp(self.settings)):
+                self._stamp = now
                 await self.look_again()
-                seen = stamp(self.settings)
 
     async def look_again(self) -> None:
         """Read the configuration again. One that cannot be used is told, and changes nothing."""
@@ -181,6 +186,8 @@ class App:
         self._keep_copy()
         names = ", ".join(changed(before.config, settings.config)) or "nothing that was set"
         log.info("the configuration was read again; changed: %s", names)
+        if before.config.plugins != settings.config.plugins:
+            log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in plugins.loaded) or "none")
         if restart := needs_restart(self._first, settings.config):
             log.warning("these hold only after a restart: %s", ", ".join(restart))
 
@@ -218,6 +225,9 @@ class App:
             log.warning("the files of a message were not opened: %s", error)
             return message
         return await with_files(message, self.blobs.get, files)
+
+    def _check(self, session: str, options: SessionOptions) -> str:
+        return unusable(options, self.parts.model, self.settings.home.root / "prompts")
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)
@@ -324,7 +334,7 @@ class App:
             for session, row in await self.store.accepted_since(seen):
                 seen = max(seen, row.inbox_id)
                 if not self.door.took(row.inbox_id) and self.dispatch.drives(session):
-                    self.dispatch.wake(session, cut=cuts(row.inbound))
+                    self.dispatch.wake(session, cut=cuts(row.inbound.body, row.inbound.when))
 
     async def _sweep(self) -> None:
         """Now and then remove the files of blobs that nothing names any more."""

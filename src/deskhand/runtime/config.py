@@ -137,6 +137,14 @@ class Home(msgspec.Struct, frozen=True):
         return self.state / "driver.lock"
 
     @property
+    def serving(self) -> Path:
+        return self.state / "serve.lock"
+
+    @property
+    def socket(self) -> Path:
+        return self.state / "deskhand.sock"
+
+    @property
     def anchors(self) -> Path:
         return self.state / "anchor.jsonl"
 

@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from datetime import tzinfo
 
 import anyio
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from ..agent.commands import COMMANDS
-from ..agent.state import TURN
+from ..agent.rewind import Past, branched
 from ..policy.roles import may_send
 from ..store.base import Accepted, Store
 from ..types.clock import Clock, Ids
+from ..types.commands import COMMANDS
 from ..types.door import Door, Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
-from ..types.identity import Address, Body, Command, Edit, Inbound, Principal, Receipt, Said, session_key
+from ..types.identity import (
+    Address,
+    Body,
+    Command,
+    Configure,
+    Edit,
+    Inbound,
+    Principal,
+    Receipt,
+    Rewind,
+    Said,
+    When,
+    session_key,
+)
 from ..types.labels import Label
 from ..types.messages import Audio, File, Image, Message, Part, Text, clean
+from ..types.options import SessionOptions
+from ..types.turn import TURN
 from .dispatch import Dispatch
 from .feed import Feed, Noting, Source, follow
+from .toolbox import READ_FROM_LOG
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
@@ -37,13 +54,16 @@ NO_ACCESS = "You don't have access to this agent."
 class Access(msgspec.Struct, frozen=True):
     """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent, and
     `may_talk` says whether it is for them. `unpack` opens the files in a message for a session. `note` writes down that
-    somebody asked for what is not theirs."""
+    somebody asked for what is not theirs. `check` says what speaks against options of a session ('' for nothing).
+    `zone` is where messages are dated."""
 
     authorise: Callable[[Inbound], Principal | None]
     route: Callable[[Inbound], str]
     may_talk: Callable[[Principal, str], bool]
     unpack: Callable[[str, Message], Awaitable[Message]]
     note: Noting
+    check: Callable[[str, SessionOptions], str] = lambda session, options: ""
+    zone: tzinfo | None = None
 
 
 class LocalDoor:
@@ -65,25 +85,39 @@ class LocalDoor:
         principal = self._access.authorise(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
+        return await self._take_in(inbound, principal)
+
+    async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
         session = inbound.session or session_key(self._access.route(inbound), inbound.address)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
         inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
-        if too_long := _too_long(inbound.body):
-            return Receipt("refused", reason=too_long)
+        if wrong := self._wrong(inbound.body, session):
+            return Receipt("refused", reason=wrong)
         try:
             return await self._accept(await self._unpacked(inbound, session), principal, session)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
 
+    def _wrong(self, body: Body, session: str) -> str:
+        """Why nobody could take this in; '' for nothing."""
+        if isinstance(body, Configure):
+            return self._access.check(session, body.options)
+        message = body.message if isinstance(body, Said | Edit | Rewind) else None
+        if message is not None and (size := len(message.text)) > TEXT_CHARS:
+            return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
+        return ""
+
     async def _unpacked(self, inbound: Inbound, session: str) -> Inbound:
         """With the files in it opened: the log then holds what the model was shown of them."""
         body, place = inbound.body, inbound.address
-        if not isinstance(body, Said) or not any(isinstance(part, File) for part in body.message.parts):
+        message = body.message if isinstance(body, Said | Rewind) else None
+        if message is None or not any(isinstance(part, File) for part in message.parts):
             return inbound
         if await self._store.rows("inbox_find", (place.channel, place.account, inbound.external_id)):
             return inbound  # it was accepted before: what has become of its files is the agent's business
-        return replace(inbound, body=Said(await self._access.unpack(session, body.message)))
+        opened = await self._access.unpack(session, message)
+        return replace(inbound, body=Rewind(body.to_n, opened) if isinstance(body, Rewind) else Said(opened))
 
     async def _refused(self, principal: Principal, inbound: Inbound, session: str) -> str:
         """Why this may not come from them, '' if it may. It is one question for every kind of thing."""
@@ -105,7 +139,8 @@ class LocalDoor:
         if (await self._store.rows("session_has_members", (session,)))[0][0]:
             return False
         channel, _, rest = session.partition("/")[2].partition(":")
-        return address.channel not in CHOSEN or (channel in CHOSEN and rest.startswith(f"{principal.id}:"))
+        own = channel in CHOSEN and rest.startswith(f"{principal.id}:")
+        return own or address.channel not in (*CHOSEN, "door")
 
     async def _accept(self, inbound: Inbound, principal: Principal, session: str) -> Receipt:
         """Store it and wake its session. Once begun it is not cut off: who was accepted is also driven."""
@@ -132,7 +167,7 @@ class LocalDoor:
         if not accepted.duplicate:
             self._own.add(accepted.inbox_id)
             if reserved is None:
-                self._dispatch.adopt(session, cut=cuts(inbound))
+                self._dispatch.adopt(session, cut=cuts(inbound.body, inbound.when))
         return accepted
 
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
@@ -142,14 +177,49 @@ class LocalDoor:
         if not await self._store.may_see(principal, session):
             await self._access.note(principal, "stop", session)
             raise Refused(f"{session!r} is not yours to stop")
-        now, key = self._clock.now(), self._ids.new("stop")
-        inbound = Inbound(key, Address("door"), principal.id, now, Command("stop", TURN), session)
-        return await self._accept(inbound, principal, session)
+        return await self._accept(self._inbound(session, principal, Command("stop", TURN)), principal, session)
+
+    async def rewind(
+        self, session: str, principal: Principal, to_n: int, message: Message | None = None, when: When = "steer"
+    ) -> Receipt:
+        return await self._take_in(self._inbound(session, principal, Rewind(to_n, message), when), principal)
+
+    async def configure(self, session: str, principal: Principal, options: SessionOptions) -> Receipt:
+        return await self._take_in(self._inbound(session, principal, Configure(options)), principal)
+
+    def _inbound(self, session: str, principal: Principal, body: Body, when: When = "steer") -> Inbound:
+        """What somebody does who was let in elsewhere; an answer is read from the log."""
+        key, now = self._ids.new("door"), self._clock.now()
+        return Inbound(key, Address("door"), principal.id, now, body, session, when=when)
+
+    async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:
+        if not await self._store.may_see(principal, session):
+            await self._access.note(principal, "branch", session)
+            return Receipt("refused", reason=f"{session!r} is not yours to see")
+        agent, _, place = (to or session).partition("/")
+        if not self._access.may_talk(principal, agent):
+            await self._access.note(principal, "write to agent", agent)
+            return Receipt("refused", reason=NO_ACCESS)
+        if to and (agent != session.partition("/")[0] or place.partition(":")[0] not in READ_FROM_LOG):
+            wrong = f"{to!r} cannot be begun as a branch: it belongs to the same agent, on web, api or terminal"
+            return Receipt("refused", reason=wrong)
+        if to and not await self._may_write(principal, to, Address("door")):
+            await self._access.note(principal, "write in", to)
+            return Receipt("refused", reason=f"{to!r} is not yours to write in")
+        log = await self._store.events(session)
+        try:
+            commit = branched(Past(session, log, self._access.zone), principal, at_n, to or "", self._clock.now())
+        except Refused as error:
+            return Receipt("refused", session, reason=str(error))
+        await self._store.commit(commit)
+        return Receipt("accepted", commit.session, after=len(commit.events))
 
 
-def cuts(inbound: Inbound) -> bool:
+def cuts(body: Body, when: When) -> bool:
     """Whether it ends what the session is waiting for outside."""
-    return inbound.when == "interrupt" or (isinstance(inbound.body, Command) and inbound.body.name == "stop")
+    if isinstance(body, Command):
+        return body.name in ("stop", "undo", "retry")
+    return when == "interrupt" or (isinstance(body, Rewind) and when != "queue")
 
 
 def label_of(principal: Principal) -> Label:
@@ -181,6 +251,11 @@ def _read(body: Body, label: Label) -> Body:
     """The body as it enters: text cleaned, parts labelled, a command recognised."""
     if isinstance(body, Edit):
         return Edit(body.of, _relabelled(_cleaned(body.message), label))
+    if isinstance(body, Rewind) and body.message is not None:
+        return Rewind(body.to_n, _relabelled(_cleaned(body.message), label))
+    if isinstance(body, Configure):
+        texts = {name: clean(text) for name, text in asdict(body.options).items() if isinstance(text, str)}
+        return Configure(replace(body.options, **texts))
     if not isinstance(body, Said):
         return body
     match = _COMMAND.fullmatch(body.message.text.strip())
@@ -194,12 +269,6 @@ def _read(body: Body, label: Label) -> Body:
 def _cleaned(message: Message) -> Message:
     parts: list[Part] = [Text(clean(part.text)) if isinstance(part, Text) else part for part in message.parts]
     return Message("user", tuple(parts))
-
-
-def _too_long(body: Body) -> str:
-    if isinstance(body, (Said, Edit)) and (size := len(body.message.text)) > TEXT_CHARS:
-        return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
-    return ""
 
 
 _: type[Door] = LocalDoor

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -64,17 +63,24 @@ def keep_copy(settings: Settings) -> None:
     secrets. Raises OSError, ConfigError for what is not good."""
     copy, file = good_copy(settings.home, settings.file), settings.file
     part = copy.with_name(f".{copy.name}.part{file.suffix}")
+    if _content(copy) == _content(file):
+        return
     settings.home.make(settings.home.state)
     part.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            if file.exists():
-                with file.open("rb") as source:
-                    shutil.copyfileobj(source, out)
+            out.write(_content(file) or b"")
         usable(read_settings(file, settings.started_with or settings.environment, part))
         part.replace(copy)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def stamp(settings: Settings) -> Stamp:

@@ -14,6 +14,7 @@ import uvicorn
 from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
 
+from ..types.clock import Ids
 from ..types.errors import ConfigError
 from ..web.app import build
 from ..web.everything import ENDPOINTS, SOCKETS
@@ -24,9 +25,9 @@ from ..web.settings import WebConfig, allowed_hosts, allowed_origins, check_expo
 from ..web.sockets import FRAME_BYTES
 from .app import App
 from .config import Home
+from .connections import HEAD_BYTES, connection_class
 from .edit import write_private
 from .house import RunningHouse
-from .logs import redactor, secrets_of
 from .models import Models
 from .onboarding import Onboarding
 
@@ -34,7 +35,6 @@ log = logging.getLogger(__name__)
 
 NEAR = 20
 """So many ports above the wanted one are tried."""
-CONNECTIONS = 2000
 END_S = 3
 
 
@@ -50,7 +50,8 @@ def listen(config: WebConfig) -> socket.socket:
     """A socket on the wanted port, or on the next free one. Raises ConfigError where there is none."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     for port in range(config.port, config.port + NEAR if config.port else 1):
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        # TCP by name: for those alone asyncio turns off waiting for more to send, which costs 40 ms an answer.
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((config.host, port))
@@ -89,9 +90,13 @@ class Site:
             note_address(self._app.settings.home, url)
             async with anyio.create_task_group() as tasks:
                 web = self._ports(tasks, stopping)
-                server = Server(uvicorn_config(build(web, limits, ENDPOINTS, SOCKETS, routes()), config))
+                server = Server(
+                    uvicorn_config(build(web, limits, ENDPOINTS, SOCKETS, routes()), config, self._app.parts.ids)
+                )
                 tasks.start_soon(self._tell, server, url)
-                await server.serve([sock])
+                tasks.start_soon(_until_cancelled, server, stopping)
+                with anyio.CancelScope(shield=True):
+                    await server.serve([sock])
                 tasks.cancel_scope.cancel()
         finally:
             stopping.set()
@@ -116,12 +121,21 @@ class Site:
             app.parts.clock,
             app.parts.ids,
             version("deskhand"),
-            redactor(secrets_of(app.settings.environment)),
+            app.redact,
             stopping.wait,
         )
 
 
-def uvicorn_config(site: ASGIApp, config: WebConfig) -> uvicorn.Config:
+async def _until_cancelled(server: Server, stopping: anyio.Event) -> None:
+    """Then it ends in order: streams are closed, and what is being answered has END_S."""
+    try:
+        await anyio.sleep_forever()
+    finally:
+        stopping.set()
+        server.should_exit = True
+
+
+def uvicorn_config(site: ASGIApp, config: WebConfig, ids: Ids) -> uvicorn.Config:
     return uvicorn.Config(
         site,
         log_config=None,
@@ -132,7 +146,8 @@ def uvicorn_config(site: ASGIApp, config: WebConfig) -> uvicorn.Config:
         ws="websockets-sansio",
         ws_max_size=FRAME_BYTES,
         ws_per_message_deflate=False,
-        limit_concurrency=CONNECTIONS,
+        http=connection_class(ids),
+        h11_max_incomplete_event_size=HEAD_BYTES,
         timeout_graceful_shutdown=END_S,
         ssl_certfile=config.tls_cert or None,
         ssl_keyfile=config.tls_key or None,

@@ -87,18 +87,22 @@ class Guesses:
     async def grant(self, credential: Credential, client: str) -> Grant:
         """Raises HttpProblem: 401 where it does not hold, 429 where too many did not."""
         mark = sha256(credential.secret.encode("utf-8", "surrogateescape")).digest()
-        if mark not in self._held:
+        held = mark in self._held
+        if not held:
             self.check(client)
+            self.count(client)  # before it is looked at: others are asked meanwhile
         found = await self._people.grant_of(credential.secret)
         if found is None or found.browser != credential.browser:
-            self._held.pop(mark, None)
-            self.count(client)
+            if self._held.pop(mark, held) is None:
+                self.count(client)
             raise HttpProblem(
                 401,
                 "unauthenticated",
                 "This token does not hold, or no longer. `deskhand login` and `deskhand tokens create` make new ones.",
                 {"www-authenticate": "Bearer"},
             )
+        if not held:
+            self._give_back(client)
         self._held[mark] = None
         self._held.move_to_end(mark)
         if len(self._held) > REMEMBERED:
@@ -120,6 +124,12 @@ class Guesses:
         """One was wrong."""
         self._take(client)
         self._take("")
+
+    def _give_back(self, client: str) -> None:
+        """What was counted was right."""
+        for key in (client, ""):
+            left, at = self._buckets.get(key, (float(GUESSES), 0.0))
+            self._buckets[key] = (left + 1, at)
 
     def _left(self, key: str) -> float:
         left, at = self._buckets.get(key, (float(GUESSES), self._clock.monotonic()))

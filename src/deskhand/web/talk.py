@@ -12,8 +12,9 @@ from ..types.events import Recorded
 from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
 from ..types.messages import File, Image, Message, Part, Text
 from .errors import HttpProblem, bad, not_found
-from .names import CHANNEL, address_of, key_of, name_of
+from .names import CHANNEL, address_of, name_of
 from .routing import Call, Endpoint
+from .seen import seen, session_of
 from .stream import From, events
 
 LISTED = 500
@@ -66,18 +67,6 @@ class ReceiptView(msgspec.Struct, frozen=True):
     name: str
     after: int
     inbox_id: int
-
-
-def session_of(call: Call) -> str:
-    return key_of(call.path("name"), call.principal, call.web.house.agents[0])
-
-
-async def seen(call: Call) -> str:
-    """The session of this address, which the person may see. Raises HttpProblem 404 else: nobody learns what is."""
-    session = session_of(call)
-    if not await call.web.store.may_see(call.principal, session):
-        raise not_found("such conversation")
-    return session
 
 
 def view(row: SessionRow, call: Call) -> SessionView:
