@@ -54,7 +54,7 @@ T0 = 1_800_000_000.0
 
 COMMAND_RULES = dict.fromkeys(
     ("help", "stop", "start", "status", "undo", "retry", "branch", "model", "title", "approval"), ""
-)
+) | {"restart": "owner"}
 """The role that each chat command needs; '' for everyone who may talk here."""
 BODY_RULES: dict[type, tuple[str, ...]] = {
     Said: ("chat",),
@@ -62,8 +62,8 @@ BODY_RULES: dict[type, tuple[str, ...]] = {
     Command: ("chat",),
     Edit: ("chat",),
     Reaction: ("chat",),
-    Rewind: ("chat",),
-    Configure: ("chat",),  # to ask for fewer approvals: policy.may_approve, asked when it is taken in
+    Rewind: ("chat",),  # whose turns: agent.rewind
+    Configure: ("chat",),  # lowering the approval: runtime.commands
     Result: (),  # from our own parts alone
 }
 """The scope that a person needs to hand in each kind of thing."""
@@ -78,8 +78,8 @@ PEOPLE_RULES: dict[str, set[str]] = {
 """Who may call each method: `test_only_an_owner_changes_anything` in test_people.py tries those of owners."""
 PUBLIC_ROUTES = {"POST /api/login", "GET /health", "GET /openapi.json"}
 """What is answered without a credential: nothing that tells or changes anything of anyone."""
-READING_POSTS = {"POST /api/logout"}
-"""What changes nothing but the caller's own credential."""
+READING_POSTS = {"POST /api/logout", "DELETE /api/tokens/{id}"}
+"""What changes nothing but the caller's own credentials."""
 NEEDS: dict[str, Needs] = {each.name: each.needs for each in ENDPOINTS} | {f"WS {s.path}": s.needs for s in SOCKETS}
 
 
@@ -128,9 +128,10 @@ def test_a_command_of_owners_is_refused_to_all_others(roles: tuple[str, ...]) ->
     place = Address("web", "x", "1")
     for name, command in COMMANDS.items():
         row = Waiting(1, Principal("x", roles), Inbound("1", place, "x", T0, Command(name)))
-        done = run(lambda options: "", State("s"), row)
-        refused = any(isinstance(event, CommandRun) and event.refused for event in done or ())
-        assert refused == (bool(command.role) and command.role not in roles)
+        refused = bool(command.role) and command.role not in roles
+        done = run(lambda options: "", State("s"), row) or []
+        replies = [event.reply for event in done if isinstance(event, CommandRun)]
+        assert (replies == [f"/{name} is for {command.role}s."]) == refused
 
 
 # ---------------------------------------------------------------------- on a whole Deskhand

@@ -11,7 +11,7 @@ import telegram
 from telegram import error as faults
 
 from ..types.commit import Choices, Outgoing
-from ..types.errors import ChannelError, SendRefused
+from ..types.errors import ChannelError, LoginRefused, SendRefused
 from ..types.identity import Address
 from ..types.messages import Text
 from .telegram_in import number_of
@@ -34,7 +34,7 @@ def translated(error: faults.TelegramError) -> ChannelError:
         case faults.ChatMigrated():
             return SendRefused(f"the group has moved to {error.new_chat_id}: write there")
         case faults.InvalidToken():
-            return ChannelError("Telegram does not know this token: get a new one from @BotFather", 300, unsent=True)
+            return LoginRefused("Telegram does not know this token: get a new one from @BotFather", 300, unsent=True)
         case faults.Conflict():
             why = "another program reads this bot, so neither gets all messages: end it, or take a bot of your own"
             return ChannelError(why, 10)
