@@ -22,7 +22,7 @@ def folder(served: Served) -> Path:
 def form(*files: tuple[str, bytes], field: str = "files") -> aiohttp.FormData:
     made = aiohttp.FormData(quote_fields=False)
     for name, data in files:
-        made.add_field(field, data, filename=name, content_type="application/octet-stream")
+        made.add_field(field, io.BytesIO(data), filename=name, content_type="application/octet-stream")
     return made
 
 

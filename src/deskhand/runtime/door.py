@@ -38,7 +38,6 @@ from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
 from .feed import Feed, Noting, Source, follow, watch
-from .toolbox import READ_FROM_LOG
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
@@ -180,7 +179,9 @@ class LocalDoor:
         if not await self._store.may_see(principal, session):
             await self._access.note(principal, "stop", session)
             raise Refused(f"{session!r} is not yours to stop")
-        return await self._accept(self._inbound(session, principal, Command("stop", TURN)), principal, session)
+        now, key = self._clock.now(), self._ids.new("stop")
+        inbound = Inbound(key, Address("door"), principal.id, now, Command("stop", TURN), session)
+        return await self._accept(inbound, principal, session)
 
     async def rewind(
         self, session: str, principal: Principal, to_n: int, message: Message | None = None, when: When = "steer"
@@ -191,24 +192,18 @@ class LocalDoor:
         return await self._take_in(self._inbound(session, principal, Configure(options)), principal)
 
     def _inbound(self, session: str, principal: Principal, body: Body, when: When = "steer") -> Inbound:
-        """What somebody does who was let in elsewhere; an answer is read from the log."""
+        """What somebody does who was let in by a surface that names conversations; an answer is read from the log."""
         key, now = self._ids.new("door"), self._clock.now()
-        return Inbound(key, Address("door"), principal.id, now, body, session, when=when)
+        return Inbound(key, Address("web"), principal.id, now, body, session, when=when)
 
     async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:
-        if not await self._store.may_see(principal, session):
+        agent = session.partition("/")[0]
+        if not self._access.may_talk(principal, agent) or not await self._store.may_see(principal, session):
             await self._access.note(principal, "branch", session)
-            return Receipt("refused", reason=f"{session!r} is not yours to see")
-        agent, _, place = (to or session).partition("/")
-        if not self._access.may_talk(principal, agent):
-            await self._access.note(principal, "write to agent", agent)
-            return Receipt("refused", reason=NO_ACCESS)
-        if to and (agent != session.partition("/")[0] or place.partition(":")[0] not in READ_FROM_LOG):
-            wrong = f"{to!r} cannot be begun as a branch: it belongs to the same agent, on web, api or terminal"
+            return Receipt("refused", reason=f"{session!r} is not yours to branch")
+        if to and (to.partition("/")[0] != agent or not await self._may_write(principal, to, Address("web"))):
+            wrong = f"{to!r} cannot begin as a branch: name it {agent}/web:{principal.id}:NAME"
             return Receipt("refused", reason=wrong)
-        if to and not await self._may_write(principal, to, Address("door")):
-            await self._access.note(principal, "write in", to)
-            return Receipt("refused", reason=f"{to!r} is not yours to write in")
         log = await self._store.events(session)
         try:
             commit = branched(Past(session, log, self._access.zone), principal, at_n, to or "", self._clock.now())

@@ -18,7 +18,7 @@ export function Options() {
   const locked = !may("chat");
   const chosen = (field) => (event) => set({ [field]: event.target.value });
   return html`<div class="stack wide">
-    <label class="field"><span>Model</span><select class="input" value=${options.model ?? ""} disabled=${locked} onChange=${chosen("model")}><option value="">the agent's own</option>${(models.data?.models ?? []).filter((one) => one.ready).map((one) => html`<option key=${one.id} value=${one.id}>${one.id}</option>`)}</select></label>
+    <label class="field"><span>Model</span><select class="input" value=${options.model ?? ""} disabled=${locked} onChange=${chosen("model")}><option value="">the agent's own</option>${(models.data?.models ?? []).filter((one) => one.ready && !one.id.includes("*")).map((one) => html`<option key=${one.id} value=${one.id}>${one.id}</option>`)}</select></label>
     <label class="field"><span>Thinking</span><select class="input" value=${options.thinking ?? ""} disabled=${locked} onChange=${chosen("thinking")}>${EFFORTS.map(([id, label]) => html`<option key=${id} value=${id}>${label}</option>`)}</select></label>
     <label class="field"><span>Preset</span><select class="input" value=${options.preset ?? ""} disabled=${locked} onChange=${chosen("preset")}><option value="">none</option>${(presets.data ?? []).map((one) => html`<option key=${one.name} value=${one.name} title=${one.description}>${one.name}</option>`)}</select></label>
     <div class="toggles">
