@@ -23,6 +23,8 @@ COMMANDS = {
     "plugins": ("deskhand.cli.plugins:plugins", "List plugins, switch them on and off."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
     "serve": ("deskhand.cli.serve:serve", "Stay and work, and be started again."),
+    "service": ("deskhand.cli.service:service", "Have the system run it for ever."),
+    "status": ("deskhand.cli.status:status", "What runs, and how each part of it is."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
     "dlq": ("deskhand.cli.dlq:dlq", "See what was given up, and try it again."),
@@ -36,14 +38,13 @@ ALIASES = {
     "gateway": ("serve",),
     "models": ("model", "list"),
     "onboard": ("setup",),
-    "status": ("doctor",),
 }
 """What other systems call a command of ours -> ours. They work, and are not listed."""
 
 SECTIONS = (
     ("Talk", ("ask", "approvals", "sessions", "demo")),
     ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv", "allow")),
-    ("Look after it", ("serve", "policy", "doctor", "logs", "trace", "dlq", "audit", "version")),
+    ("Look after it", ("serve", "service", "status", "policy", "doctor", "logs", "trace", "dlq", "audit", "version")),
 )
 
 EXAMPLES = """\b
