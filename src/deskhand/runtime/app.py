@@ -151,7 +151,8 @@ class App:
     def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
         """The agents of the configuration. Raises ConfigError."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
-        house = House(self.reaches, plugins, self.parts.clock, self.parts.tools, told, self.parts.model)
+        parts = self.parts
+        house = House(self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.people)
         return {name: make_agent(settings, name, house) for name in settings.agents}
 
     async def _follow(self) -> None:
@@ -216,15 +217,16 @@ class App:
         self.settings.agent(name)
         return self._agents[name]
 
-    def _agent_of(self, session: str) -> Agent:
+    def agent_of(self, session: str) -> Agent:
+        """Who drives this conversation: its own agent, or the first where that is gone."""
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
 
     def _driver(self, session: str) -> Driver:
-        return Driver(session, self._agent_of(session), self._ports)
+        return Driver(session, self.agent_of(session), self._ports)
 
     async def _unpack(self, session: str, message: Message) -> Message:
         try:
-            files = (await self._agent_of(session).reach()).files
+            files = (await self.agent_of(session).reach()).files
         except ToolError as error:
             log.warning("the files of a message were not opened: %s", error)
             return message

@@ -18,8 +18,10 @@ from ..types.errors import DeskhandError, Refused
 from ..types.events import Recorded
 from ..types.identity import Principal
 
-BACKLOG = 256
-"""Items that a follower may lag behind before it is sent back to the log."""
+BACKLOG, EVENTS = 256, 16
+"""Items, and events among them, that a follower may lag behind before it is sent back to the log: a page is small,
+and what many readers have in mind is not."""
+PAGE = 64
 POLL_S, SLOW_POLL_S = 0.05, 1.0
 """How often the log is looked at where another process drives: alone, and beside a tap that flows."""
 _OF_TOOLS = ("tool_output", "tool_result")
@@ -30,14 +32,16 @@ class Follower:
 
     def __init__(self) -> None:
         self.items: deque[Recorded | Progress] = deque()
+        self._events = 0
         self.lost = False
         self.failed: DeskhandError | None = None
         self._waiter: asyncio.Future[None] | None = None  # an Event costs more, for every piece of every answer
 
     def put(self, item: Recorded | Progress) -> None:
-        if len(self.items) >= BACKLOG:
+        self._events += isinstance(item, Recorded)
+        if len(self.items) >= BACKLOG or self._events > EVENTS:
             self.items.clear()
-            self.lost = True
+            self.lost, self._events = True, int(isinstance(item, Recorded))
         self.items.append(item)
         self._wake()
 
@@ -62,9 +66,11 @@ class Follower:
             if isinstance(item, Progress):
                 if item.n > n or (item.kind in _OF_TOOLS and item.n == n):  # it counts from the event it follows
                     return item
-            elif item.n == n + 1:
+                continue
+            self._events -= 1
+            if item.n == n + 1:
                 return item
-            elif item.n > n:
+            if item.n > n:
                 self.lost = True
                 return None
         return None
@@ -79,6 +85,23 @@ class Follower:
         else:
             with anyio.move_on_after(timeout_s):
                 await self._waiter
+
+
+class Bell:
+    """Tells one reader that there is something, and not what: that stands in the log."""
+
+    def __init__(self) -> None:
+        self._rung = anyio.Event()
+
+    def ring(self) -> None:
+        self._rung.set()
+
+    async def wait(self, timeout_s: float | None) -> bool:
+        """Whether it has rung since it was waited for last, or does so within that time."""
+        with anyio.move_on_after(timeout_s):
+            await self._rung.wait()
+        rung, self._rung = self._rung.is_set(), anyio.Event()
+        return rung
 
 
 class Tap(Protocol):
@@ -117,11 +140,15 @@ class Feed:
     def __init__(self, tap: Taps = lambda session, principal, follower: Dry()) -> None:
         self.tap = tap
         self._followers: dict[str, set[Follower]] = {}
+        self._watching: set[Bell] = set()
 
     def publish(self, session: str, item: Recorded | Progress) -> None:
         """Hand an item to the session's followers; never waits."""
         for follower in self._followers.get(session, ()):
             follower.put(item)
+        if isinstance(item, Recorded):
+            for bell in self._watching:
+                bell.ring()
 
     def trouble(self, session: str, error: DeskhandError, for_good: bool) -> None:
         """Tell the session's followers what holds it up; where that is for good, following ends with the error."""
@@ -130,6 +157,16 @@ class Feed:
                 follower.fail(error)
         else:
             self.publish(session, Progress("status", sys.maxsize, text=str(error)))
+
+    @contextmanager
+    def watching(self) -> Iterator[Bell]:
+        """A bell that rings for every event of every session."""
+        bell = Bell()
+        self._watching.add(bell)
+        try:
+            yield bell
+        finally:
+            self._watching.discard(bell)
 
     @contextmanager
     def following(self, session: str) -> Iterator[Follower]:
@@ -173,9 +210,10 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
             if stale or follower.lost:
                 stale, follower.lost = False, False
                 version = -1 if source.driving() else store.version()  # what this process writes, it hears of
-                for recorded in await store.events(session, n):
-                    n = recorded.n
-                    yield recorded
+                while page := await store.events(session, n, PAGE):
+                    for recorded in page:
+                        n = recorded.n
+                        yield recorded
             if first and (partial := source.snapshot(session)) is not None:
                 yield partial
             first = False
@@ -191,3 +229,19 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
                     await tap.open(n)
                 await follower.wait(None if driving else SLOW_POLL_S if tap.flows else POLL_S)
                 stale = not driving and version != store.version()
+
+
+async def watch(source: Source, principal: Principal, after_seq: int) -> AsyncGenerator[Recorded]:
+    """What happened after `after_seq` in the sessions that the principal may see, then what happens, for ever. Each
+    event once and in order; one of a session that they take part in only later is left out."""
+    store, seq = source.store, after_seq
+    with source.feed.watching() as bell:
+        while True:
+            version = store.version()
+            while page := await store.events_since(principal, seq, PAGE):
+                for recorded in page:
+                    seq = recorded.seq
+                    yield recorded
+            while not await bell.wait(None if source.driving() else POLL_S):
+                if version != store.version():
+                    break
