@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -18,17 +17,16 @@ from ..runtime.config import Settings, worker_environment
 from ..runtime.lock import Holder, holder_of, take
 from ..runtime.models import Models
 from ..runtime.onboarding import DEMO
-from ..runtime.standing import read_or_last_good
 from ..runtime.starts import newer_startup_error
 from ..runtime.supervise import Supervisor
 from ..runtime.web import Site, forget_address, noted_address
 from ..runtime.worker import CRASHED, end_with_parent, guarded, started_well, work
-from ..types.errors import ConfigError, DeskhandError
+from ..types.errors import ConfigError
 from ..web.settings import check_exposure
 from .asks import somebody_drives
 from .open import announce
 from .plain import plain
-from .run import USAGE, config_option, fail, logging_of, verbose
+from .run import USAGE, config_option, fail, logging_of, service_settings, verbose
 
 
 @click.command()
@@ -47,7 +45,7 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
       deskhand serve --open
       deskhand -v serve
     """
-    settings = _settings(config, quiet=worker is not None)
+    settings = service_settings(config, quiet=worker is not None)
     if worker is not None:
         sys.exit(_work(settings) if end_with_parent(worker) else 0)
     try:
@@ -72,20 +70,6 @@ async def _beside(parent: Supervisor, settings: Settings, open_: bool) -> int:
         code = await parent.run()
         tasks.cancel_scope.cancel()
     return code
-
-
-def _settings(config: str | None, *, quiet: bool) -> Settings:
-    """The settings, or the last good ones: a mistake in the file is no reason for nobody to be there."""
-    try:
-        settings = read_or_last_good(Path(config) if config else None)
-    except DeskhandError as error:
-        fail(str(error), USAGE)
-    for warning in () if quiet else settings.warnings:
-        click.echo(f"deskhand: {plain(warning)}", err=True)
-    if settings.problem and not quiet:
-        click.echo(f"deskhand: {plain(settings.problem)}", err=True)
-        click.echo("deskhand: until that is mended, the last good configuration holds.", err=True)
-    return settings
 
 
 def _be_the_only_one(settings: Settings) -> None:
