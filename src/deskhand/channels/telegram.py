@@ -47,8 +47,8 @@ def open_telegram(kit: Kit) -> TelegramChannel:
         raise ConfigError(f"{variable} is not set: get a token from @BotFather and put {variable}=… into the .env file")
     if not _TOKEN.fullmatch(token):
         raise ConfigError(f"{variable} holds no token of a bot: it looks like 123456:ABC-…, as @BotFather gives it")
-    if named := [each for each in kit.config.allow_from if not each.lstrip("-").isdecimal()]:
-        raise ConfigError(f"allow_from has {named[0]!r}: names change hands, so write the person's number")
+    if named := [each for each in kit.config.allow_from if not str(each).lstrip("-").isdecimal()]:
+        raise ConfigError(f"allow_from has {named[0]!r}: names change hands, so write the person's number instead")
     return TelegramChannel(kit, token)
 
 
@@ -82,6 +82,7 @@ class TelegramChannel:
         self._me = telegram.User(int(token.partition(":")[0]), "", True)
         self._answered: float | None = None
         self._known: dict[str, _Sent] = {}
+        self._pressed: dict[str, list[str]] = {}
 
     # ------------------------------------------------------------------ in
 
@@ -108,6 +109,12 @@ class TelegramChannel:
             return await self._bot.get_updates(offset or None, timeout=POLL_S, allowed_updates=UPDATES)
 
     async def _read(self, reader: Reader, update: telegram.Update) -> list[Inbound]:
+        query = update.callback_query
+        if query is not None and query.message is not None:
+            name = message_id(query.message.chat.id, query.message.message_id)
+            self._pressed.setdefault(name, []).append(query.id)
+            if len(self._pressed) > REMEMBERED:
+                del self._pressed[next(iter(self._pressed))]
         async with self._told():
             return list(await reader.read(update, self._kit.now()))
 
@@ -134,8 +141,10 @@ class TelegramChannel:
     # ------------------------------------------------------------------ out
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
-        if outgoing.reply_to.startswith(PRESS) and await self._alert(outgoing):
-            return outgoing.reply_to
+        if outgoing.reply_to.startswith(PRESS):
+            words = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
+            if await self._alert(outgoing.reply_to.removeprefix(PRESS), words):
+                return outgoing.reply_to
         return await self._say(outgoing, mark, "")
 
     def edits_at(self, address: Address) -> float:
@@ -144,7 +153,11 @@ class TelegramChannel:
         return GROUP_EDIT_S if address.group else EDIT_S
 
     async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
-        return await self._say(outgoing, mark, platform_id)
+        name = await self._say(outgoing, mark, platform_id)
+        if outgoing.ask is not None and outgoing.ask.decided:
+            for query in self._pressed.pop(platform_id, ()):  # what came of it stands there: the button may rest
+                await self._alert(query, "")
+        return name
 
     async def typing(self, address: Address) -> None:
         async with self._told():
@@ -181,7 +194,8 @@ class TelegramChannel:
             raise fault from error
         self._answered = self._kit.now()
         self._known.pop(outgoing.key, None)
-        return next(iter(known.ids), "")
+        last = len(texts) - 1 if outgoing.ask is not None else 0  # its buttons are there
+        return next(iter(known.ids[last:]), "")
 
     async def _text(self, outgoing: Outgoing, rich: Rich, keys: telegram.InlineKeyboardMarkup | None, into: str) -> str:
         """One message. What Telegram does not like in the formatting is left out."""
@@ -240,14 +254,12 @@ class TelegramChannel:
         )
         return message_id(message.chat.id, message.message_id)
 
-    async def _alert(self, outgoing: Outgoing) -> bool:
+    async def _alert(self, query: str, words: str) -> bool:
         """Answer a pressed button. False when it was pressed too long ago for that."""
-        text = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
         async with self._told():
             await self._open()
             try:
-                query = outgoing.reply_to.removeprefix(PRESS)
-                return await self._bot.answer_callback_query(query, text[:ALERT_CHARS], show_alert=bool(text))
+                return await self._bot.answer_callback_query(query, words[:ALERT_CHARS], show_alert=bool(words))
             except faults.BadRequest:
                 return False
 

@@ -9,6 +9,7 @@ import anyio
 import click
 
 from ..runtime.app import App, Parts, open_app
+from ..runtime.channels import with_channels
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings, worker_environment
 from ..runtime.models import Models
@@ -40,7 +41,8 @@ def serve(worker: int | None, config: str | None) -> None:
     if worker is not None:
         sys.exit(_work(settings) if end_with_parent(worker) else 0)
     click.echo(f"Deskhand works until you end it (Ctrl+C). Talk to it: deskhand. Its log: {settings.home.log}")
-    click.echo(QUIET)
+    if not any(channel.enabled for channel in settings.config.channels.values()):
+        click.echo(QUIET)
     command = [sys.executable, "-P", "-m", "deskhand"]  # -P: what lies in this folder is not ours to import
     command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ())]
     command += ["serve", "--worker", str(os.getpid())]
@@ -60,7 +62,10 @@ def _work(settings: Settings) -> int:
         return await work(app, started)
 
     async def main() -> int:
-        async with Models(settings) as models, open_app(settings, Parts(models.open)) as app:
+        async with (
+            Models(settings) as models,
+            open_app(settings, with_channels(Parts(models.open), settings)) as app,
+        ):
             models.warm(model for name in settings.agents for model in settings.agent(name).models)
             return await use(app)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import cast
 
 import anyio
 import anyio.to_thread
@@ -18,7 +19,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Channel, Instructing, Reporting
+from ..channels.base import Channel, Closing, Instructing, Reporting
 from ..models.base import Model
 from ..models.pictures import Pictures
 from ..sandbox import kernel
@@ -39,8 +40,10 @@ from .anchor import EVERY_S, Heads, note_anchors
 from .children import Child, keep_running
 from .clock import RandomIds, SystemClock
 from .config import Settings, read_settings
+from .decided import Decided
 from .dispatch import Dispatch, Takes
 from .door import Access, LocalDoor, cuts
+from .drafts import Drafts
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
 from .lock import Holder, held, holder_of
@@ -49,6 +52,7 @@ from .outbox import Outbox, as_it_stands
 from .reach import Reaches, Room
 from .received import with_files
 from .retries import Retries
+from .signs import Signs
 from .statements import statements
 from .strangers import Strangers
 from .toolbox import READ_FROM_LOG, plugins_of
@@ -103,8 +107,12 @@ class App:
         self.reaches = Reaches(self.store, self.blobs, self.room)
         self.feed = Feed()
         render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
-        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock, render)
+        channels = {channel.name: channel for channel in parts.channels}
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
+        self.drafts = Drafts(self.store, channels, parts.clock, self._place)
+        self.decided = Decided(self.store, channels)
+        self.signs = Signs(channels, self.dispatch, parts.clock)
+        self.outbox = Outbox(self.store, channels, parts.clock, self.drafts, render)
         access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
@@ -173,7 +181,14 @@ class App:
         if isinstance(item, Recorded):
             if self.parts.channels:
                 self.outbox.poke()
+                self.decided.see(item)
             note_models(self.vitals, item.event)
+        if self.drafts.channels:
+            self.drafts.see(session, item)
+
+    def _place(self, session: str) -> tuple[Address, str] | None:
+        turn = self.dispatch.turn(session)
+        return (turn.address, turn.reply_to) if turn is not None else None
 
     def _troubled(self, session: str, error: DeskhandError, for_good: bool) -> None:
         self.feed.trouble(session, error, for_good)
@@ -216,6 +231,11 @@ class App:
         yield Child("health", self.vitals.keep)
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
+        if self.drafts.channels:
+            yield Child("drafts", self.drafts.run)
+            yield Child("asks", self.decided.run)
+        if self.signs.channels:
+            yield Child("signs", self.signs.run)
         for channel in self.parts.channels:
             yield Child(f"channel {channel.name}", partial(self._receive, channel))
 
@@ -270,13 +290,17 @@ class App:
 
     async def _receive(self, channel: Channel) -> None:
         """Take in what people write on a channel; what could not be stored is not confirmed."""
-        async for inbound in channel.receive():
-            receipt = await self.door.submit(inbound)
-            if receipt.status == "refused" and self.parts.authorise(inbound) is None:
-                await self.strangers.refuse(inbound, channel)
-            self.vitals.succeeded(f"channel {channel.name}")
+        async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
+            async for inbound in inbounds:
+                receipt = await self.door.submit(inbound)
+                if receipt.status == "refused" and self.parts.authorise(inbound) is None:
+                    await self.strangers.refuse(inbound, channel)
+                self.vitals.succeeded(f"channel {channel.name}")
 
     async def close(self) -> None:
+        for channel in self.parts.channels:
+            if isinstance(channel, Closing):
+                await channel.close()
         self.reaches.close()
         await self.store.close()
 

@@ -11,7 +11,7 @@ from ..channels.base import Channel
 from ..types.clock import Clock
 from ..types.commit import Outgoing
 from ..types.errors import ChannelError
-from ..types.identity import Inbound
+from ..types.identity import Answer, Inbound
 from ..types.labels import LOCAL
 from ..types.messages import Text
 
@@ -35,13 +35,17 @@ class Strangers:
         """Somebody wrote on this channel whom nobody authorised."""
         address, now = inbound.address, self._clock.monotonic()
         who = (address.channel, address.account, inbound.sender)
-        if not self._announce or now - self._told.get(who, -AGAIN_S) < AGAIN_S:
+        pressed = isinstance(inbound.body, Answer)  # a button waits for an answer, and it is seen by them alone
+        if not pressed and now - self._told.get(who, -AGAIN_S) < AGAIN_S:
             return
         self._told[who] = now
         self._told.move_to_end(who)
         if len(self._told) > REMEMBERED:
             self._told.popitem(last=False)
-        reply_to = inbound.external_id if address.group else ""
+        log.info("%s: %s is not known here and was not let in", channel.name, inbound.sender)
+        if not (self._announce or pressed):
+            return
+        reply_to = inbound.external_id if address.group or pressed else ""
         key = f"stranger:{address.channel}:{address.account}:{inbound.external_id}"
         try:
             with anyio.fail_after(SEND_S):
