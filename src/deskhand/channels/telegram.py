@@ -68,15 +68,11 @@ class TelegramChannel:
         self.name = kit.name
         self._kit, self._token = kit, token
         base = kit.config.base_url.rstrip("/") or "https://api.telegram.org"
-        self._bot = telegram.Bot(
-            token,
-            f"{base}/bot",
-            f"{base}/file/bot",
-            HTTPXRequest(
-                connection_pool_size=16, read_timeout=30, write_timeout=30, connect_timeout=10, pool_timeout=10
-            ),
-            HTTPXRequest(connection_pool_size=1, read_timeout=10, connect_timeout=10),
+        self._requests = (
+            HTTPXRequest(16, read_timeout=30, write_timeout=30, connect_timeout=10, pool_timeout=10),
+            HTTPXRequest(1, read_timeout=10, connect_timeout=10),
         )
+        self._bot = telegram.Bot(token, f"{base}/bot", f"{base}/file/bot", *self._requests)
         self._opening = anyio.Lock()
         self._opened = False
         self._me = telegram.User(int(token.partition(":")[0]), "", True)
@@ -272,8 +268,8 @@ class TelegramChannel:
         return self._answered
 
     async def close(self) -> None:
-        if self._opened:
-            await self._bot.shutdown()
+        for request in self._requests:
+            await request.shutdown()
 
     async def _open(self) -> None:
         async with self._opening:

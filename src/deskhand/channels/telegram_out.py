@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -93,14 +92,12 @@ def buttons(ask: Choices | None) -> telegram.InlineKeyboardMarkup | None:
     that is too long: then it is read off the button."""
     if ask is None or ask.decided or not 0 < len(ask.choices) <= BUTTONS:
         return None
-    buttons = []
+    row: list[telegram.InlineKeyboardButton] = []
     for i, choice in enumerate(ask.choices):
         data = f"{ask.ask_id} {choice}"
         if choice.startswith("#") or len(data.encode()) > DATA_BYTES:
             data = f"{ask.ask_id} #{i}"
-        buttons.append(telegram.InlineKeyboardButton(_WORDS.get(choice, choice) if ask.approval else choice, data))
+        words = _WORDS.get(choice, choice) if ask.approval else choice
+        row.append(telegram.InlineKeyboardButton(words, callback_data=data))
     width = 2 if ask.approval else 1
-    rows: list[Sequence[telegram.InlineKeyboardButton]] = [
-        buttons[i : i + width] for i in range(0, len(buttons), width)
-    ]
-    return telegram.InlineKeyboardMarkup(rows)
+    return telegram.InlineKeyboardMarkup([row[i : i + width] for i in range(0, len(row), width)])
