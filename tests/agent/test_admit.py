@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import get_args
 
 import msgspec
 import pytest
 
-from deskhand.agent import commands
 from deskhand.agent.admit import admit
 from deskhand.agent.state import State, fold
+from deskhand.runtime.commands import run
 from deskhand.types import events as e
 from deskhand.types.identity import (
     Address,
     Answer,
     Body,
     Command,
+    Configure,
     Edit,
     Inbound,
     Principal,
     Reaction,
     Result,
+    Rewind,
     Said,
     Waiting,
     When,
 )
 from deskhand.types.messages import Message, Text, ToolCall
+from deskhand.types.options import SessionOptions
 
 ANN, BOB, OLGA = Principal("ann", ("approver",)), Principal("bob"), Principal("olga", ("owner",))
 CLOCK = Principal("clock", (), "clock", "ann")
@@ -45,6 +49,9 @@ STATES: dict[str, list[e.AnyEvent]] = {
 }
 
 
+COMMANDS = partial(run, lambda options: "")
+
+
 def said(text: str) -> Said:
     return Said(Message("user", (Text(text),)))
 
@@ -56,7 +63,7 @@ def row(body: Body, who: Principal = ANN, when: When = "steer", inbox_id: int = 
 def taken(state: str, *rows: Waiting) -> tuple[int, list[str]] | None:
     """The inbox id that is taken first, and its events: kinds, with the status of what is closed."""
     folded = fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(STATES[state], 1)))
-    found = admit(folded, rows, commands.run)
+    found = admit(folded, rows, COMMANDS)
     if found is None:
         return None
     fold(folded, (e.Recorded(0, "s", folded.n + n, 0.0, event) for n, event in enumerate(found[1], 1)))
@@ -108,6 +115,12 @@ TABLE: list[tuple[str, Waiting, list[str] | None]] = [
     ("thinking", row(Result("c9", (Text("x"),)), CLOCK), GOT),
     ("idle", row(Result("c9", (Text("x"),)), CLOCK), GOT),
     ("thinking", row(HI, CLOCK), None),
+    *((state, row(Rewind(0), BOB), []) for state in STATES),  # the log decides
+    *((state, row(Command(name), BOB), []) for state in STATES for name in ("undo", "retry", "branch")),
+    *((state, row(Rewind(0), ANN, "queue"), [] if state == "idle" else None) for state in STATES),
+    *((state, row(Configure(SessionOptions(title="x")), BOB), ["options_set"]) for state in STATES),
+    *((state, row(Configure(SessionOptions(title="x")), CLOCK), COMMAND) for state in STATES),
+    *((state, row(Command("title", "x"), BOB), ["options_set", *COMMAND]) for state in STATES),
 ]
 
 
@@ -157,7 +170,7 @@ def test_within_a_class_the_first_comes_first() -> None:
 def test_what_a_started_call_may_have_done_is_said() -> None:
     events = [*RUNNING, e.ToolStarted("c1")]
     folded = fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1)))
-    found = admit(folded, [row(STOP)], commands.run)
+    found = admit(folded, [row(STOP)], COMMANDS)
     assert found is not None
     reasons = [event.reason for event in found[1] if isinstance(event, e.CallClosed)]
     assert reasons == ["ann stopped it; it may or may not have happened", "ann stopped it"]
@@ -166,5 +179,5 @@ def test_what_a_started_call_may_have_done_is_said() -> None:
 def test_answers_carry_the_choice() -> None:
     for text, choice in (("ok", "once"), ("ALWAYS!", "always"), ("n", "no"), ("never", "never"), ("blue", None)):
         folded = fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(APPROVAL, 1)))
-        found = admit(folded, [row(Answer("ask", text))], commands.run)
+        found = admit(folded, [row(Answer("ask", text))], COMMANDS)
         assert found is not None and found[1] == [e.ApprovalAnswered(5, "ask", choice or "no", ANN)]  # type: ignore[arg-type]

@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.agent.compact import MASKED_CHARS, compact, mask_due
-from deskhand.agent.context import view
-from deskhand.agent.state import State, fold
+from deskhand.agent.compact import compact, mask_due
+from deskhand.agent.state import State, fold, view
+from deskhand.models.forms import MASKED_CHARS
 from deskhand.models.tokens import tokens
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal

@@ -12,9 +12,8 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.agent.context import view
 from deskhand.agent.loop import Driver
-from deskhand.agent.state import TURN, State, fold
+from deskhand.agent.state import State, fold, view
 from deskhand.models.base import Item, Model, Request, TextDelta
 from deskhand.policy.rules import Decision
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
@@ -27,6 +26,7 @@ from deskhand.types.errors import StoreFull
 from deskhand.types.events import MessageDelivered, MessageReceived, ModelFailed, ModelReplied, TurnEnded
 from deskhand.types.identity import Command, Edit, Reaction, When
 from deskhand.types.messages import Message, ToolCall
+from deskhand.types.turn import TURN
 
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,25 +11,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
-from deskhand.agent import commands
 from deskhand.agent.admit import admit
 from deskhand.agent.compact import compact, mask_due
-from deskhand.agent.context import view
-from deskhand.agent.state import OpenCall, State, fold
+from deskhand.agent.rewind import Past, rewound
+from deskhand.agent.state import State, fold, view
 from deskhand.agent.step import AskModel, Compact, EndTurn, RunTools, Wait, next_step
 from deskhand.models.base import Shown
 from deskhand.models.usable import usable
+from deskhand.runtime.commands import run
 from deskhand.types import events as e
+from deskhand.types.errors import Refused
 from deskhand.types.identity import (
     Address,
     Answer,
     Body,
     Command,
+    Configure,
     Edit,
     Inbound,
     Principal,
     Reaction,
     Result,
+    Rewind,
     Said,
     Waiting,
     When,
@@ -36,7 +40,10 @@ from deskhand.types.identity import (
 from deskhand.types.labels import LOCAL, Label
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Image, Message, Text, ToolCall, ToolResult, Usage
+from deskhand.types.options import SessionOptions
+from deskhand.types.turn import OpenCall
 
+COMMANDS = partial(run, lambda options: "")
 LIMITS = Limits(steps=6, tokens=6_000, window=2_000)
 PEOPLE = (Principal("ann", ("owner",)), Principal("bob"))
 LABELS = (Label("owner", source="ann"), Label("untrusted", source="https://a.example"), LOCAL)
@@ -49,7 +56,7 @@ class Conversation:
     def __init__(self, data: DataObject) -> None:
         self.data, self.state, self.log = data, State("s"), list[e.Recorded]()
         self.waiting: list[Waiting] = []
-        self.now, self.count, self.asks = 1_700_000_000.0, 0, ["none"]
+        self.now, self.count, self.asks, self.undone = 1_700_000_000.0, 0, ["none"], 0
 
     def one(self, *values: Any) -> Any:
         return self.data.draw(st.sampled_from(values))
@@ -92,6 +99,9 @@ class Conversation:
             lambda: Result(self.one("c1", "c9"), self.parts()[:1]),
             lambda: Edit("1", Message("user", self.parts())),
             lambda: Reaction("1", "x", True),
+            lambda: Rewind(self.one(*range(len(self.log) + 2)), self.one(None, Message("user", self.parts()))),
+            lambda: Command(self.one("undo", "retry"), self.one("", "2")),
+            lambda: Configure(SessionOptions(approval=self.one(None, True, False), model=self.one(None, "", "p/m"))),
         )
         when: When = self.one("steer", "steer", "queue", "interrupt")
         inbound = Inbound(
@@ -103,9 +113,9 @@ class Conversation:
         """What the loop does, with outcomes drawn."""
         step = next_step(self.state, LIMITS, self.now)
         if not isinstance(step, EndTurn):
-            while taken := admit(self.state, self.waiting, commands.run):
+            while taken := admit(self.state, self.waiting, COMMANDS):
                 self.waiting.remove(taken[0])
-                self.record(*taken[1])
+                self.record(*(taken[1] or self.go_back(taken[0])))
             step = next_step(self.state, LIMITS, self.now)
         match step:
             case AskModel():
@@ -122,6 +132,21 @@ class Conversation:
                 self.now += self.one(1.0, until - self.now)
             case None:
                 assert self.state.turn is None and not self.waiting
+
+    def go_back(self, row: Waiting) -> list[e.AnyEvent]:
+        past = Past("s", self.log)
+        try:
+            events = rewound(self.state, row, past)
+        except Refused as error:
+            return [e.CommandRun(row.inbox_id, row.principal, "rewind", "", str(error))]
+        to_n = next(event.to_n for event in events if isinstance(event, e.Undone))
+        end = next(i for i, event in enumerate(events) if isinstance(event, e.Compacted))
+        after = fold(past.state(len(self.log)), [e.Recorded(0, "s", 0, self.now, event) for event in events[: end + 1]])
+        then = past.state(to_n)
+        then.n, then.usage, then.options = after.n, self.state.usage, self.state.options
+        same(after, then)
+        self.undone += 1
+        return events
 
     def ask_model(self, step: AskModel) -> None:
         self.record(*step.hints)

@@ -115,7 +115,8 @@ async def test_edits_reactions_and_what_has_no_words(server: TelegramServer, ope
     chats.post(ANN, ANN, {"location": {"latitude": 1.5, "longitude": 2.5}})
     chats.post(ANN, ANN, {"new_chat_title": "nothing to say"})
     _, edited, *reactions, place = await take(open_channel(), 6, confirm=True)
-    assert edited.body == Edit("77:1", edited.body.message) and edited.body.message.text == "hello all"  # type: ignore[union-attr]
+    assert isinstance(edited.body, Edit)
+    assert (edited.body.of, edited.body.message.text) == ("77:1", "hello all")
     assert [each.body for each in reactions] == [
         Reaction("77:1", "😱", False),
         Reaction("77:1", "👍", True),

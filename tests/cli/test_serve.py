@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import termios
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -25,7 +28,17 @@ class Served:
         self.home = home
         self.env = {"PATH": os.environ["PATH"], "DESKHAND_HOME": str(home), "HOME": str(home.parent)}
         home.mkdir()
-        (home / "deskhand.yaml").write_text("defaults: {models: [scripted/echo]}\n")
+        self.write("defaults: {models: [scripted/echo]}\n")
+
+    def write(self, config: str) -> None:
+        (self.home / "deskhand.yaml").write_text(config)
+
+    def health(self) -> dict[str, Any]:
+        """What the page says of it."""
+        url = json.loads((self.home / "state" / "web.json").read_text())["url"]
+        with urllib.request.urlopen(f"{url}/health", timeout=10) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
         argv = [*DESKHAND, *args]
@@ -38,6 +51,7 @@ class Served:
         with subprocess.Popen(argv, env=self.env | env, text=True, **pipes) as process:  # type: ignore[call-overload]
             try:
                 self.until(self.drives)
+                self.until((self.home / "state" / "web.json").exists)
                 yield process
             finally:
                 if process.poll() is None:
@@ -97,14 +111,54 @@ def test_the_log_is_shown_where_that_is_wanted(served: Served, flags: tuple[str,
     assert "INFO deskhand.runtime.worker: driving" in (served.home / "logs" / "deskhand.log").read_text()
 
 
-def test_a_reload_is_a_new_worker(served: Served) -> None:
+def test_a_hangup_has_the_configuration_read_again_by_the_same_worker(served: Served) -> None:
+    log = served.home / "logs" / "deskhand.log"
     with served.serving() as process:
-        first = served.worker_of(process.pid)
-        served.last_start.unlink()
+        worker = served.worker_of(process.pid)
         process.send_signal(signal.SIGHUP)
-        served.until(served.drives)
-        assert served.worker_of(process.pid) != first
-        assert gone(first)
+        served.until(lambda: "the configuration was read again; changed: nothing" in log.read_text())
+        assert served.worker_of(process.pid) == worker
+        served.write("defaults: {models: [scripted/echo], steps: 7}\n")
+        served.until(lambda: "the configuration was read again; changed: defaults" in log.read_text())
+        assert served.worker_of(process.pid) == worker
+
+
+def test_a_second_one_is_told_who_serves(served: Served) -> None:
+    with served.serving() as process:
+        second = served.run("serve")
+        assert second.returncode == 1 and second.stdout == ""
+        assert f"process {process.pid} has served {served.home} since 2" in second.stderr
+        assert ", at http://127.0.0.1:" in second.stderr and "`deskhand status`" in second.stderr
+        assert not gone(process.pid)
+        process.kill()
+    with served.serving():
+        pass
+
+
+def test_a_broken_configuration_starts_all_the_same(served: Served) -> None:
+    """With the last good one where there was one, else with the defaults; commands say what is wrong."""
+    with served.serving():
+        pass
+    served.last_start.unlink()
+    served.write("defaults: {models: [scripted/echo], steps: many}\n")
+    asked = served.run("ask", "hello")
+    assert asked.returncode == 2 and "defaults.steps" in asked.stderr
+    with served.serving() as process:
+        health = served.health()
+        assert health["status"] == "degraded"
+        served.write("defaults: {models: [scripted/echo]}\n")
+        served.until(lambda: served.health()["status"] == "ok")
+        assert served.run("ask", "hello").stdout == "You said: hello\n"
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=15)
+    assert "defaults.steps" in out and "the last good configuration holds" in out and process.returncode == 0
+
+
+def test_a_configuration_that_was_never_good_leaves_the_defaults(served: Served) -> None:
+    served.write("defaults: [\n")
+    with served.serving():
+        assert served.health()["status"] == "degraded"
+    assert served.run("serve", "--config", "missing.yaml").returncode == 2, "a file that was named must be there"
 
 
 def test_a_killed_parent_leaves_no_worker(served: Served) -> None:

@@ -7,16 +7,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.agent.state import State, Turn
+from deskhand.agent.state import State
 from deskhand.agent.step import AskModel, Compact, next_step
+from deskhand.policy.roles import RoleConfig
 from deskhand.policy.rules import Rule
 from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
+from deskhand.runtime.routing import Binding
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address, Principal
 from deskhand.types.limits import Limits
+from deskhand.types.turn import Turn
 
 SOURCES = Path(__file__).parent / "sources"
 
@@ -49,6 +52,7 @@ def test_operator_use(tmp_path: Path) -> None:
             "coder": AgentConfig(("openai/gpt-5",), prompt="minimal"),
         },
         providers={"azure": ProviderConfig("https://example.openai.azure.com/openai/v1")},
+        bindings=(Binding("coder", "discord"),),
     )
     assert settings.environment["OPENAI_API_KEY"] == "sk-openai-secret"
     assert settings.environment["OPENROUTER_API_KEY"] == "sk-or-secret"
@@ -65,15 +69,17 @@ def test_operator_ai_0_4(tmp_path: Path) -> None:
             "operator": AgentConfig(("anthropic/claude-sonnet-4-6",), sandbox=False),
             "researcher": AgentConfig(steps=10, tools=("read_file", "shell"), skills=("summarize",)),
         },
+        roles={"team": RoleConfig(("operator", "researcher"))},
         timezone="America/Vancouver",
         env_file="keys.env",
+        reject_response="ignore",
     )
     transport, elsewhere, env_file = settings.warnings
     assert transport == (
         "agents.operator.transport: there are no channels yet; 'operator' answers in the terminal, and SLACK_BOT_TOKEN"
         " and SLACK_APP_TOKEN are not read"
     )
-    assert elsewhere.startswith("not used here yet: roles.team.agents, memory.")
+    assert elsewhere.startswith("not used here yet: memory.")
     assert "keys.env' does not exist" in env_file
 
 
@@ -85,11 +91,12 @@ def test_operator_ai_0_7(tmp_path: Path) -> None:
         timezone="Europe/Berlin",
         env_file=".env",
         show_usage=True,
+        reject_response="ignore",
     )
 
 
 def test_how_strangers_are_answered_stands_in_three_places(tmp_path: Path) -> None:
-    assert read(tmp_path).config.reject_response == "ignore"
+    assert read(tmp_path).config.reject_response == "auto"
     for text in (
         "settings: {reject_response: announce}",
         "runtime: {reject_response: announce}",
@@ -280,6 +287,9 @@ BAD: list[tuple[str | bytes, str]] = [
     ("just words", "must hold keys and values"),
     ("defaults: {steps: many}", "'defaults.steps': Expected `int | null`, got `str`"),
     ("roles: {admin: {agents: [a]}}", "'roles.admin' is built in, with all agents: give this role another"),
+    ("bindings: [{agent: x}]", "'bindings[0].agent': there is no agent 'x'"),
+    ("bindings: [{agent: default, guild: 1}]", "'bindings[0]': Object contains unknown field `guild`"),
+    ("roles: {approver: {agents: [a]}}", "'roles.approver' is built in"),
     ("settings: {reject_response: shout}", "'reject_response': Invalid enum value 'shout'"),
     ("defaults: {context_ratio: 1.5}", "'defaults.context_ratio': Expected `float` <= 1.0"),
     ("agents: {a: {context_ratio: 0}}", "Expected `float` > 0.0"),

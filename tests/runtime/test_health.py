@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from deskhand.channels.base import Channel
+from deskhand.channels.base import Health as Told
 from deskhand.models.base import Model, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.children import LONGEST_PAUSE_S, REFUSED_PAUSE_S, Child, keep_running, pause_s
@@ -269,10 +270,10 @@ class Failing(SqliteStore):
             raise self.begins.pop(0)
         return await super().take_over(now)
 
-    async def change(self, changes: Sequence[Change]) -> None:
+    async def change(self, changes: Sequence[Change]) -> list[int]:
         if self.faults:
             raise self.faults.pop(0)
-        await super().change(changes)
+        return await super().change(changes)
 
 
 async def test_a_disk_without_room_at_the_start_is_waited_for(tmp_path: Path) -> None:
@@ -339,12 +340,13 @@ async def test_what_is_owed_and_what_a_provider_said(tmp_path: Path) -> None:
 
 async def test_a_channel_that_knows_when_the_platform_answered(tmp_path: Path) -> None:
     class Polled(MemoryChannel):
-        def health(self) -> float | None:
-            return 12345.0
+        def health(self) -> Told:
+            return Told(12345.0, 12346.0, "not for a moment")
 
     async with running(tmp_path, (Polled(),)) as app:
         _, facts = await health(app, lambda facts: "channel memory" in facts)
-    assert facts["channel memory"].last_success_at == 12345.0
+    fact = facts["channel memory"]
+    assert (fact.last_success_at, fact.last_error_at, fact.last_error) == (12345.0, 12346.0, "not for a moment")
 
 
 async def test_a_sandbox_that_does_not_hold_is_told_with_its_reason(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ async def test_plugins_come_and_go_while_it_runs(tmp_path: Path, caplog: pytest.
             assert await own_tools() == {"first"}
             await names("[stays, comes]", "the plugins are now: stays, comes")
             assert await own_tools() == {"first", "second"}
-            await names("[stays, ", "the plugins stay as they are")
+            await names("[stays, ", "the configuration stays as it was: ")
             assert await own_tools() == {"first", "second"}
             await names("[comes]", "the plugins are now: comes\n")
             with app.feed.following("default/memory:1") as follower:

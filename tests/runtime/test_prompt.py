@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from deskhand.agent.state import State, Turn
+from deskhand.agent.state import State
 from deskhand.models.base import Shown
 from deskhand.runtime.knowledge import INDEX_CHARS, LOOK_S
 from deskhand.runtime.presets import presets
@@ -23,6 +23,7 @@ from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import LOCAL, OWNER
 from deskhand.types.messages import Audio, Image, Message, Part, Text
+from deskhand.types.turn import Turn
 
 CHAT, GROUP = Address("chat", chat="1"), Address("chat", chat="2", group=True)
 ANN = Principal("ann", ("owner",))

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
 from deskhand.runtime.app import App, Parts, open_app
@@ -16,22 +17,22 @@ from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.commit import Outgoing
-from deskhand.types.errors import ChannelError
+from deskhand.types.errors import ChannelError, ConfigError
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
 
-ANN = Principal("ann", ("owner",))
+ANN, KID = Principal("ann", ("owner",)), Principal("kid", ("family",))
 
 
 @asynccontextmanager
 async def running(home: Path, channel: MemoryChannel, clock: SetClock, how: str) -> AsyncIterator[App]:
-    config = {"ignore": Config(), "announce": Config(reject_response="announce")}[how]
+    config = msgspec.convert({"reject_response": how, "roles": {"family": {"agents": ["kitchen"]}}}, Config)
     settings = Settings(Home(home), config).with_model("scripted/test")
     parts = Parts(
         lambda name: ScriptedModel(),
         {},
         channels=(channel,),
-        authorise=lambda inbound: ANN if inbound.sender == "ann" else None,
+        authorise=lambda inbound: {"ann": ANN, "kid": KID}.get(inbound.sender),
         clock=clock,
     )
     async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
@@ -50,7 +51,7 @@ def texts(channel: MemoryChannel) -> list[tuple[str, str]]:
     return [(o.address.chat, "".join(p.text for p in o.parts if isinstance(p, Text))) for o, _ in channel.sent]
 
 
-async def test_nobody_answers_a_stranger_by_default(tmp_path: Path) -> None:
+async def test_a_stranger_may_be_ignored(tmp_path: Path) -> None:
     channel = MemoryChannel()
     async with running(tmp_path, channel, SetClock(1e9), "ignore") as app:
         channel.write("let me in", chat="eve", sender="eve")
@@ -101,3 +102,32 @@ async def test_what_is_refused_for_another_reason_is_not_theirs(tmp_path: Path, 
         channel.write("x" * 1_000_001, chat="ann")
         await until(lambda: not channel.waiting)
     assert channel.sent == []
+
+
+@pytest.mark.parametrize(("how", "told"), [("announce", 1), ("auto", 1), ("pair", 1), ("ignore", 0)])
+async def test_who_is_known_hears_that_an_agent_is_not_for_them(tmp_path: Path, how: str, told: int) -> None:
+    channel = MemoryChannel()
+    async with running(tmp_path, channel, SetClock(1e9), how) as app:
+        channel.write("hello", chat="kid", sender="kid")
+        channel.write("hello?", chat="kid", sender="kid")
+        await until(lambda: not channel.waiting)
+        assert texts(channel) == [("kid", "You don't have access to this agent.")] * told
+        assert app.store.last_inbox_id() == 0, "nothing of theirs is stored"
+        assert [(note.who, note.what, note.subject) for note in await app.people.notes()] == [
+            ("kid", "write to agent", "default")
+        ]
+
+
+async def test_a_channel_speaks_for_no_other(tmp_path: Path) -> None:
+    """What it hands in under another name, such as that of the terminal, is dropped."""
+    channel = MemoryChannel()
+    async with running(tmp_path, channel, SetClock(1e9), "announce") as app:
+        forged = channel.write("hello", chat="1", sender="ann")
+        channel.waiting[0] = msgspec.structs.replace(forged, address=Address("terminal", chat="1"))
+        channel.write("hello", chat="2", sender="ann")
+        await until(lambda: len(channel.sent) == 1)
+        assert [row.session for row in await app.store.sessions(ANN)] == ["default/memory:2"]
+    for name in ("terminal", "web", "api", "door"):
+        with pytest.raises(ConfigError, match="a surface of our own"):
+            async with running(tmp_path, MemoryChannel(name), SetClock(1e9), "auto"):
+                raise AssertionError("it was opened")

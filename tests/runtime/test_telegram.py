@@ -26,8 +26,9 @@ from deskhand.tools.define import tool
 from deskhand.tools.talk import ask_user
 from deskhand.types.commit import Outgoing
 from deskhand.types.events import MessageReceived, Reacted
-from deskhand.types.identity import Inbound, Principal
+from deskhand.types.identity import Principal
 from deskhand.types.messages import File, Image, Text, ToolCall
+from deskhand.types.people import Identity
 
 ANN, BOB, EVE, FAMILY = 77, 88, 99, -100
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 40
@@ -44,12 +45,12 @@ async def send_back(name: str, context: Context) -> Outcome:
 
 
 class World:
-    """One home, one bot, and as many lives as it takes. Ann is an owner, Bob a member."""
+    """One home, one bot, and as many lives as it takes. Ann is an owner; Bob stands in `allow_from`."""
 
     def __init__(self, home: Path, server: TelegramServer) -> None:
         self.home, self.server, self.chats = home, server, server.chats
         self.model: Model = ScriptedModel()
-        self.channel: dict[str, Any] = {"allow_from": [ANN, str(BOB)]}
+        self.channel: dict[str, Any] = {"allow_from": [BOB]}
         self.config: dict[str, Any] = {}
         self.fuse = Fuse()
 
@@ -63,17 +64,14 @@ class World:
         act = FileTool("act", self.home / "acts.txt", fuse=self.fuse)
         act.spec = msgspec.structs.replace(act.spec, effect="network")
         tools: dict[str, Tool] = {"act": act, "ask_user": ask_user, "send_back": send_back}
-
-        def owner(inbound: Inbound) -> Principal | None:
-            return Principal("ann", ("owner",)) if inbound.sender == str(ANN) else None
-
-        parts = Parts(lambda _: self.model, tools, authorise=owner, store=fused(self.fuse))
-        return with_channels(parts, self.settings())
+        return with_channels(Parts(lambda _: self.model, tools, store=fused(self.fuse)), self.settings())
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[App]:
         async with open_app(self.settings(), self.parts()) as app, anyio.create_task_group() as tasks:
             app.drafts.first_s, app.drafts.mend_s = 0.01, 0.05
+            if "ann" not in {user.name for user in await app.people.users()}:
+                await app.people.add_user("ann", "owner", Identity("telegram", str(ANN)))
             tasks.start_soon(app.run)
             yield app
             tasks.cancel_scope.cancel()
@@ -187,7 +185,7 @@ async def test_who_may_not_approve_is_told_so(world: World) -> None:
         queries = {who: world.chats.presses(who, post, "Yes, once") for who in (BOB, EVE)}
         await until(lambda: set(queries.values()) <= set(world.chats.answers))
         assert "asked of somebody else" in world.chats.answers[queries[BOB]]["text"]
-        assert "do not know you" in world.chats.answers[queries[EVE]]["text"]
+        assert "have access" in world.chats.answers[queries[EVE]]["text"]
         assert post.buttons and not (world.home / "acts.txt").exists()
         world.chats.presses(ANN, post, "No")
         await until(lambda: len(world.chats.said(FAMILY)) == 2)

@@ -116,7 +116,9 @@ def test_two_migrate_at_once(tmp_path: Path) -> None:
     migrate(connect(path, write=True), path, migrations())
 
     def second() -> None:
-        versions.append(migrate(connect(path, write=True), path, [*migrations(), (2, "CREATE TABLE next(x);")]))
+        versions.append(
+            migrate(connect(path, write=True), path, [*migrations(), (NEXT[-1][0], "CREATE TABLE next(x);")])
+        )
 
     def meanwhile() -> int:
         threads.append(threading.Thread(target=second))
@@ -132,9 +134,11 @@ def test_two_migrate_at_once(tmp_path: Path) -> None:
 def test_a_migration_that_fails_is_taken_back(tmp_path: Path) -> None:
     path = tmp_path / "deskhand.db"
     with pytest.raises(StoreError):
-        migrate(connect(path, write=True), path, [*migrations(), (2, "CREATE TABLE next(x); SELECT no_such();")])
+        migrate(
+            connect(path, write=True), path, [*migrations(), (NEXT[-1][0], "CREATE TABLE next(x); SELECT no_such();")]
+        )
     db = connect(path, write=True)
-    assert db.execute("SELECT max(version) FROM schema_version").fetchone() == (1,)
+    assert db.execute("SELECT max(version) FROM schema_version").fetchone() == (migrations()[-1][0],)
     assert db.execute("SELECT * FROM sqlite_schema WHERE name = 'next'").fetchall() == []
 
 
@@ -149,7 +153,7 @@ def test_many_processes_open_a_new_file_at_once(tmp_path: Path) -> None:
         assert child.stdin is not None
         child.stdin.close()
         child.stdin = None
-    assert [child.communicate()[0].strip() for child in children] == [b"1"] * 5
+    assert [child.communicate()[0].strip() for child in children] == [b"%d" % migrations()[-1][0]] * 5
 
 
 async def test_damage_is_said_plainly(tmp_path: Path) -> None:

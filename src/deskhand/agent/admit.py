@@ -5,32 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..policy.approval import may_approve, read_choice
-from ..types.events import (
-    AnyEvent,
-    ApprovalAnswered,
-    CallClosed,
-    CommandRun,
-    MessageEdited,
-    MessageReceived,
-    QuestionAnswered,
-    Reacted,
-    ToolFinished,
-)
-from ..types.identity import Answer, Command, Edit, Principal, Reaction, Result, Said, Waiting
+from ..types import events as e
+from ..types.identity import Answer, Command, Edit, Principal, Reaction, Result, Rewind, Said, Waiting
 from ..types.labels import LOCAL
 from ..types.messages import Message, ResultStatus, Text, ToolResult
-from .state import OpenCall, State
+from ..types.turn import OpenCall
+from .state import State
 
-Commands = Callable[[State, Waiting, Command], CommandRun]
-"""Carries out a chat command: from `commands.run`."""
+Commands = Callable[[State, Waiting], list[e.AnyEvent] | None]
+"""Carries out a chat command or sets options; [] for what goes back, None for anything else."""
 
 
-def admit(state: State, waiting: Sequence[Waiting], commands: Commands) -> tuple[Waiting, list[AnyEvent]] | None:
+def admit(state: State, waiting: Sequence[Waiting], commands: Commands) -> tuple[Waiting, list[e.AnyEvent]] | None:
     """The next row to take in and the events that it becomes; None when all that waits must go on waiting.
 
-    The classes in order: a stop; other commands; answers to what is open; messages that interrupt; messages that
-    steer, once no call is running; and at the end of the turn everything that queued, in the order of its arrival.
-    Call it again after folding the events.
+    The classes in order: a stop; other commands, and what goes back; answers to what is open; messages that interrupt;
+    messages that steer, once no call is running; and at the end of the turn all that queued, as it arrived.
+    Call it again after folding the events. They are none for what goes back: that needs the log (`rewind`).
     """
     for wanted in (_stop, _command, _answer, _interrupt, _enter):
         for row in waiting:
@@ -40,36 +31,35 @@ def admit(state: State, waiting: Sequence[Waiting], commands: Commands) -> tuple
     return None
 
 
-def _stop(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
+def _stop(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     body = row.inbound.body
     if not isinstance(body, Command) or body.name != "stop":
         return None
-    closed = [_closed(call, "interrupted", f"{row.principal.id} stopped it") for call in state.calls.values()]
-    return [*closed, commands(state, row, body)]
+    return [*interrupted(state, f"{row.principal.id} stopped it"), *(commands(state, row) or ())]
 
 
-def _command(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
-    body = row.inbound.body
-    return [commands(state, row, body)] if isinstance(body, Command) else None
+def _command(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
+    if isinstance(row.inbound.body, Rewind):
+        return None if row.inbound.when == "queue" and state.turn is not None else []
+    return commands(state, row)
 
 
-def _answer(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
+def _answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     body = row.inbound.body
     match body:
         case Answer(ask_id=ask_id, choice=choice):
             call = next((c for c in state.calls.values() if c.ask is not None and c.ask.ask_id == ask_id), None)
             if call is None or call.ask is None or row.inbound.at > call.ask.until:
                 said = "That question is no longer open."
-                return [CommandRun(row.inbox_id, row.principal, "answer", ask_id, said)]
-            if not (_is_asked(state, row.principal) or "owner" in row.principal.roles):
+            elif not (_is_asked(state, row.principal) or "owner" in row.principal.roles):
                 said = "That was asked of somebody else."
-                return [CommandRun(row.inbox_id, row.principal, "answer", ask_id, said)]
-            if call.ask.binds and not may_approve(row.principal):
+            elif call.ask.binds and not may_approve(row.principal):
                 said = "Only an owner may answer that."
-                return [CommandRun(row.inbox_id, row.principal, "answer", ask_id, said)]
-            return [_answered(call, row, choice)]
+            else:
+                return [_answered(call, row, choice)]
+            return [e.CommandRun(row.inbox_id, row.principal, "answer", ask_id, said, refused=True)]
         case Result(call_id=call_id, parts=parts) if call_id in state.calls:
-            return [ToolFinished(ToolResult(call_id, parts))]
+            return [e.ToolFinished(ToolResult(call_id, parts))]
         case Said(message=message):
             call = _resting(state)
             if call is None or call.ask is None or row.inbound.at > call.ask.until:
@@ -83,30 +73,29 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | 
             return None
 
 
-def _answered(call: OpenCall, row: Waiting, choice: str) -> AnyEvent:
+def _answered(call: OpenCall, row: Waiting, choice: str) -> e.AnyEvent:
     if call.ask is None:
         raise AssertionError("only an open ask is answered")
     if call.ask.binds:
         choice_ = read_choice(choice) or "no"
-        return ApprovalAnswered(row.inbox_id, call.ask.ask_id, choice_, row.principal, row.inbound.at)
+        return e.ApprovalAnswered(row.inbox_id, call.ask.ask_id, choice_, row.principal, row.inbound.at)
     body = row.inbound.body
     message = body.message if isinstance(body, Said) else Message("user", (Text(choice, LOCAL),))
-    return QuestionAnswered(row.inbox_id, call.ask.ask_id, row.principal, message)
+    return e.QuestionAnswered(row.inbox_id, call.ask.ask_id, row.principal, message)
 
 
-def _interrupt(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
+def _interrupt(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     if row.inbound.when != "interrupt" or not isinstance(row.inbound.body, Said) or not _is_asked(state, row.principal):
         return None
-    closed = [_closed(call, "interrupted", "overtaken by a new message") for call in state.calls.values()]
-    return [*closed, _received(row, row.inbound.body.message)]
+    return [*interrupted(state, "overtaken by a new message"), received(row, row.inbound.body.message)]
 
 
-def _enter(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | None:
+def _enter(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     body = row.inbound.body
     if isinstance(body, Reaction):
-        return [Reacted(row.inbox_id, row.principal, body.of, body.emoji, body.added)]
+        return [e.Reacted(row.inbox_id, row.principal, body.of, body.emoji, body.added)]
     if isinstance(body, Edit):
-        return [MessageEdited(row.inbox_id, body.of, body.message)]
+        return [e.MessageEdited(row.inbox_id, body.of, body.message)]
     if isinstance(body, Result):
         message = Message("user", body.parts)
     elif isinstance(body, Said):
@@ -119,7 +108,7 @@ def _enter(state: State, row: Waiting, commands: Commands) -> list[AnyEvent] | N
     if state.calls and _resting(state) is None:
         return None  # a call is to be run first
     closed = [_closed(call, "superseded", "a new message came instead of an answer") for call in state.calls.values()]
-    return [*closed, _received(row, message)]
+    return [*closed, received(row, message)]
 
 
 def _is_asked(state: State, principal: Principal) -> bool:
@@ -134,12 +123,19 @@ def _resting(state: State) -> OpenCall | None:
     return first if first is not None and first.ask is not None else None
 
 
-def _received(row: Waiting, message: Message) -> MessageReceived:
+def received(row: Waiting, message: Message) -> e.MessageReceived:
     inbound = row.inbound
-    return MessageReceived(row.inbox_id, row.principal, inbound.address, message, inbound.external_id, inbound.reply_to)
+    return e.MessageReceived(
+        row.inbox_id, row.principal, inbound.address, message, inbound.external_id, inbound.reply_to
+    )
 
 
-def _closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:
+def interrupted(state: State, reason: str) -> list[e.AnyEvent]:
+    """The end of every open call."""
+    return [_closed(call, "interrupted", reason) for call in state.calls.values()]
+
+
+def _closed(call: OpenCall, status: ResultStatus, reason: str) -> e.CallClosed:
     if call.started and call.ask is None:
         reason = f"{reason}; it may or may not have happened"
-    return CallClosed(call.call.id, status, reason)
+    return e.CallClosed(call.call.id, status, reason)

@@ -16,8 +16,8 @@ from ..types.events import ModelFailed, ModelReplied
 from ..types.interrupt import Interrupt
 from ..types.messages import Message, Text, clean
 from .compact import mask_due
-from .context import view
 from .journal import Journal
+from .state import view
 from .step import AskModel
 
 
@@ -78,17 +78,9 @@ class Asking:
     def _request(self, model: str, step: AskModel) -> Request:
         journal = self._journal
         agent, state = journal.agent, journal.state
-        return Request(
-            model.partition("/")[2],
-            agent.prompt(state),
-            view(state),
-            self._schemas if step.tools else (),
-            agent.limits.output_tokens,
-            agent.thinking,
-            agent.temperature,
-            journal.encoded,
-            journal.ports.blob,
-        )
+        shown = (agent.prompt(state), view(state), self._schemas if step.tools else ())
+        how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
+        return Request(model.partition("/")[2], *shown, *how, journal.encoded, journal.ports.blob)
 
     async def _call(self, model: str, request: Request) -> Reply:
         journal, n, offset = self._journal, self._journal.state.n + 1, 0

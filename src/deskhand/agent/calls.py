@@ -20,8 +20,8 @@ from ..types.events import ApprovalAnswered, ApprovalAsked, QuestionAsked, ToolF
 from ..types.interrupt import Interrupt, meanwhile
 from ..types.labels import LOCAL
 from ..types.messages import ResultPart, ResultStatus, Text, ToolCall, ToolResult, clean
+from ..types.turn import OpenCall, Turn
 from .journal import Journal
-from .state import OpenCall, Turn
 from .step import RunTools
 
 ASK_WAIT_S = 24 * 3600.0
@@ -113,9 +113,9 @@ class Calls:
         effect = tool.spec.effect
         if (judged := judged_by(tool)) is not None:
             effect = judged(call.call.arguments, turn.address)
-        label, said = self._journal.state.label, "\n".join(turn.said)
-        arguments = bytes(call.call.arguments)
-        return Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, label, arguments, said)
+        state, said, arguments = self._journal.state, "\n".join(turn.said), bytes(call.call.arguments)
+        case = Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, state.label, arguments, said)
+        return replace(case, strict=True) if state.options.approval else case
 
     async def _standing(self, call: ToolCall, setting: Setting, turn: Turn) -> Decision | None:
         """What a person said for good to exactly this. `never` holds also after something untrusted was read."""
@@ -188,17 +188,8 @@ class Calls:
         def emit(text: str) -> None:
             journal.show(Progress("tool_output", n, text=text, call_id=call_id))
 
-        return Context(
-            journal.session,
-            turn.principal,
-            turn.address,
-            journal.agent.name,
-            await journal.agent.reach(),
-            ports.clock,
-            ports.ids,
-            emit,
-            f"{journal.session}#{call.n}.{call_id}",
-        )
+        place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
+        return Context(*place, ports.clock, ports.ids, emit, f"{journal.session}#{call.n}.{call_id}")
 
     def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
         journal, call_id = self._journal, ready.call.call.id

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
-from ..models.base import Shown
-from ..models.tokens import chars, shorten, tokens
+from ..models.forms import FORMS
+from ..models.tokens import fit, tokens
 from ..types.events import Compacted, Ledger, Masked, OpenTurn
 from ..types.labels import LOCAL
-from ..types.messages import Message, Text, ToolResult
-from .state import FORMS, State
+from ..types.messages import Message, Text
+from .state import State
 
-CUTS = (4000, 2000, 1000, 500, 250, 120)
-"""Characters that a long text is cut to in turn, in its middle, until the whole fits."""
-MASK_AT, MASK_STEP, MASK_KEEP, MASKED_CHARS = 0.5, 0.1, 3, 200
+MASK_AT, MASK_STEP, MASK_KEEP = 0.5, 0.1, 3
 
 
 def mask_due(state: State, window: int) -> Masked | None:
@@ -31,50 +27,24 @@ def mask_due(state: State, window: int) -> Masked | None:
 
 
 def compact(state: State, budget: int) -> Compacted:
-    """Drop the oldest whole exchanges, then cut long texts in the middle, until about `budget` tokens are left
-    (0: half of what there is). The last message of the person and what followed it always stay."""
-    before = [(shown.key // FORMS, shown.message) for shown in state.messages]
-    size = sum(tokens(message) for _, message in before)
-    budget = budget or size // 2
-    starts = [i for i, (_, message) in enumerate(before) if message.role == "user" and not _is_hint(message)] or [0]
-    kept, start = before, 0
-    for start in starts:
-        kept = before[start:]
-        if sum(tokens(message) for _, message in kept) <= budget:
-            break
-    for limit in CUTS:
-        if sum(tokens(message) for _, message in kept) <= budget:
-            break
-        kept = [(n, shorten(message, limit)) for n, message in kept]
+    """Shorten the conversation to about `budget` tokens (0: half of what there is), as `models.tokens.fit` does it."""
+    before = compacted(state)
+    start, messages = fit([message for _, message in before], budget)
     note = f"[{start} earlier messages are no longer shown]" if start else "[long texts were cut]"
+    kept = [(n, message) for (n, _), message in zip(before[start:], messages, strict=True)]
     if kept:
         n, first = kept[0]
-        kept = [(n, Message(first.role, (Text(note + "\n", LOCAL), *first.parts))), *kept[1:]]
-    return Compacted(tuple(kept), note, start, _ledger(state))
+        kept[0] = n, Message(first.role, (Text(note + "\n", LOCAL), *first.parts))
+    return Compacted(tuple(kept), note, start, ledger(state))
 
 
-def _is_hint(message: Message) -> bool:
-    """The runtime said it to the model, not a person."""
-    return all(isinstance(part, Text) and part.label == LOCAL for part in message.parts)
+def compacted(state: State) -> tuple[tuple[int, Message], ...]:
+    """All messages of a state, as a `Compacted` holds them."""
+    return tuple((shown.key // FORMS, shown.message) for shown in state.messages)
 
 
-def _ledger(state: State) -> Ledger:
+def ledger(state: State) -> Ledger:
+    """What the state knows besides messages, but for the size of a context that is about to change."""
     turn = None if state.turn is None else msgspec.convert(state.turn, OpenTurn, from_attributes=True)
-    return Ledger(state.usage, state.masked_up_to, turn, state.archived, state.label, state.asides, state.sent)
-
-
-def mask(messages: Sequence[Shown], up_to_n: int) -> list[Shown]:
-    """The messages as shown: long tool results up to event `up_to_n` as one line each."""
-    return [_masked(shown) if shown.key < (up_to_n + 1) * FORMS else shown for shown in messages]
-
-
-def _masked(shown: Shown) -> Shown:
-    message = shown.message
-    if message.role != "tool" or sum(chars(part) for part in message.parts) <= MASKED_CHARS:
-        return shown
-    parts = tuple(
-        msgspec.structs.replace(part, parts=(Text("[an earlier result; call the tool again if you need it]", LOCAL),))
-        for part in message.parts
-        if isinstance(part, ToolResult)
-    )
-    return Shown(shown.key + 2, Message("tool", parts))
+    kept = (state.archived, state.label, state.asides, state.sent)
+    return Ledger(state.usage, state.masked_up_to, turn, *kept, options=state.options)

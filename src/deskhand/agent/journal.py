@@ -7,9 +7,10 @@ import anyio
 from ..models.base import Encoded
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
 from ..types.door import Progress
-from ..types.events import AnyEvent, Recorded
+from ..types.events import AnyEvent, Compacted, Recorded
 from ..types.identity import Address
-from .profile import Agent, Ports
+from ..types.options import SessionOptions
+from .profile import Agent, Ports, under
 from .state import State, fold
 
 
@@ -21,7 +22,9 @@ class Journal:
     """
 
     def __init__(self, session: str, agent: Agent, ports: Ports) -> None:
-        self.session, self.agent, self.ports = session, agent, ports
+        self.session, self.ports = session, ports
+        self._agent = self._fitted = agent
+        self._options = SessionOptions()
         self.state = State(session, zone=agent.zone)
         self.encoded = Encoded()
         self._pending: list[Recorded] = []
@@ -38,6 +41,14 @@ class Journal:
         fold(self.state, history)
 
     @property
+    def agent(self) -> Agent:
+        """The agent as this session's options make it."""
+        if self.state.options is not self._options:
+            self._options = self.state.options
+            self._fitted = under(self._agent, self._options)
+        return self._fitted
+
+    @property
     def clean(self) -> bool:
         """Nothing waits to be written."""
         return not (self._pending or self._admitted or self._outbox or self._changes)
@@ -49,6 +60,8 @@ class Journal:
             recorded = Recorded(0, self.session, self.state.n + 1, at, event)
             fold(self.state, (recorded,))
             self._pending.append(recorded)
+            if isinstance(event, Compacted):  # the same messages may now read otherwise
+                self.encoded.clear()
 
     def admit(self, inbox_id: int) -> None:
         self._admitted.append(inbox_id)
@@ -74,19 +87,9 @@ class Journal:
             return
         events = self._pending
         at = events[0].at if events else self.ports.clock.now()
-        first = self.state.n - len(events) + 1
-        commit = Commit(
-            self.session,
-            first,
-            at,
-            tuple(recorded.event for recorded in events),
-            tuple(self._admitted),
-            tuple(self._outbox),
-            tuple(self._changes),
-            tuple(self._delivered),
-            wake_at,
-            close,
-        )
+        first, written = self.state.n - len(events) + 1, tuple(recorded.event for recorded in events)
+        rows = (tuple(self._admitted), tuple(self._outbox), tuple(self._changes), tuple(self._delivered))
+        commit = Commit(self.session, first, at, written, *rows, wake_at, close)
         with anyio.CancelScope(shield=True):
             await self.ports.store.commit(commit)
         self._pending, self._admitted, self._outbox, self._changes, self._delivered = [], [], [], [], []

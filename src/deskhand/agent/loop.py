@@ -8,18 +8,20 @@ from typing import assert_never
 from ..store.base import First
 from ..types.commit import Change, Choices, Commit
 from ..types.door import Progress
+from ..types.errors import Refused
 from ..types.events import AnyEvent, ApprovalAnswered, CallClosed, CommandRun, MessageDelivered, Recorded, TurnEnded
-from ..types.identity import Answer, Inbound, Principal, Said, Waiting
+from ..types.identity import Answer, Command, Inbound, Principal, Said, Waiting
 from ..types.interrupt import Interrupt
 from ..types.messages import Text
-from . import commands
+from ..types.turn import Turn
 from .admit import admit
 from .asking import Asking
 from .calls import Calls
 from .compact import compact
 from .journal import Journal
 from .profile import Agent, Ports
-from .state import State, Turn, asked, fold
+from .rewind import Past, branched, rewound
+from .state import State, asked, fold
 from .step import AskModel, Compact, EndTurn, RunTools, Step, Wait, answer, next_step
 
 
@@ -61,7 +63,7 @@ class Driver:
         n, session = state.n + 1, self.session
 
         def make(inbox_id: int) -> Commit:
-            taken = admit(state, (Waiting(inbox_id, principal, inbound),), commands.run)
+            taken = admit(state, (Waiting(inbox_id, principal, inbound),), self._agent.commands)
             events = taken[1] if taken else []
             return Commit(session, n, at, tuple(events), (inbox_id,))
 
@@ -86,10 +88,11 @@ class Driver:
         journal = Journal(self.session, self._agent, self._ports)
         await journal.load()
         waiting = await self._ports.store.waiting(self.session)
-        while taken := admit(journal.state, waiting, commands.run):
-            waiting.remove(taken[0])
-            journal.record(*taken[1])
-            journal.admit(taken[0].inbox_id)
+        while taken := admit(journal.state, waiting, self._agent.commands):
+            row, events = taken
+            waiting.remove(row)
+            journal.record(*(events or (_refusal(row, "it failed again and again"),)))
+            journal.admit(row.inbox_id)
         turn = journal.state.turn
         if turn is not None:
             said = f"Sorry, I encountered an error and gave this up: {reason}"
@@ -124,10 +127,10 @@ class Driver:
             await self._note_delivered(journal)
         closed = False
         while True:
-            step = next_step(journal.state, self._agent.limits, self._ports.clock.now())
+            step = next_step(journal.state, journal.agent.limits, self._ports.clock.now())
             if (self.news or self._left) and not isinstance(step, EndTurn):  # an answer that is there is given first
                 await self._admit(journal)
-                step = next_step(journal.state, self._agent.limits, self._ports.clock.now())
+                step = next_step(journal.state, journal.agent.limits, self._ports.clock.now())
             if step is None:
                 if not (closed and journal.clean):
                     await journal.flush(close=True)
@@ -153,7 +156,6 @@ class Driver:
                 self._say_asks(journal, turn)
             case Compact(budget=budget):
                 journal.record(compact(journal.state, budget))
-                journal.encoded.clear()
             case EndTurn():
                 await self._end(journal, step, turn)
                 return True
@@ -167,9 +169,10 @@ class Driver:
         """Take in what may enter now."""
         self.news = self._interrupt.wanted = False
         waiting = await self._ports.store.waiting(self.session)
-        while taken := admit(journal.state, waiting, commands.run):
+        while taken := admit(journal.state, waiting, self._agent.commands):
             row, events = taken
             waiting.remove(row)
+            events = events or await self._go_back(journal, row)
             self._remember_grants(journal, events)
             journal.record(*events)
             journal.admit(row.inbox_id)
@@ -181,6 +184,22 @@ class Driver:
         self._left = bool(waiting)
         if not journal.clean:
             await journal.flush()
+
+    async def _go_back(self, journal: Journal, row: Waiting) -> list[AnyEvent]:
+        """What needs the log: to rewind, or to branch. Written at once after a crash, it is found done."""
+        await journal.flush()
+        state, store, body = journal.state, self._ports.store, row.inbound.body
+        past = Past(self.session, await store.events(self.session), state.zone)
+        try:
+            if isinstance(body, Command) and body.name == "branch":
+                commit = branched(past, row.principal, state.n, "", self._ports.clock.now())
+                if not await store.history(commit.session):
+                    await store.commit(commit)
+                said = f"Go on from here in “{commit.session}” as well; this conversation stays as it is."
+                return [CommandRun(row.inbox_id, row.principal, body.name, body.args, said)]
+            return rewound(state, row, past)
+        except Refused as error:
+            return [_refusal(row, str(error))]
 
     def _remember_grants(self, journal: Journal, events: Sequence[AnyEvent]) -> None:
         turn = journal.state.turn
@@ -217,3 +236,9 @@ class Driver:
             words = Text(f"{ask.question} ({' / '.join(ask.choices)})" if ask.choices else ask.question)
             shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds))
             journal.say(turn.address, (words,), turn.reply_to, shown)
+
+
+def _refusal(row: Waiting, reason: str) -> CommandRun:
+    body = row.inbound.body
+    name, args = (body.name, body.args) if isinstance(body, Command) else ("rewind", "")
+    return CommandRun(row.inbox_id, row.principal, name, args, f"Not done: {reason}.", refused=True)

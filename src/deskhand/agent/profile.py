@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import tzinfo
 
 import msgspec
+from msgspec.structs import replace
 
 from ..models.base import Model
 from ..models.base import Thinking as ThinkingLevel
@@ -18,6 +19,8 @@ from ..types.door import Progress
 from ..types.events import ModelFailed, Recorded
 from ..types.identity import Address
 from ..types.limits import Limits
+from ..types.options import SessionOptions
+from .admit import Commands
 from .state import State
 
 
@@ -27,7 +30,8 @@ class Agent(msgspec.Struct, frozen=True):
     `models` is the fallback chain, the first one first, each `provider/name`. `prompt` gives the blocks of the system
     prompt for a conversation, the stable ones first. `decide` judges a call. `reach` is what its tools may touch now,
     `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox. `hooks` are None
-    where nobody has any.
+    where nobody has any. `commands` carries out chat commands and sets options. `fit` gives the limits with
+    another model in front.
     """
 
     name: str
@@ -43,6 +47,17 @@ class Agent(msgspec.Struct, frozen=True):
     zone: tzinfo | None = None
     profile: str = "default"
     hooks: Hooks | None = None
+    commands: Commands = lambda state, waiting: None
+    fit: Callable[[str], Limits] | None = None
+
+
+def under(agent: Agent, options: SessionOptions) -> Agent:
+    """The agent as a session with these options has it."""
+    model, thinking = options.model, options.thinking or agent.thinking
+    if not model:
+        return replace(agent, thinking=thinking)
+    models = (model, *(other for other in agent.models if other != model))
+    return replace(agent, models=models, thinking=thinking, limits=agent.fit(model) if agent.fit else agent.limits)
 
 
 class Ports(msgspec.Struct, frozen=True):

@@ -11,68 +11,16 @@ import msgspec
 
 from ..models.asides import note, remember
 from ..models.base import Shown
+from ..models.forms import FORMS, as_shown
 from ..types import events as e
 from ..types.dates import stamp
-from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, OWNER, Label, join
-from ..types.messages import Audio, File, Image, Message, Part, Text, ToolCall, ToolResult, Usage
+from ..types.messages import Audio, File, Image, Message, Part, Text, ToolResult, Usage
+from ..types.options import SessionOptions
+from ..types.turn import TURN, OpenAsk, OpenCall, Turn
 
 MARKS = 8
 """So many last calls are remembered for the loop guard."""
-TURN = "turn"
-"""What a stop is given that means what runs, and never the conversation."""
-FORMS = 4
-"""In how many forms the model may be shown one message: in full, without its pixels, as one line."""
-
-
-class OpenAsk(msgspec.Struct):
-    """What a person was asked. `binds` is empty for a question."""
-
-    ask_id: str
-    binds: str
-    question: str
-    choices: tuple[str, ...]
-    until: float
-
-
-class OpenCall(msgspec.Struct):
-    """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed what
-    `yes_binds` names."""
-
-    call: ToolCall
-    n: int
-    started: bool = False
-    ask: OpenAsk | None = None
-    yes_at: float | None = None
-    yes_binds: str = ""
-    refusal: str = ""
-    answer: Message | None = None
-
-
-class Turn(msgspec.Struct):
-    """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
-    replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at; `said` is what people
-    wrote in this turn, `ending` what a tool ends it with."""
-
-    principal: Principal
-    address: Address
-    reply_to: str
-    opened_at: float
-    answers: list[int]
-    steps: int = 0
-    usage: Usage = Usage()
-    failures: list[e.ModelFailed] = []
-    hinted: set[str] = set()
-    marks: list[bytes] = []
-    pieces: list[str] = []
-    continued: int = 0
-    empty: int = 0
-    finish: str = ""
-    stopped: bool = False
-    overflows: int = 0
-    compacted: int = 0
-    said: list[str] = []
-    ending: str = ""
 
 
 class State(msgspec.Struct):
@@ -100,6 +48,7 @@ class State(msgspec.Struct):
     hours: dict[int, tuple[str, int]] = {}
     asides: dict[str, Text] = {}
     sent: dict[str, str] = {}
+    options: SessionOptions = SessionOptions()
 
 
 def fold(state: State, events: Iterable[e.Recorded]) -> State:
@@ -231,7 +180,7 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
     for n, message in event.kept:
         _show(state, n, message)
     state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label
-    state.context_tokens, state.archived = 0, ledger.archived
+    state.context_tokens, state.archived, state.options = ledger.context_tokens, ledger.archived, ledger.options
     state.asides, state.sent = dict(ledger.asides), dict(ledger.sent)
     state.turn = None
     if ledger.turn is not None:
@@ -241,6 +190,10 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
 
 def _mask(state: State, recorded: e.Recorded, event: e.Masked) -> None:
     state.masked_up_to = event.up_to_n
+
+
+def _configure(state: State, recorded: e.Recorded, event: e.OptionsSet) -> None:
+    state.options = state.options.updated(event.options)
 
 
 def _show(state: State, n: int, message: Message) -> None:
@@ -295,6 +248,15 @@ _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
     e.MessageEdited: lambda state, _, event: note(state.asides, state.sent, event),
     e.Reacted: lambda state, _, event: note(state.asides, state.sent, event),
     e.MessageDelivered: lambda state, _, event: remember(state.sent, event, state.messages, FORMS),
+    e.OptionsSet: _configure,
     e.Erased: lambda state, _, event: None,  # nothing that the model sees
+    e.Undone: lambda state, _, event: None,  # what is left stands in the `Compacted` behind it
+    e.Branched: lambda state, _, event: None,  # the same
 }
 """What each kind of event does; by kind, since a cold start goes through thousands."""
+
+
+def view(state: State) -> tuple[Shown, ...]:
+    """The messages of a request. They only grow at their end, except where a `Masked` or `Compacted` event moved them,
+    or a newer picture took the pixels of an older one."""
+    return as_shown(state.messages, state.pictures, state.masked_up_to)

@@ -7,7 +7,8 @@ import msgspec
 from ..policy.guard import loop_guard
 from ..types.events import Hinted, TurnReason
 from ..types.limits import Limits
-from .state import OpenCall, State, Turn
+from ..types.turn import OpenCall, Turn
+from .state import State
 
 
 class AskModel(msgspec.Struct, frozen=True):

@@ -98,10 +98,26 @@ class Closing(Protocol):
         ...
 
 
-@runtime_checkable
-class Reporting(Protocol):
-    """A channel that knows how it is doing, though nobody may have written for days."""
+class Health(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Facts about a channel, times in seconds since the epoch, 0 for never. `error` is the last one, as a sentence."""
 
-    def health(self) -> float | None:
-        """When the platform last answered, in seconds since the epoch; None: not yet."""
+    ok_at: float = 0.0
+    error_at: float = 0.0
+    error: str = ""
+
+
+@runtime_checkable
+class Healthy(Protocol):
+    """A channel that remembers how it fared."""
+
+    def health(self) -> Health: ...
+
+
+@runtime_checkable
+class Allowing(Protocol):
+    """A channel whose configuration names people who may write without being users: they are guests."""
+
+    @property
+    def allow_from(self) -> tuple[str, ...]:
+        """The platform's own ids of them. With none, only users are let in."""
         ...

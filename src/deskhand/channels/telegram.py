@@ -21,10 +21,10 @@ from telegram import error as faults
 from telegram.request import HTTPXRequest
 
 from ..types.commit import Outgoing
-from ..types.errors import BlobMissing, ChannelError, ConfigError
+from ..types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
 from ..types.identity import Address, Inbound
 from ..types.messages import File, Image, Text
-from .base import Channel, Closing, Editing, Instructing, Kit, Reporting, Typing
+from .base import Allowing, Channel, Closing, Editing, Health, Healthy, Instructing, Kit, Typing
 from .telegram_in import PRESS, Reader, message_id, number_of
 from .telegram_out import buttons, chat_of, entity, noted, place_of, texts_of, translated
 from .telegram_text import Rich
@@ -76,7 +76,7 @@ class TelegramChannel:
         self._opening = anyio.Lock()
         self._opened = False
         self._me = telegram.User(int(token.partition(":")[0]), "", True)
-        self._answered: float | None = None
+        self._health = Health()
         self._known: dict[str, _Sent] = {}
         self._pressed: dict[str, list[str]] = {}
 
@@ -129,7 +129,7 @@ class TelegramChannel:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 why = "another channel of this Deskhand reads the same bot: give each a token of its own"
-                raise ChannelError(why, retry_after_s=30) from error
+                raise self._noted(ChannelError(why, retry_after_s=30)) from error
             yield
         finally:
             os.close(fd)
@@ -184,11 +184,11 @@ class TelegramChannel:
                 part = files[i - len(texts)]
                 known.ids.append(await self._file(outgoing, part, mark if i == doubtful else ""))
         except faults.TelegramError as error:
-            fault = translated(error)
+            fault = self._noted(translated(error))
             known.doubt = not fault.unsent
             fault.unsent = fault.unsent and not known.ids
             raise fault from error
-        self._answered = self._kit.now()
+        self._health = replace(self._health, ok_at=self._kit.now())
         self._known.pop(outgoing.key, None)
         last = len(texts) - 1 if outgoing.ask is not None else 0  # its buttons are there
         return next(iter(known.ids[last:]), "")
@@ -264,8 +264,12 @@ class TelegramChannel:
     def instructions(self, address: Address) -> str:
         return _HOW
 
-    def health(self) -> float | None:
-        return self._answered
+    def health(self) -> Health:
+        return self._health
+
+    @property
+    def allow_from(self) -> tuple[str, ...]:
+        return tuple(map(str, self._kit.config.allow_from))
 
     async def close(self) -> None:
         for request in self._requests:
@@ -283,10 +287,17 @@ class TelegramChannel:
         try:
             yield
         except faults.TelegramError as error:
-            raise translated(error) from error
-        self._answered = self._kit.now()
+            raise self._noted(translated(error)) from error
+        self._health = replace(self._health, ok_at=self._kit.now())
+
+    def _noted(self, error: ChannelError) -> ChannelError:
+        if not isinstance(error, SendRefused):  # that is about one message, or one chat
+            self._health = replace(self._health, error_at=self._kit.now(), error=str(error))
+        return error
 
 
 _: type[Channel] = TelegramChannel
-_abilities: tuple[type[Editing], type[Typing], type[Reporting], type[Closing], type[Instructing]]
-_abilities = (TelegramChannel, TelegramChannel, TelegramChannel, TelegramChannel, TelegramChannel)
+_editing: type[Editing] = TelegramChannel
+_typing: type[Typing] = TelegramChannel
+_healthy: type[Healthy] = TelegramChannel
+_others: tuple[type[Closing], type[Instructing], type[Allowing]] = (TelegramChannel, TelegramChannel, TelegramChannel)

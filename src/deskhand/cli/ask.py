@@ -12,7 +12,6 @@ import anyio
 import click
 import msgspec
 
-from ..agent.commands import COMMANDS
 from ..runtime.app import App
 from ..types.door import Progress
 from ..types.events import ApprovalAsked, CommandRun, ModelReplied, QuestionAsked, Recorded, TurnEnded
@@ -125,8 +124,8 @@ async def converse(app: App, question: Question) -> int:
                         return code
                 case TurnEnded(reason=reason, answers=answers) if receipt.inbox_id in answers:
                     return 0 if reason == "done" else FAILED
-                case CommandRun(inbox_id=inbox_id, name=name) if inbox_id == receipt.inbox_id:
-                    return 0 if name in COMMANDS else FAILED
+                case CommandRun(inbox_id=inbox_id, refused=refused) if inbox_id == receipt.inbox_id:
+                    return FAILED if refused else 0
                 case _:
                     pass
     return FAILED

@@ -8,7 +8,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 
-from ..agent.commands import COMMANDS
+from ..types.commands import COMMANDS
 from ..types.messages import clean
 
 ANSWERS = {"y": "once", "a": "always", "n": "no", "N": "never"}

@@ -12,7 +12,7 @@ COMMANDS = {
     "demo": ("deskhand.cli.demo:demo", "See it work, be killed and come back: 60 seconds, no key."),
     "policy": ("deskhand.cli.policy:policy", "Why something is allowed, asked or refused."),
     "approvals": ("deskhand.cli.approvals:approvals", "See what waits for your yes, and answer it."),
-    "sessions": ("deskhand.cli.sessions:sessions", "List, read and export conversations."),
+    "sessions": ("deskhand.cli.back:sessions", "List, read, export, undo and branch conversations."),
     "setup": ("deskhand.cli.setup:setup", "Choose a model, your time zone and your name, and store keys."),
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
     "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),

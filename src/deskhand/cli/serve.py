@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import anyio
 import click
@@ -12,13 +16,17 @@ from ..runtime.app import App, Parts, open_app
 from ..runtime.channels import with_channels
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings, worker_environment
+from ..runtime.lock import Holder, holder_of, take
 from ..runtime.models import Models
+from ..runtime.standing import read_or_last_good
 from ..runtime.starts import newer_startup_error
 from ..runtime.supervise import Supervisor
+from ..runtime.web import Site, noted_address
 from ..runtime.worker import CRASHED, end_with_parent, guarded, started_well, work
+from ..types.errors import DeskhandError
 from .asks import somebody_drives
 from .plain import plain
-from .run import config_option, logging_of, settings_of, verbose
+from .run import USAGE, config_option, fail, logging_of, verbose
 
 QUIET = "No channel is set up yet, so nobody can write from elsewhere: it drives the conversations that are open."
 
@@ -29,17 +37,18 @@ QUIET = "No channel is set up yet, so nobody can write from elsewhere: it drives
 def serve(worker: int | None, config: str | None) -> None:
     """Stay and work until you end it with Ctrl+C or SIGTERM.
 
-    A second process does the work and is started again when it asks for that; SIGHUP makes it read the configuration
-    anew. Terminals may talk beside it.
+    A second process does the work and is started again when it asks for that; SIGHUP has it read the configuration
+    anew, as it does when the file changes. Terminals may talk beside it. Only one may serve a home.
 
     \b
     Examples:
       deskhand serve
       deskhand -v serve
     """
-    settings = settings_of(config)
+    settings = _settings(config, quiet=worker is not None)
     if worker is not None:
         sys.exit(_work(settings) if end_with_parent(worker) else 0)
+    _be_the_only_one(settings)
     click.echo(f"Deskhand works until you end it (Ctrl+C). Talk to it: deskhand. Its log: {settings.home.log}")
     if not any(channel.enabled for channel in settings.config.channels.values()):
         click.echo(QUIET)
@@ -48,6 +57,50 @@ def serve(worker: int | None, config: str | None) -> None:
     command += ["serve", "--worker", str(os.getpid())]
     parent = Supervisor(command, worker_environment(), SystemClock().monotonic, reload=not sys.stdin.isatty())
     sys.exit(anyio.run(parent.run))
+
+
+def _settings(config: str | None, *, quiet: bool) -> Settings:
+    """The settings, or the last good ones: a mistake in the file is no reason for nobody to be there."""
+    try:
+        settings = read_or_last_good(Path(config) if config else None)
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+    for warning in () if quiet else settings.warnings:
+        click.echo(f"deskhand: {plain(warning)}", err=True)
+    if settings.problem and not quiet:
+        click.echo(f"deskhand: {plain(settings.problem)}", err=True)
+        click.echo("deskhand: until that is mended, the last good configuration holds.", err=True)
+    return settings
+
+
+def _be_the_only_one(settings: Settings) -> None:
+    """Hold the lock of the service until this process ends. Ends the command where another one holds it."""
+    home, now = settings.home, SystemClock().now()
+    try:
+        home.make(home.state)
+        if take(home.serving, Holder(os.getpid(), now)) is not None:
+            return
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong")
+    holder = holder_of(home.serving) or Holder()
+    since = datetime.fromtimestamp(holder.since, ZoneInfo(settings.config.timezone)).strftime("%Y-%m-%d %H:%M")
+    who = f"process {holder.pid} has served {home.root} since {since}" if holder.pid else f"{home.root} is served"
+    url = noted_address(home)
+    where = f", at {url}" if url else ""
+    fail(f"{who}{where}. See it with `deskhand status`; for a second Deskhand, set DESKHAND_HOME to another folder.")
+
+
+def page(models: Models) -> Callable[[App], Awaitable[None]]:
+    """The page of an App, for ever; where the configuration has none, nothing, for ever."""
+
+    async def serve(app: App) -> None:
+        if app.settings.config.web.enabled:
+            await Site(app, models).run()
+        else:
+            app.vitals.ready("web", "switched off (web.enabled)")
+            await anyio.sleep_forever()
+
+    return serve
 
 
 def _work(settings: Settings) -> int:
@@ -62,12 +115,12 @@ def _work(settings: Settings) -> int:
         return await work(app, started)
 
     async def main() -> int:
-        async with (
-            Models(settings) as models,
-            open_app(settings, with_channels(Parts(models.open), settings)) as app,
-        ):
-            models.warm(model for name in settings.agents for model in settings.agent(name).models)
-            return await use(app)
+        async with Models(settings) as models:
+            parts = Parts(models.open, serve=page(models), renew=models.renew)
+            parts = with_channels(parts, settings)
+            async with open_app(settings, parts) as app:
+                models.warm(model for name in settings.agents for model in settings.agent(name).models)
+                return await use(app)
 
     with logging_of(settings):
         code = anyio.run(guarded, settings, main, now)

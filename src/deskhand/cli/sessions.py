@@ -30,7 +30,7 @@ FILE_BYTES = 100_000_000
 
 @click.group(cls=Listing)
 def sessions() -> None:
-    """List, read and export conversations.
+    """List, read, export, undo and branch conversations.
 
     \b
     Examples:

@@ -99,6 +99,12 @@ class View:
                 return ["", typed, *self._paint.text(reply, "quiet"), ""]
             case e.TurnEnded():
                 return self._ended(event)
+            case e.Undone(principal=principal, to_n=to_n):
+                return ["", self._paint.line((f"· {principal.id} went back to event {to_n}", "quiet")), ""]
+            case e.Branched(of=of, at_n=at_n):
+                return [self._paint.line((f"· this goes on from {of}, event {at_n}", "quiet"))]
+            case e.Compacted(dropped=0, note=""):
+                return []
             case e.Compacted():
                 return [self._paint.line(("· the older part of this conversation was shortened", "quiet"))]
             case e.Erased(of=of):

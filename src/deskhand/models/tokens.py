@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
+from ..types.labels import LOCAL
 from ..types.messages import File, Message, Part, Text, Thinking, ToolCall, ToolResult
 
 CHARS_PER_TOKEN = 3.5
 """A low guess for prose, so that estimates err towards too long."""
+CUTS = (4000, 2000, 1000, 500, 250, 120)
+"""Characters that a long text is cut to in turn, in its middle, until the whole fits."""
 CUT_NOTE = "\n…[cut to fit]…\n"
 
 
@@ -31,6 +36,27 @@ def chars(part: Part) -> int:
             return sum(chars(piece) for piece in parts)
         case _:
             return 4000
+
+
+def fit(messages: Sequence[Message], budget: int) -> tuple[int, list[Message]]:
+    """Drop the oldest whole exchanges, then cut long texts in the middle, until about `budget` tokens are left
+    (0: half of what there is). The last message of a person and what followed it always stay. Returns how many were
+    dropped, and the others."""
+    sizes = [tokens(message) for message in messages]
+    budget = budget or sum(sizes) // 2
+    starts = [i for i, message in enumerate(messages) if message.role == "user" and not _is_hint(message)] or [0]
+    start = next((i for i in starts if sum(sizes[i:]) <= budget), starts[-1])
+    kept = list(messages[start:])
+    for limit in CUTS:
+        if sum(map(tokens, kept)) <= budget:
+            break
+        kept = [shorten(message, limit) for message in kept]
+    return start, kept
+
+
+def _is_hint(message: Message) -> bool:
+    """The runtime said it to the model, not a person."""
+    return all(isinstance(part, Text) and part.label == LOCAL for part in message.parts)
 
 
 def shorten(message: Message, limit: int) -> Message:

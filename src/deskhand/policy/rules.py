@@ -30,7 +30,8 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 class Case(msgspec.Struct, frozen=True):
     """What is to be judged. `context` is the lowest label of everything that the model has read, `arguments` the call's
-    JSON, `said` what people wrote in this turn."""
+    JSON, `said` what people wrote in this turn. `strict`: a person is to be asked before every tool but the
+    safe ones."""
 
     agent: str
     tool: str
@@ -39,6 +40,7 @@ class Case(msgspec.Struct, frozen=True):
     context: Label
     arguments: bytes = b""
     said: str = ""
+    strict: bool = False
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -50,6 +52,23 @@ class Decision(msgspec.Struct, frozen=True):
 
 FREE: frozenset[Effect] = frozenset({"none", "local_write", "send_owner", "fetch"})
 """Effects that need nobody's yes by default: they stay on this machine, or with the person who asked."""
+
+SAFE = frozenset(
+    {
+        *(
+            "think",
+            "read_file",
+            "list_skills",
+            "read_skill",
+            "ask_user",
+            "compact",
+            "enter_plan_mode",
+            "exit_plan_mode",
+        ),
+        *("todo_list", "task_list", "task_get", "check_background", "read_inbox", "list_teammates", "check_protocol"),
+    }
+)
+"""Tools that only look, think or ask: they run also where a conversation asks before everything."""
 
 
 def check_rules(rules: Sequence[Rule]) -> None:
@@ -69,6 +88,8 @@ def decide(rules: Sequence[Rule], case: Case) -> Decision:
     if decision.verdict != "deny" and case.effect in OUTWARD and case.context.integrity == "untrusted":
         source = case.context.source or "content from outside"
         return Decision("ask", f"{case.tool} acts outward, and this conversation has read {source}")
+    if decision.verdict == "allow" and case.strict and case.tool not in SAFE:
+        return Decision("ask", "this conversation asks before every tool; /approval off ends that")
     return decision
 
 

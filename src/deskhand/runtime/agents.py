@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -11,12 +12,14 @@ import anyio.to_thread
 import msgspec
 
 from ..agent.profile import Agent
+from ..models.base import Model
 from ..policy.rules import Case, Decision, decide
 from ..skills.skill import Skills, index
 from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
 from ..types.clock import Clock
 from ..types.identity import Address
+from .commands import run, unusable
 from .config import Settings
 from .models import facts_of, is_small
 from .plugins import Plugins
@@ -31,13 +34,14 @@ log = logging.getLogger(__name__)
 
 class House(msgspec.Struct, frozen=True):
     """What agents have in common. Without `tools` each has those that its settings allow. `told` is what a channel has
-    to say about a place, by the channel's name."""
+    to say about a place, by the channel's name. `model` opens `provider/name`."""
 
     reaches: Reaches
     plugins: Plugins
     clock: Clock
     tools: Tools | None
     told: Mapping[str, Callable[[Address], str]]
+    model: Callable[[str], Model]
 
 
 def make_agent(settings: Settings, name: str, house: House) -> Agent:
@@ -84,6 +88,8 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         config.temperature,
         ZoneInfo(settings.config.timezone),
         hooks=house.plugins.hooks(name),
+        commands=partial(run, partial(unusable, model=house.model, prompts=settings.home.root / "prompts")),
+        fit=lambda model: settings.limits(config, facts_of(settings, model).window),
     )
 
 

@@ -160,6 +160,19 @@ def _prepared(data: Mapping[str, Any]) -> dict[str, Any]:
     return whole
 
 
+def binding_of(binding: Mapping[str, Any]) -> dict[str, Any]:
+    """A binding as we have it, also of one with `agentId` and a `match` by channel, account and peer."""
+    flat = {snake(str(key)): value for key, value in binding.items()}
+    match = flat.pop("match", None)
+    flat |= {snake(str(key)): value for key, value in match.items()} if isinstance(match, Mapping) else {}
+    peer = flat.pop("peer", None)
+    renamed = {"agent_id": "agent", "account_id": "account"}
+    found = {renamed.get(key, key): value for key, value in flat.items() if value is not None}
+    if isinstance(peer, Mapping):
+        found["chat"] = peer.get("id", "")
+    return {key: str(value) if isinstance(value, int) else value for key, value in found.items()}
+
+
 def by_name(agents: list[Any]) -> dict[str, Any]:
     """A list of agents, each with an `id` or a `name`, as a map."""
     named: dict[str, Any] = {}

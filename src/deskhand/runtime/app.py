@@ -11,6 +11,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
+from zoneinfo import ZoneInfo
 
 import anyio
 import anyio.to_thread
@@ -19,9 +20,10 @@ from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Channel, Closing, Instructing, Reporting
+from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
+from ..policy.roles import Roles
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
@@ -32,29 +34,37 @@ from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreUnavailable, ToolError
 from ..types.events import Recorded
-from ..types.health import Health, overall
+from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
+from ..types.options import SessionOptions
 from .agents import House, make_agent
 from .anchor import EVERY_S, Heads, note_anchors
 from .children import Child, keep_running
 from .clock import RandomIds, SystemClock
-from .config import Settings, read_settings
+from .commands import unusable
+from .config import Settings
 from .decided import Decided
 from .dispatch import Dispatch, Takes
-from .door import Access, LocalDoor, cuts
+from .door import NO_ACCESS, Access, LocalDoor, cuts
 from .drafts import Drafts
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
 from .lock import Holder, held, holder_of
-from .logs import redactor, secrets_of
+from .logs import redactor, renew_logging, secrets_of
 from .outbox import Outbox, as_it_stands
+from .pairing import RESERVED
+from .people import Guests, open_people
+from .plugins import Plugins
 from .reach import Reaches, Room
 from .received import with_files
 from .retries import Retries
+from .roster import OWNER as OWNER
+from .routing import route
 from .signs import Signs
+from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
-from .strangers import Strangers
+from .strangers import Strangers, Ways
 from .toolbox import READ_FROM_LOG, plugins_of
 from .usage import UsageShown
 from .vitals import Vitals
@@ -65,28 +75,27 @@ POLL_S = 0.05
 LOOK_S = 0.5
 """How soon a change of the configuration is seen."""
 SWEEP_S = 3600.0
-OWNER = Principal("owner", ("owner",))
 PR_SET_DUMPABLE = 4
 
 
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. `model` opens `provider/name`; `store` opens the database at a path,
-    with the statements of the rooms. Without `tools` each agent has those that its settings allow. `sandbox` opens the
-    room in which commands run; raises SandboxUnavailable. `serve` is the page, for ever: it runs beside whoever drives,
-    calls `app.vitals.ready("web", …)` when it can be reached and is started again when it fails."""
+    with the statements of the rooms. Without `tools` each agent has those that its settings allow; without `authorise`
+    the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable.
+    `serve` is the page, for ever: it runs beside whoever drives, calls `app.vitals.ready("web", …)` when it can be
+    reached and is started again when it fails. `renew` hears of settings that have changed."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
     statements: Mapping[str, str] = {}
     channels: Sequence[Channel] = ()
-    authorise: Callable[[Inbound], Principal | None] = lambda inbound: (
-        OWNER if inbound.address.channel == "terminal" else None
-    )
+    authorise: Callable[[Inbound], Principal | None] | None = None
     store: Callable[[Path, Mapping[str, str]], Store] = SqliteStore
     clock: Clock = SystemClock()
     ids: Ids = RandomIds()
     sandbox: Callable[[], Awaitable[Proven]] = open_sandbox
     serve: Callable[[App], Awaitable[None]] | None = None
+    renew: Callable[[Settings], None] = lambda settings: None
 
 
 class App:
@@ -95,72 +104,121 @@ class App:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings, self.parts = settings, parts
         home = settings.home
+        if taken := [each.name for each in parts.channels if each.name in RESERVED]:
+            raise ConfigError(f"a channel cannot be called {taken[0]!r}: that is a surface of our own")
         home.make(home.state)
         self.store = parts.store(home.database, {**statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
-        self.vitals = Vitals(parts.clock, redactor(secrets_of(settings.environment)), home.health)
+        self._redact = redactor(secrets_of(settings.environment))
+        self.vitals = Vitals(parts.clock, self.redact, home.health)
         self.address = ""
-        self._began = parts.clock.now()
-        self._problem: Problem | None = None
+        self._began, self._first = parts.clock.now(), settings.config
+        self._problem = Problem(settings.problem, self._began) if settings.problem else None
+        self._stamp = stamp(settings)
+        self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
         self.reaches = Reaches(self.store, self.blobs, self.room)
         self.feed = Feed()
-        render = UsageShown(self.store) if settings.config.show_usage else as_it_stands
         channels = {channel.name: channel for channel in parts.channels}
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
         self.drafts = Drafts(self.store, channels, parts.clock, self._place)
         self.decided = Decided(self.store, channels)
         self.signs = Signs(channels, self.dispatch, parts.clock)
-        self.outbox = Outbox(self.store, channels, parts.clock, self.drafts, render)
-        access = Access(parts.authorise, lambda inbound: settings.agents[0], self._unpack)
+        self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
+        self.people = open_people(self.store, parts.clock, self._roles, self._guests)
+        self.authorise = parts.authorise or self.people.authorise
+        zone = ZoneInfo(settings.config.timezone)
+        people = self.people
+        access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, self._check, zone)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
-        self.strangers = Strangers(parts.clock, announce=settings.config.reject_response == "announce")
+        ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
+        self.strangers = Strangers(parts.clock, ways)
+        self._render()
         self.plugins = plugins_of(settings)
-        self._agents = self._made()
+        self._agents = self._made(settings, self.plugins)
         retries = Retries(random.random)
         pictures = Pictures(self.blobs.get, self.blobs.path)
         self._ports = Ports(
             self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, pictures.get
         )
 
-    def _made(self) -> dict[str, Agent]:
-        """The agents of the configuration."""
-        told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
-        house = House(self.reaches, self.plugins, self.parts.clock, self.parts.tools, told)
-        return {name: make_agent(self.settings, name, house) for name in self.settings.agents}
+    def _roles(self) -> Roles:
+        return {name: role.agents for name, role in self.settings.config.roles.items()}
 
-    async def _follow_plugins(self) -> None:
-        """Take up which plugins the configuration names while we run."""
-        file = self.settings.file
-        seen = _stamp(file)
+    def _guests(self) -> Guests:
+        return {each.name: each.allow_from if isinstance(each, Allowing) else () for each in self.parts.channels}
+
+    def _route(self, inbound: Inbound) -> str:
+        return route(self.settings.config.bindings, self.settings.agents, inbound.address)
+
+    def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
+        """The agents of the configuration. Raises ConfigError."""
+        told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
+        house = House(self.reaches, plugins, self.parts.clock, self.parts.tools, told, self.parts.model)
+        return {name: make_agent(settings, name, house) for name in settings.agents}
+
+    async def _follow(self) -> None:
+        """Take up what the configuration says while we run."""
+        self._keep_copy()
         while True:
             await anyio.sleep(LOOK_S)
-            if seen == (seen := _stamp(file)):
-                continue
-            try:
-                names = read_settings(file, self.settings.environment).config.plugins
-            except (ConfigError, OSError) as error:
-                log.warning("the plugins stay as they are: %s", error)
-                continue
-            if names != self.settings.config.plugins or self.plugins.failed:
-                config = msgspec.structs.replace(self.settings.config, plugins=names)
-                self.settings = msgspec.structs.replace(self.settings, config=config)
-                self.plugins = plugins_of(self.settings, self.plugins)
-                self._agents = self._made()
-                self.dispatch.renew()
-                log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in self.plugins.loaded) or "none")
+            if self._stamp != (now := stamp(self.settings)):
+                self._stamp = now
+                await self.look_again()
+
+    async def look_again(self) -> None:
+        """Read the configuration again. One that cannot be used is told, and changes nothing."""
+        try:
+            await self.reload()
+        except (ConfigError, OSError) as error:
+            log.warning("the configuration stays as it was: %s", error)
+
+    async def reload(self) -> None:
+        """Take up what the configuration and `.env` say now: it holds from the next drive of each conversation on.
+        Raises ConfigError, OSError, and then all stays as it is."""
+        try:
+            settings = await anyio.to_thread.run_sync(read_again, self.settings)
+            plugins = plugins_of(settings, self.plugins)
+            agents = self._made(settings, plugins)
+        except (ConfigError, OSError) as error:
+            self._problem = Problem(self.redact(str(error)), self.parts.clock.now())
+            raise
+        before, self._problem = self.settings, None
+        self.settings, self.plugins, self._agents = settings, plugins, agents
+        self._redact = redactor(secrets_of(settings.environment))
+        renew_logging(settings)
+        self._render()
+        self.parts.renew(settings)
+        self.dispatch.renew()
+        self._keep_copy()
+        names = ", ".join(changed(before.config, settings.config)) or "nothing that was set"
+        log.info("the configuration was read again; changed: %s", names)
+        if before.config.plugins != settings.config.plugins:
+            log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in plugins.loaded) or "none")
+        if restart := needs_restart(self._first, settings.config):
+            log.warning("these hold only after a restart: %s", ", ".join(restart))
+
+    def _keep_copy(self) -> None:
+        if self.settings.problem:
+            return
+        try:
+            keep_copy(self.settings)
+        except (ConfigError, OSError) as error:
+            log.warning("no copy of the configuration is kept: %s", error)
+
+    def _render(self) -> None:
+        """How answers are said, by the settings."""
+        self.outbox.render = UsageShown(self.store) if self.settings.config.show_usage else as_it_stands
+
+    def redact(self, text: str) -> str:
+        """The text without any secret of the settings that hold now."""
+        return self._redact(text)
 
     def agent(self, name: str) -> Agent:
         """The agent as it is driven now. Raises ConfigError for an unknown name."""
         self.settings.agent(name)
         return self._agents[name]
-
-    async def reload(self) -> None:
-        """Take up what the configuration and `.env` say now. Raises ConfigError, and then all stays as it is."""
-        self.settings = await anyio.to_thread.run_sync(read_settings, self.settings.file)
-        self._agents = self._made()
-        self.dispatch.renew()
 
     def _agent_of(self, session: str) -> Agent:
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
@@ -175,6 +233,9 @@ class App:
             log.warning("the files of a message were not opened: %s", error)
             return message
         return await with_files(message, self.blobs.get, files)
+
+    def _check(self, session: str, options: SessionOptions) -> str:
+        return unusable(options, self.parts.model, self.settings.home.root / "prompts")
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)
@@ -205,6 +266,9 @@ class App:
             holder = Holder(os.getpid(), self.parts.clock.now())
             async with held(self.settings.home.lock, holder), anyio.create_task_group() as tasks:
                 self._start(tasks, self._driving(started, takes))
+                with self._intake:
+                    async with anyio.create_task_group() as intake:
+                        self._start(intake, self._receiving())
 
     def _start(self, tasks: TaskGroup, children: Iterable[Child]) -> None:
         for child in children:
@@ -212,6 +276,7 @@ class App:
 
     def _beside(self) -> Iterator[Child]:
         """What runs whoever drives."""
+        yield Child("configuration", self._follow)
         serve = self.parts.serve
         if serve is not None:
             yield Child("web", lambda: serve(self), awaited=True)
@@ -227,7 +292,6 @@ class App:
         yield Child("watch", self._watch, vital=True)
         yield Child("sweep", self._sweep)
         yield Child("anchor", self._anchor)
-        yield Child("plugins", self._follow_plugins)
         yield Child("health", self.vitals.keep)
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
@@ -236,19 +300,29 @@ class App:
             yield Child("asks", self.decided.run)
         if self.signs.channels:
             yield Child("signs", self.signs.run)
+
+    def _receiving(self) -> Iterator[Child]:
         for channel in self.parts.channels:
             yield Child(f"channel {channel.name}", partial(self._receive, channel))
+
+    async def drain(self) -> None:
+        """Take in no more from channels, and wait until what is being driven rests. What comes in otherwise is stored,
+        and waits for the next run."""
+        self._intake.cancel()
+        await self.dispatch.drain()
 
     async def health(self) -> Health:
         """How everything is doing now. Whether the disk takes what is written is tried out, every 5 seconds at most."""
         for channel in self.parts.channels:
-            if isinstance(channel, Reporting) and (at := channel.health()) is not None:
-                self.vitals.answered(f"channel {channel.name}", at)
+            if isinstance(channel, Healthy):
+                told = channel.health()
+                self.vitals.reported(f"channel {channel.name}", told.ok_at, told.error_at, told.error)
         found = [await self._checkup.store(), await self._checkup.outbox(), sandbox_fact(self.room)]
         facts = {fact.name: fact for fact in self.vitals.facts()}
         if "driver" not in facts:
             found.append(driver_fact(holder_of(self.settings.home.lock)))
-        found.append(configuration_fact(self.settings, self._problem, ()))
+        found.append(configuration_fact(self.settings, self._problem, needs_restart(self._first, self.settings.config)))
+        found.append(Fact("people", "degraded" if (why := self.people.health()) else "ok", why))
         facts |= {fact.name: fact for fact in found}
         now, known = self.parts.clock.now(), tuple(facts.values())
         return Health(overall(known), now, version("deskhand"), os.getpid(), self._began, self.address, known)
@@ -280,7 +354,7 @@ class App:
             for session, row in await self.store.accepted_since(seen):
                 seen = max(seen, row.inbox_id)
                 if not self.door.took(row.inbox_id) and self.dispatch.drives(session):
-                    self.dispatch.wake(session, cut=cuts(row.inbound))
+                    self.dispatch.wake(session, cut=cuts(row.inbound.body, row.inbound.when))
 
     async def _sweep(self) -> None:
         """Now and then remove the files of blobs that nothing names any more."""
@@ -292,8 +366,13 @@ class App:
         """Take in what people write on a channel; what could not be stored is not confirmed."""
         async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
             async for inbound in inbounds:
+                if inbound.address.channel != channel.name:  # it would speak for those of another place
+                    log.error("%s hands in what came from %r: dropped", channel.name, inbound.address.channel)
+                    continue
                 receipt = await self.door.submit(inbound)
-                if receipt.status == "refused" and self.parts.authorise(inbound) is None:
+                if receipt.reason == NO_ACCESS:
+                    await self.strangers.turn_away(inbound, channel)
+                elif receipt.status == "refused" and self.authorise(inbound) is None:
                     await self.strangers.refuse(inbound, channel)
                 self.vitals.succeeded(f"channel {channel.name}")
 
@@ -303,15 +382,6 @@ class App:
                 await channel.close()
         self.reaches.close()
         await self.store.close()
-
-
-def _stamp(file: Path) -> tuple[int, int, int] | None:
-    """Another one after every change of the file."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def _posts(address: Address) -> bool:

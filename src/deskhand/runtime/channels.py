@@ -1,9 +1,8 @@
-"""Opens the channels that the configuration names, and says who may write on them. Nothing else is imported."""
+"""Opens the channels that the configuration names. Nothing else is imported."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from importlib.metadata import entry_points
 
 from msgspec.structs import replace
@@ -14,15 +13,12 @@ from ..store.blobs import Blobs
 from ..types.clock import Clock
 from ..types.commit import Outgoing
 from ..types.errors import ChannelError, ConfigError, LoginRefused
-from ..types.identity import Inbound, Principal
+from ..types.identity import Inbound
 from .app import Parts
 from .config import Settings
 
-log = logging.getLogger(__name__)
-
 ENTRY_POINTS = "deskhand.channels"
 AGAIN_S = 600.0
-Authorise = Callable[[Inbound], Principal | None]
 
 
 class Unopened:
@@ -42,9 +38,9 @@ class Unopened:
 
 
 def with_channels(parts: Parts, settings: Settings) -> Parts:
-    """These parts with the channels of the configuration, on which may write whoever is on their `allow_from`."""
+    """These parts with the channels of the configuration."""
     channels = open_channels(settings, Blobs(settings.home.blobs), parts.clock)
-    return replace(parts, channels=(*parts.channels, *channels), authorise=admitting(settings, parts.authorise))
+    return replace(parts, channels=(*parts.channels, *channels))
 
 
 def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Channel, ...]:
@@ -57,9 +53,6 @@ def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Chann
             found.append(_open(name, config, settings, blobs, clock))
         except ConfigError as error:
             found.append(Unopened(name, f"the channel {name!r} is not started: {error}"))
-            continue
-        if not config.allow_from:
-            log.warning("nobody may write on %s: channels.%s.allow_from is empty", name, name)
     return tuple(found)
 
 
@@ -81,23 +74,6 @@ def _open(name: str, config: ChannelConfig, settings: Settings, blobs: Blobs, cl
     kit = Kit(name, config, secret, blobs.put, blobs.get, settings.home.state, clock.now)
     channel: Channel = open_(kit)
     return channel
-
-
-def admitting(settings: Settings, others: Authorise) -> Authorise:
-    """Whoever is on a channel's `allow_from` is a member there; all else is as `others` say."""
-    lists = {
-        name: (config.type or name, frozenset(map(str, config.allow_from)))
-        for name, config in settings.config.channels.items()
-    }
-
-    def authorise(inbound: Inbound) -> Principal | None:
-        known = others(inbound)
-        if known is not None:
-            return known
-        kind, admitted = lists.get(inbound.address.channel, ("", frozenset[str]()))
-        return Principal(f"{kind}:{inbound.sender}", ("member",)) if inbound.sender in admitted else None
-
-    return authorise
 
 
 _: type[Channel] = Unopened

@@ -17,6 +17,7 @@ from ..channels.settings import ChannelConfig
 from ..models.base import Thinking
 from ..models.settings import Wire
 from ..policy.postures import Posture
+from ..policy.roles import RoleConfig, check_roles
 from ..policy.rules import Rule, check_rules
 from ..tools.shell import LONGEST_S
 from ..types.errors import ConfigError
@@ -25,6 +26,7 @@ from ..web.settings import WebConfig
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .datafile import parse_value, read_data, read_env_file
+from .routing import Binding, check_bindings
 
 PREFIX = "DESKHAND_"
 FILE_NAME = "deskhand.yaml"
@@ -79,14 +81,17 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that can be set, with what holds when it is not. `timezone` is an IANA name. `env_file` holds
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
-    `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: whether who
-    is not known here hears so. `log_level` is what `logs/deskhand.log` begins with. `compat` also reads another
-    system's environment names. `posture` is how free agents are where no rule of `policy` says otherwise. `plugins`
+    `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
+    hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
+    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
+    agents are where no rule of `policy` says otherwise. `plugins`
     and `channels` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
     providers: dict[str, ProviderConfig] = {}
+    roles: dict[str, RoleConfig] = {}
+    bindings: tuple[Binding, ...] = ()
     policy: tuple[Rule, ...] = ()
     posture: Posture = "workspace-free"
     plugins: tuple[str, ...] = ()
@@ -94,7 +99,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     env_file: str = ""
     show_usage: bool = False
     skills_folder: str = ""
-    reject_response: Literal["ignore", "announce"] = "ignore"
+    reject_response: Literal["auto", "pair", "announce", "ignore"] = "auto"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
@@ -133,6 +138,14 @@ class Home(msgspec.Struct, frozen=True):
     @property
     def lock(self) -> Path:
         return self.state / "driver.lock"
+
+    @property
+    def serving(self) -> Path:
+        return self.state / "serve.lock"
+
+    @property
+    def socket(self) -> Path:
+        return self.state / "deskhand.sock"
 
     @property
     def anchors(self) -> Path:
@@ -195,7 +208,8 @@ class Home(msgspec.Struct, frozen=True):
 class Settings(msgspec.Struct, frozen=True):
     """The configuration as read. `warnings` are sentences about keys that mean nothing. `environment` is what the
     process was started with and the `.env` files: keys of providers are looked up in it. `file` is where the
-    configuration was read, or would be; `chosen` the agent that the environment asks for."""
+    configuration was read, or would be; `chosen` the agent that the environment asks for, `model` the one model of a
+    command. `problem` says why these are not what the file holds. `started_with` is the environment alone."""
 
     home: Home
     config: Config
@@ -203,6 +217,9 @@ class Settings(msgspec.Struct, frozen=True):
     environment: Mapping[str, str] = {}
     file: Path = Path(FILE_NAME)
     chosen: str = ""
+    model: str = ""
+    problem: str = ""
+    started_with: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return f"Settings({str(self.file)!r})"  # never the environment: it holds keys
@@ -230,7 +247,7 @@ class Settings(msgspec.Struct, frozen=True):
         """These settings with every agent on this one model."""
         agents = {name: replace(agent, models=()) for name, agent in self.config.agents.items()}
         defaults = replace(self.config.defaults, models=(model,))
-        return replace(self, config=replace(self.config, defaults=defaults, agents=agents))
+        return replace(self, config=replace(self.config, defaults=defaults, agents=agents), model=model)
 
     @property
     def verbose(self) -> bool:
@@ -268,13 +285,15 @@ class Settings(msgspec.Struct, frozen=True):
         return Limits(agent.steps or usual.steps, agent.tokens or usual.tokens, agent.output_tokens, window)
 
 
-def read_settings(file: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read the configuration from `file`, or from the home. Raises ConfigError naming the file, the place in it and
-    what would be right; unknown keys are only warned about."""
-    started_with = dict(os.environ if environment is None else environment)
+def read_settings(
+    file: Path | None = None, environment: Mapping[str, str] | None = None, copy: Path | None = None
+) -> Settings:
+    """Read the configuration from `file`, or from the home, or what stands in a `copy` of it. Raises ConfigError naming
+    the file, the place in it and what would be right; unknown keys are only warned about."""
+    started_with = environment_of(environment)
     home = home_of(started_with)
     path = file or home.config
-    found = ours(_read(path, required=file is not None), path)
+    found = ours(_read(copy or path, required=(copy or file) is not None), path)
     warnings = list(found.warnings)
     env = found.secrets | _env_files(home, path, found.config, warnings) | started_with
     data = keys.overlay(_compat(found.config, env, warnings), found.config)
@@ -282,17 +301,22 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] | Non
     keys.normalise(data)
     config = convert(data, path)
     chosen = env.get(f"{PREFIX}AGENT") or env.get("OPERATOR_AGENT", "")
-    return Settings(home, config, tuple(warnings), env, path, chosen)
+    return Settings(home, config, tuple(warnings), env, path, chosen, started_with=started_with)
 
 
 def home_of(environment: Mapping[str, str] | None = None) -> Home:
     """Where this person's Deskhand lies."""
-    env = os.environ if environment is None else environment
+    env = environment_of(environment)
     try:
         given = env.get(f"{PREFIX}HOME") or Path(env.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir) / ".deskhand"
         return Home(Path(given).expanduser().absolute())
     except (KeyError, RuntimeError) as error:
         raise ConfigError("this user has no home folder: set DESKHAND_HOME to a folder of your own") from error
+
+
+def environment_of(given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What this process was started with, where nothing else is given."""
+    return dict(os.environ if given is None else given)
 
 
 def worker_environment() -> dict[str, str]:
@@ -305,6 +329,8 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
     try:
         config = msgspec.convert(data, Config, strict=False)
         check_rules(config.policy)
+        check_roles(config.roles)
+        check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error
     except msgspec.ValidationError as error:
@@ -330,9 +356,6 @@ def ours(data: Mapping[str, Any], path: Path) -> Found:
     """Whoever wrote this file, as our own keys. Raises ConfigError for what must not be said."""
     known, foreign = keys.split(data, Config)
     translation = translate(foreign)
-    roles = foreign.get("roles")
-    if isinstance(roles, Mapping) and "admin" in roles:
-        raise ConfigError(f"{str(path)!r}: 'roles.admin' is built in, with all agents: give this role another name")
     warnings = keys.complaints(translation.left, Config)
     return Found(keys.overlay(translation.config, known), translation, warnings, translation.secrets)
 
@@ -394,6 +417,6 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
             continue
-        listed = path.endswith((".models", ".tools", ".skills", ".commands")) or path == "plugins"
+        listed = path.endswith((".models", ".tools", ".skills", ".commands", ".agents")) or path == "plugins"
         keys.put(data, path.split("."), value.split(",") if listed else value)
     return data

@@ -12,12 +12,12 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
-from ..agent.state import Turn
 from ..store.base import First, OpenSession, Store
 from ..types.clock import Clock
 from ..types.door import Progress
 from ..types.errors import DeskhandError, StaleSession, StoreCorrupt, StoreUnavailable
 from ..types.identity import Inbound, Principal
+from ..types.turn import Turn
 
 log = logging.getLogger(__name__)
 

@@ -4,36 +4,66 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from datetime import tzinfo
 
 import anyio
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from ..agent.commands import COMMANDS
-from ..agent.state import TURN
+from ..agent.rewind import Past, branched
+from ..policy.roles import may_send
 from ..store.base import Accepted, Store
 from ..types.clock import Clock, Ids
+from ..types.commands import COMMANDS
 from ..types.door import Door, Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
-from ..types.identity import Address, Body, Command, Edit, Inbound, Principal, Receipt, Said, session_key
+from ..types.identity import (
+    Address,
+    Body,
+    Command,
+    Configure,
+    Edit,
+    Inbound,
+    Principal,
+    Receipt,
+    Rewind,
+    Said,
+    When,
+    session_key,
+)
 from ..types.labels import Label
 from ..types.messages import Audio, File, Image, Message, Part, Text, clean
+from ..types.options import SessionOptions
+from ..types.turn import TURN
 from .dispatch import Dispatch
-from .feed import Feed, Source, follow
+from .feed import Feed, Noting, Source, follow
+from .toolbox import READ_FROM_LOG
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
+CHOSEN = frozenset({"web", "api"})
+"""Surfaces where the person names the conversation; their own begin with their name. Elsewhere the platform says who
+reads in a chat."""
 _COMMAND = re.compile(r"([/!])(\w{1,32})(?:\s+(.*))?", re.DOTALL)
 
 
+NO_ACCESS = "You don't have access to this agent."
+
+
 class Access(msgspec.Struct, frozen=True):
-    """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent.
-    `unpack` opens the files in a message for a session."""
+    """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent, and
+    `may_talk` says whether it is for them. `unpack` opens the files in a message for a session. `note` writes down that
+    somebody asked for what is not theirs. `check` says what speaks against options of a session ('' for nothing).
+    `zone` is where messages are dated."""
 
     authorise: Callable[[Inbound], Principal | None]
     route: Callable[[Inbound], str]
+    may_talk: Callable[[Principal, str], bool]
     unpack: Callable[[str, Message], Awaitable[Message]]
+    note: Noting
+    check: Callable[[str, SessionOptions], str] = lambda session, options: ""
+    zone: tzinfo | None = None
 
 
 class LocalDoor:
@@ -41,7 +71,7 @@ class LocalDoor:
 
     def __init__(self, store: Store, dispatch: Dispatch, feed: Feed, access: Access, clock: Clock, ids: Ids) -> None:
         self._store, self._dispatch = store, dispatch
-        self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot)
+        self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
         self._access, self._clock, self._ids = access, clock, ids
         self._own: set[int] = set()
 
@@ -51,35 +81,66 @@ class LocalDoor:
         self._own.discard(inbox_id)
         return own
 
-    async def submit(self, inbound: Inbound, acting: Principal | None = None) -> Receipt:
-        principal = acting or self._access.authorise(inbound)
+    async def submit(self, inbound: Inbound) -> Receipt:
+        principal = self._access.authorise(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
-        inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
-        if too_long := _too_long(inbound.body):
-            return Receipt("refused", reason=too_long)
-        if inbound.session and not await self._may_write(principal, inbound.session):
-            return Receipt("refused", reason=f"{inbound.session!r} is not yours to write in")
+        return await self._take_in(inbound, principal)
+
+    async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
         session = inbound.session or session_key(self._access.route(inbound), inbound.address)
+        if refused := await self._refused(principal, inbound, session):
+            return Receipt("refused", reason=refused)
+        inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
+        if wrong := self._wrong(inbound.body, session):
+            return Receipt("refused", reason=wrong)
         try:
             return await self._accept(await self._unpacked(inbound, session), principal, session)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
 
+    def _wrong(self, body: Body, session: str) -> str:
+        """Why nobody could take this in; '' for nothing."""
+        if isinstance(body, Configure):
+            return self._access.check(session, body.options)
+        message = body.message if isinstance(body, Said | Edit | Rewind) else None
+        if message is not None and (size := len(message.text)) > TEXT_CHARS:
+            return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
+        return ""
+
     async def _unpacked(self, inbound: Inbound, session: str) -> Inbound:
         """With the files in it opened: the log then holds what the model was shown of them."""
         body, place = inbound.body, inbound.address
-        if not isinstance(body, Said) or not any(isinstance(part, File) for part in body.message.parts):
+        message = body.message if isinstance(body, Said | Rewind) else None
+        if message is None or not any(isinstance(part, File) for part in message.parts):
             return inbound
         if await self._store.rows("inbox_find", (place.channel, place.account, inbound.external_id)):
             return inbound  # it was accepted before: what has become of its files is the agent's business
-        return replace(inbound, body=Said(await self._access.unpack(session, body.message)))
+        opened = await self._access.unpack(session, message)
+        return replace(inbound, body=Rewind(body.to_n, opened) if isinstance(body, Rewind) else Said(opened))
 
-    async def _may_write(self, principal: Principal, session: str) -> bool:
-        """In a conversation that they take part in, or that nobody has begun."""
+    async def _refused(self, principal: Principal, inbound: Inbound, session: str) -> str:
+        """Why this may not come from them, '' if it may. It is one question for every kind of thing."""
+        agent = session.partition("/")[0]
+        if not may_send(principal, inbound.body) or not self._access.may_talk(principal, agent):
+            await self._access.note(principal, "write to agent", agent)
+            return NO_ACCESS
+        chosen = inbound.session or inbound.address.channel in CHOSEN
+        if chosen and not await self._may_write(principal, session, inbound.address):
+            await self._access.note(principal, "write in", session)
+            return f"{session!r} is not yours to write in"
+        return ""
+
+    async def _may_write(self, principal: Principal, session: str, address: Address) -> bool:
+        """In a conversation that they take part in, or that is theirs to begin: nobody waits in the place of another
+        for them to come."""
         if await self._store.may_see(principal, session):
             return True
-        return not (await self._store.rows("session_has_members", (session,)))[0][0]
+        if (await self._store.rows("session_has_members", (session,)))[0][0]:
+            return False
+        channel, _, rest = session.partition("/")[2].partition(":")
+        own = channel in CHOSEN and rest.startswith(f"{principal.id}:")
+        return own or address.channel not in (*CHOSEN, "door")
 
     async def _accept(self, inbound: Inbound, principal: Principal, session: str) -> Receipt:
         """Store it and wake its session. Once begun it is not cut off: who was accepted is also driven."""
@@ -106,7 +167,7 @@ class LocalDoor:
         if not accepted.duplicate:
             self._own.add(accepted.inbox_id)
             if reserved is None:
-                self._dispatch.adopt(session, cut=cuts(inbound))
+                self._dispatch.adopt(session, cut=cuts(inbound.body, inbound.when))
         return accepted
 
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
@@ -114,15 +175,44 @@ class LocalDoor:
 
     async def stop(self, session: str, principal: Principal) -> Receipt:
         if not await self._store.may_see(principal, session):
+            await self._access.note(principal, "stop", session)
             raise Refused(f"{session!r} is not yours to stop")
-        now, key = self._clock.now(), self._ids.new("stop")
-        inbound = Inbound(key, Address("door"), principal.id, now, Command("stop", TURN), session)
-        return await self._accept(inbound, principal, session)
+        return await self._accept(self._inbound(session, principal, Command("stop", TURN)), principal, session)
+
+    async def rewind(
+        self, session: str, principal: Principal, to_n: int, message: Message | None = None, when: When = "steer"
+    ) -> Receipt:
+        return await self._take_in(self._inbound(session, principal, Rewind(to_n, message), when), principal)
+
+    async def configure(self, session: str, principal: Principal, options: SessionOptions) -> Receipt:
+        return await self._take_in(self._inbound(session, principal, Configure(options)), principal)
+
+    def _inbound(self, session: str, principal: Principal, body: Body, when: When = "steer") -> Inbound:
+        """What somebody does who was let in elsewhere; an answer is read from the log."""
+        key, now = self._ids.new("door"), self._clock.now()
+        return Inbound(key, Address("door"), principal.id, now, body, session, when=when)
+
+    async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:
+        if not await self._store.may_see(principal, session):
+            return Receipt("refused", reason=f"{session!r} is not yours to see")
+        agent, _, place = (to or session).partition("/")
+        if to and (agent != session.partition("/")[0] or place.partition(":")[0] not in READ_FROM_LOG):
+            wrong = f"{to!r} cannot be begun as a branch: it belongs to the same agent, on web, api or terminal"
+            return Receipt("refused", reason=wrong)
+        log = await self._store.events(session)
+        try:
+            commit = branched(Past(session, log, self._access.zone), principal, at_n, to or "", self._clock.now())
+        except Refused as error:
+            return Receipt("refused", session, reason=str(error))
+        await self._store.commit(commit)
+        return Receipt("accepted", commit.session, after=len(commit.events))
 
 
-def cuts(inbound: Inbound) -> bool:
+def cuts(body: Body, when: When) -> bool:
     """Whether it ends what the session is waiting for outside."""
-    return inbound.when == "interrupt" or (isinstance(inbound.body, Command) and inbound.body.name == "stop")
+    if isinstance(body, Command):
+        return body.name in ("stop", "undo", "retry")
+    return when == "interrupt" or (isinstance(body, Rewind) and when != "queue")
 
 
 def label_of(principal: Principal) -> Label:
@@ -154,6 +244,11 @@ def _read(body: Body, label: Label) -> Body:
     """The body as it enters: text cleaned, parts labelled, a command recognised."""
     if isinstance(body, Edit):
         return Edit(body.of, _relabelled(_cleaned(body.message), label))
+    if isinstance(body, Rewind) and body.message is not None:
+        return Rewind(body.to_n, _relabelled(_cleaned(body.message), label))
+    if isinstance(body, Configure):
+        texts = {name: clean(text) for name, text in asdict(body.options).items() if isinstance(text, str)}
+        return Configure(replace(body.options, **texts))
     if not isinstance(body, Said):
         return body
     match = _COMMAND.fullmatch(body.message.text.strip())
@@ -167,12 +262,6 @@ def _read(body: Body, label: Label) -> Body:
 def _cleaned(message: Message) -> Message:
     parts: list[Part] = [Text(clean(part.text)) if isinstance(part, Text) else part for part in message.parts]
     return Message("user", tuple(parts))
-
-
-def _too_long(body: Body) -> str:
-    if isinstance(body, (Said, Edit)) and (size := len(body.message.text)) > TEXT_CHARS:
-        return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
-    return ""
 
 
 _: type[Door] = LocalDoor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import anyio
@@ -105,14 +105,20 @@ class Feed:
                 del self._followers[session]
 
 
+Noting = Callable[[Principal, str, str], Awaitable[None]]
+"""Writes down that somebody asked for what is not theirs: who, what, and of what."""
+
+
 class Source(msgspec.Struct, frozen=True):
     """Where a follower reads. `driving` tells whether this process writes the session's events; while another one
-    does, the store is looked at every POLL_S. `snapshot` is what the model has said in a call that is going on."""
+    does, the store is looked at every POLL_S. `snapshot` is what the model has said in a call that is going on. `note`
+    hears of who was refused."""
 
     store: Store
     feed: Feed
     driving: Callable[[], bool]
     snapshot: Callable[[str], Progress | None]
+    note: Noting
 
 
 async def follow(source: Source, session: str, principal: Principal, after: int) -> AsyncGenerator[Recorded | Progress]:
@@ -122,6 +128,7 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
     """
     store, n, stale, first = source.store, after, True, True
     if not await store.may_see(principal, session):
+        await source.note(principal, "follow", session)
         raise Refused(f"{session!r} is not yours to see")
     with source.feed.following(session) as follower:
         while True:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from .aliases import TOOLS, by_name, model_name, snake
+from .aliases import TOOLS, binding_of, by_name, model_name, snake
 
 _ELSEWHERE = re.compile(
     "acp_agents|acp_server|agent|bindings|gateway|heartbeat|image|lmstudio|mcp_servers|memory"
@@ -200,6 +200,12 @@ def normalise(data: dict[str, Any]) -> None:
             names = [agent[key]] if isinstance(agent.get(key), str) else agent.get(key)
             if isinstance(names, list) and all(isinstance(name, str) for name in names):
                 agent[key] = [as_ours(name) for name in names]
+    roles = data.get("roles")
+    for role in roles.values() if isinstance(roles, dict) else ():
+        if isinstance(role, dict) and isinstance(role.get("agents"), str):
+            role["agents"] = [role["agents"]]
+    if isinstance(data.get("bindings"), list):
+        data["bindings"] = [binding_of(each) if isinstance(each, dict) else each for each in data["bindings"]]
 
 
 def plainly(error: Exception) -> str:

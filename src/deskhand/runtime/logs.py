@@ -72,3 +72,12 @@ def logging_to_file(settings: Settings, console: logging.Handler | None = None) 
         for each in handlers:
             root.removeHandler(each)
             each.close()
+
+
+def renew_logging(settings: Settings) -> None:
+    """Log by these settings from now on, where there is a log: its level, and which secrets are not written."""
+    handlers = [each for each in logging.getLogger().handlers if isinstance(each.formatter, Redacting)]
+    for each in handlers:
+        each.setFormatter(Redacting(secrets_of(settings.environment)))
+    if handlers:
+        logging.getLogger("deskhand").setLevel(settings.config.log_level.upper())

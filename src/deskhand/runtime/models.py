@@ -25,14 +25,18 @@ LOCAL_LIMITS = Limits(first_s=600, idle_s=120, total_s=1800)
 
 
 class Models:
-    """The models of this process, each opened once. Enter it inside the running loop; leaving it ends the engines."""
+    """The models of this process, each opened once. Enter it inside the running loop; leaving it ends the engines.
+    `demo` is what answers as long as no model is chosen."""
 
-    def __init__(self, settings: Settings, limits: Limits | None = None, shelf: Shelf | None = None) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: Settings, limits: Limits | None = None, shelf: Shelf | None = None, *, demo: str = ""
+    ) -> None:
+        self._settings, self._demo = settings, demo
         self._catalogue = catalogue_of(settings)
         self._transport, self._local = Transport(limits), Transport(limits or LOCAL_LIMITS, keep=False)
         self._shelf = shelf or Shelf(settings.cache / "models")
         self._opened: dict[str, Model] = {}
+        self._old: list[Model] = []
         self._engines: dict[str, Engine] = {}
         self._tasks: TaskGroup | None = None
 
@@ -45,7 +49,7 @@ class Models:
 
     async def __aexit__(self, *raised: object) -> None:
         assert self._tasks is not None
-        for model in self._opened.values():
+        for model in (*self._old, *self._opened.values()):
             if isinstance(model, Closable):
                 await model.aclose()
         await self._local.__aexit__(*raised)
@@ -53,8 +57,19 @@ class Models:
         self._tasks.cancel_scope.cancel()
         await self._tasks.__aexit__(None, None, None)
 
+    def renew(self, settings: Settings) -> None:
+        """Open models by these settings from now on. Calls that are under way end as they began, and embedded models
+        stay warm."""
+        own = (self._settings.config.providers, self._settings.environment)
+        if own != (settings.config.providers, settings.environment):
+            stays = {name: model for name, model in self._opened.items() if name.startswith(f"{PROVIDER}/")}
+            self._old += [model for name, model in self._opened.items() if name not in stays]
+            self._opened = stays
+        self._settings, self._catalogue = settings, catalogue_of(settings)
+
     def open(self, name: str) -> Model:
         """The model `provider/name`. Raises ModelUnknown with the next step."""
+        name = name or self._demo
         if not name:
             raise ModelUnknown("no model is chosen. Choose one: `deskhand model use provider/name`.")
         if name not in self._opened:

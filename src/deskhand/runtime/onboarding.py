@@ -93,7 +93,7 @@ class Onboarding:
         try:
             await shelf.pull(name, progress)
             await self._write(["defaults", "models"], [model])
-        except DeskhandError as error:
+        except (DeskhandError, OSError) as error:  # the page shows it, and must not fall with it
             self._pull = PullView(model, 0, 1, str(error))
 
     async def key(self, provider: str, key: str, model: str) -> str:

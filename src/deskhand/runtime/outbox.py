@@ -52,7 +52,7 @@ class Outbox:
     def __init__(
         self, store: Store, channels: Mapping[str, Channel], clock: Clock, drafts: Drafts, render: Render = as_it_stands
     ) -> None:
-        self._store, self._channels, self._clock, self._render = store, channels, clock, render
+        self._store, self._channels, self._clock, self.render = store, channels, clock, render
         self._drafts = drafts
         self._news = anyio.Event()
         self._busy: set[str] = set()
@@ -99,7 +99,7 @@ class Outbox:
         draft = await self._drafts.before(row)
         if draft is not None and not draft.platform_id and not channel.idempotent:
             mark = DUPLICATE  # the beginning may stand there already
-        outgoing = await self._render(row)
+        outgoing = await self.render(row)
         await self._store.outbox_sending(key, mark)
         try:
             with anyio.fail_after(SEND_S):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -12,12 +13,15 @@ import msgspec
 
 from ..agent.state import State
 from ..types.clock import Clock
+from ..types.errors import ConfigError
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL
 from ..types.messages import Audio, Text
 from .knowledge import Knowledge
 from .presets import Body
 from .texts import Texts
+
+log = logging.getLogger(__name__)
 
 ONE_LINE = "You are Deskhand, a personal assistant on the user's own computer."
 SYSTEM = f"""{ONE_LINE} You act through tools, and you answer in words.
@@ -68,28 +72,43 @@ class Prompt:
         self._sources, self._skills, self._extras, self._clock = sources, skills, extras, clock
         self._system, self._own = Texts(sources.home, links=True), Texts(sources.own, links=True)
         self._work, self._knowledge = Texts(sources.workspace), Knowledge(sources.workspace, clock)
-        self._preset = Body(sources.home / "prompts", sources.preset, sources.workspace)
+        self._presets = {"": self._preset(sources.preset)}
         self._joined: tuple[list[str], str] = ([], "")
         self._day: tuple[str, ...] = ()
 
     def __call__(self, state: State) -> tuple[str, ...]:
         turn, sources = state.turn, self._sources
+        own = titled("This conversation", (state.options.system_prompt or "").strip())
         if turn is None or sources.mode == "none":
-            return (ONE_LINE,)
-        pieces = [piece for piece in self._stable(private=not turn.address.group) if piece]
+            return (ONE_LINE, *([own] if own else []))
+        preset = self._chosen(state.options.preset or "")
+        pieces = [piece for piece in self._stable(preset, private=not turn.address.group) if piece]
         if pieces != self._joined[0]:
             self._joined = (pieces, "\n\n".join(pieces))
         spoken = heard(state) if sources.voice is None else sources.voice
-        place = [self._context(turn.address, turn.principal), self._extras(turn.address)]
+        place = [own, self._context(turn.address, turn.principal), self._extras(turn.address)]
         place += [SPOKEN] if spoken else [WRITTEN] if sources.mode == "full" else []
         return self._joined[1], "\n\n".join(piece for piece in place if piece)
 
-    def _stable(self, private: bool) -> Iterator[str]:
+    def _preset(self, name: str) -> Body:
+        return Body(self._sources.home / "prompts", name, self._sources.workspace)
+
+    def _chosen(self, name: str) -> str:
+        """What the preset of a conversation says ('': the agent's own, and where it has been deleted)."""
+        if name not in self._presets:
+            try:
+                self._presets[name] = self._preset(name)
+            except ConfigError as error:
+                log.warning("a conversation goes on without its preset: %s", error)
+                name = ""
+        return self._presets[name]()
+
+    def _stable(self, preset: str, private: bool) -> Iterator[str]:
         full = self._sources.mode == "full"
         yield self._system("SYSTEM.md") or SYSTEM
         yield self._own("AGENT.md")
         if full:
-            yield self._preset()
+            yield preset
         for name in WORKSPACE_FILES if full else MINIMAL_FILES:
             yield titled(name, self._work(name))
         yield self._skills()

@@ -1,54 +1,92 @@
-"""What those hear who are not known here: nothing, or once in a while that they are not."""
+"""What those hear who are not let in: nothing, that they are not, or a code with which they may be."""
 
 from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Literal
 
 import anyio
+import msgspec
 
 from ..channels.base import Channel
 from ..types.clock import Clock
 from ..types.commit import Outgoing
 from ..types.errors import ChannelError
-from ..types.identity import Answer, Inbound
+from ..types.identity import Answer, Command, Inbound, Said
 from ..types.labels import LOCAL
 from ..types.messages import Text
+from .door import NO_ACCESS
 
 log = logging.getLogger(__name__)
 
-SENTENCE = "I do not know you, so I cannot answer. My owner can let you in."
+SENTENCE = f"{NO_ACCESS} My owner can let you in."
+CODE = """I do not know you yet. Your code is {code}
+Give it to my owner, who can let you in within an hour: deskhand pair approve {code}"""
 AGAIN_S = 3600.0
 """Nobody is told more often, so that two machines do not talk for ever."""
 REMEMBERED = 1000
 SEND_S = 10.0
 
+Response = Literal["auto", "pair", "announce", "ignore"]
+
+
+class Ways(msgspec.Struct, frozen=True):
+    """What strangers may hear. `response` is the setting now; `known`: whether anybody is let in on any channel;
+    `ask_in` gives a code, or '' for none."""
+
+    response: Callable[[], Response]
+    known: Callable[[], bool]
+    ask_in: Callable[[Inbound], Awaitable[str]]
+
 
 class Strangers:
-    """Tells them, if `announce`. It is said at once or never: nothing of a stranger is stored."""
+    """Tells them. It is said at once or never: nothing that a stranger wrote is stored."""
 
-    def __init__(self, clock: Clock, *, announce: bool) -> None:
-        self._clock, self._announce = clock, announce
+    def __init__(self, clock: Clock, ways: Ways) -> None:
+        self._clock, self._ways = clock, ways
         self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def refuse(self, inbound: Inbound, channel: Channel) -> None:
         """Somebody wrote on this channel whom nobody authorised."""
+        if isinstance(inbound.body, Answer):  # a button waits for an answer, and they alone see it
+            await self._tell(inbound, channel, SENTENCE)
+            return
+        response = self._ways.response()
+        if response == "auto":
+            response = "ignore" if self._ways.known() else "pair"
+        if response == "announce" and self._first(inbound):
+            await self._tell(inbound, channel, SENTENCE)
+        elif response == "pair" and isinstance(inbound.body, Said | Command):
+            code = await self._ways.ask_in(inbound)
+            if code:
+                await self._tell(inbound, channel, CODE.format(code=code))
+
+    async def turn_away(self, inbound: Inbound, channel: Channel) -> None:
+        """Somebody who is known wrote to an agent that is not for them."""
+        pressed = isinstance(inbound.body, Answer)
+        if pressed or (self._ways.response() != "ignore" and self._first(inbound)):
+            await self._tell(inbound, channel, NO_ACCESS)
+
+    def _first(self, inbound: Inbound) -> bool:
+        """Whether they have not been told for a while; notes that they are."""
         address, now = inbound.address, self._clock.monotonic()
         who = (address.channel, address.account, inbound.sender)
-        pressed = isinstance(inbound.body, Answer)  # a button waits for an answer, and it is seen by them alone
-        if not pressed and now - self._told.get(who, -AGAIN_S) < AGAIN_S:
-            return
+        if now - self._told.get(who, -AGAIN_S) < AGAIN_S:
+            return False
         self._told[who] = now
         self._told.move_to_end(who)
         if len(self._told) > REMEMBERED:
             self._told.popitem(last=False)
-        log.info("%s: %s is not known here and was not let in", channel.name, inbound.sender)
-        if not (self._announce or pressed):
-            return
-        reply_to = inbound.external_id if address.group or pressed else ""
+        return True
+
+    async def _tell(self, inbound: Inbound, channel: Channel, text: str) -> None:
+        address = inbound.address
+        reply_to = inbound.external_id if address.group or isinstance(inbound.body, Answer) else ""
         key = f"stranger:{address.channel}:{address.account}:{inbound.external_id}"
         try:
             with anyio.fail_after(SEND_S):
-                await channel.send(Outgoing(key, address, (Text(SENTENCE, LOCAL),), reply_to), "")
+                await channel.send(Outgoing(key, address, (Text(text, LOCAL),), reply_to), "")
         except (ChannelError, TimeoutError) as error:
             log.warning("%s: a stranger could not be told: %s", channel.name, error)

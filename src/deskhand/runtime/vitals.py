@@ -96,13 +96,15 @@ class Vitals:
             known.refused = False
             self._troubled.set()
 
-    def answered(self, name: str, at: float) -> None:
-        """It was well at that time."""
+    def reported(self, name: str, ok_at: float, error_at: float, error: str) -> None:
+        """What a part has noted of itself, with times of its own; 0 for never."""
         known = self.of(name)
-        if known.last_success_at is None or at > known.last_success_at:
-            known.last_success_at = at
-            if known.last_error_at is None or at > known.last_error_at:
+        if ok_at > (known.last_success_at or 0.0):
+            known.last_success_at = ok_at
+            if ok_at > (known.last_error_at or 0.0):
                 known.failures, known.refused = 0, False
+        if error_at > (known.last_error_at or 0.0):
+            known.last_error, known.last_error_at = self._redact(error)[:ERROR_CHARS], error_at
 
     def failed(self, name: str, error: BaseException | str) -> int:
         """It did not. Returns how often that was in a row."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 
@@ -14,8 +14,8 @@ import uvicorn
 from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
 
+from ..types.clock import Ids
 from ..types.errors import ConfigError
-from ..types.people import People
 from ..web.app import build
 from ..web.everything import ENDPOINTS, SOCKETS
 from ..web.guard import Limits
@@ -25,9 +25,9 @@ from ..web.settings import WebConfig, allowed_hosts, allowed_origins, check_expo
 from ..web.sockets import FRAME_BYTES
 from .app import App
 from .config import Home
+from .connections import HEAD_BYTES, connection_class
 from .edit import write_private
 from .house import RunningHouse
-from .logs import redactor, secrets_of
 from .models import Models
 from .onboarding import Onboarding
 
@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 
 NEAR = 20
 """So many ports above the wanted one are tried."""
-CONNECTIONS = 2000
 END_S = 3
 
 
@@ -51,7 +50,8 @@ def listen(config: WebConfig) -> socket.socket:
     """A socket on the wanted port, or on the next free one. Raises ConfigError where there is none."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     for port in range(config.port, config.port + NEAR if config.port else 1):
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        # TCP by name: for those alone asyncio turns off waiting for more to send, which costs 40 ms an answer.
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((config.host, port))
@@ -72,10 +72,10 @@ def address_of(config: WebConfig, port: int) -> str:
 
 
 class Site:
-    """The page and the API of one App. `told` hears the address once it is reached."""
+    """The page and the API of one App."""
 
-    def __init__(self, app: App, models: Models, people: People, told: Callable[[str], None]) -> None:
-        self._app, self._models, self._people, self._told = app, models, people, told
+    def __init__(self, app: App, models: Models) -> None:
+        self._app, self._models = app, models
 
     async def run(self) -> None:
         """Serve for ever. Raises ConfigError where it may not or cannot listen."""
@@ -90,9 +90,13 @@ class Site:
             note_address(self._app.settings.home, url)
             async with anyio.create_task_group() as tasks:
                 web = self._ports(tasks, stopping)
-                server = Server(uvicorn_config(build(web, limits, ENDPOINTS, SOCKETS, routes()), config))
+                server = Server(
+                    uvicorn_config(build(web, limits, ENDPOINTS, SOCKETS, routes()), config, self._app.parts.ids)
+                )
                 tasks.start_soon(self._tell, server, url)
-                await server.serve([sock])
+                tasks.start_soon(_until_cancelled, server, stopping)
+                with anyio.CancelScope(shield=True):
+                    await server.serve([sock])
                 tasks.cancel_scope.cancel()
         finally:
             stopping.set()
@@ -104,26 +108,34 @@ class Site:
             await anyio.sleep(0.005)
         self._app.address = url
         self._app.vitals.ready("web", url)
-        self._told(url)
 
     def _ports(self, tasks: TaskGroup, stopping: anyio.Event) -> Web:
         app = self._app
         return Web(
             app.door,
             app.store,
-            self._people,
+            app.people,
             RunningHouse(app, self._models),
             Onboarding(app, self._models, tasks, app.reload),
             app.blobs,
             app.parts.clock,
             app.parts.ids,
             version("deskhand"),
-            redactor(secrets_of(app.settings.environment)),
+            app.redact,
             stopping.wait,
         )
 
 
-def uvicorn_config(site: ASGIApp, config: WebConfig) -> uvicorn.Config:
+async def _until_cancelled(server: Server, stopping: anyio.Event) -> None:
+    """Then it ends in order: streams are closed, and what is being answered has END_S."""
+    try:
+        await anyio.sleep_forever()
+    finally:
+        stopping.set()
+        server.should_exit = True
+
+
+def uvicorn_config(site: ASGIApp, config: WebConfig, ids: Ids) -> uvicorn.Config:
     return uvicorn.Config(
         site,
         log_config=None,
@@ -134,7 +146,8 @@ def uvicorn_config(site: ASGIApp, config: WebConfig) -> uvicorn.Config:
         ws="websockets-sansio",
         ws_max_size=FRAME_BYTES,
         ws_per_message_deflate=False,
-        limit_concurrency=CONNECTIONS,
+        http=connection_class(ids),
+        h11_max_incomplete_event_size=HEAD_BYTES,
         timeout_graceful_shutdown=END_S,
         ssl_certfile=config.tls_cert or None,
         ssl_keyfile=config.tls_key or None,

@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 
 RESTART, CRASHED = 75, 76
 """Exit codes: start me again (EX_TEMPFAIL of sysexits.h); it broke, and `startup_error.json` says why."""
-DRAIN_S = 5.0
-"""So long may what is under way go on after the order to end. Docker kills after 10 s."""
+DRAIN_S = 20.0
+"""So long may what is under way go on after the order to end. Docker and systemd are told to wait for 30 s."""
 PR_SET_PDEATHSIG = 1
 
 
@@ -33,27 +33,29 @@ def end_with_parent(parent: int) -> bool:
 
 
 async def work(app: App, started: Callable[[], None]) -> int:
-    """Drive. SIGTERM and SIGINT end it, SIGHUP ends it with RESTART, each within DRAIN_S; a second one at once.
+    """Drive. SIGTERM and SIGINT end it within DRAIN_S, a second one at once. SIGHUP has the configuration read again.
 
     `started` is called when it drives, which may be long after: another process may drive now.
     """
-    code = 0
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.run, started)
             async for order in orders:
-                code = RESTART if order == signal.SIGHUP else 0
+                if order == signal.SIGHUP:
+                    await app.look_again()
+                    continue
                 break
             log.info("told to end: what is under way has %.0f s", DRAIN_S)
             tasks.start_soon(_drain, app, tasks)
-            async for _ in orders:
-                tasks.cancel_scope.cancel()
-    return code
+            async for order in orders:
+                if order != signal.SIGHUP:
+                    tasks.cancel_scope.cancel()
+    return 0
 
 
 async def _drain(app: App, tasks: TaskGroup) -> None:
     with anyio.move_on_after(DRAIN_S):
-        await app.dispatch.drain()
+        await app.drain()
     tasks.cancel_scope.cancel()
 
 

@@ -83,12 +83,16 @@ class Store(Protocol):
         """
         ...
 
-    async def change(self, changes: Sequence[Change]) -> None:
-        """Change rows that are not conversation."""
+    async def change(self, changes: Sequence[Change]) -> list[int]:
+        """Change rows that are not conversation, all or nothing. Returns how many rows each statement changed."""
         ...
 
     async def rows(self, statement: str, args: tuple[str | int | float | bytes | None, ...]) -> list[tuple[Any, ...]]:
         """Read with a statement that a room registered."""
+        ...
+
+    def look(self, statement: str, args: tuple[str | int | float | bytes | None, ...] = ()) -> list[tuple[Any, ...]]:
+        """As `rows`, for the little that is asked at every turn."""
         ...
 
     async def events(self, session: str, after: int = 0) -> list[Recorded]: ...

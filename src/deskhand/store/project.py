@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 import apsw
 
-from ..types.events import MessageReceived, Recorded, TurnEnded
+from ..types.events import Branched, MessageReceived, OptionsSet, Recorded, TurnEnded
+from ..types.identity import Principal
+from ..types.options import TITLE_CHARS
 
 _BLOB = re.compile(rb'"(sha256:[0-9a-f]{64})"')
-TITLE_CHARS = 80
 
 
 def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body: bytes) -> None:
@@ -22,6 +23,12 @@ def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body:
             agent = session.partition("/")[0]
             db.execute(sql["session_seen"], (session, agent, address.channel, address.chat, title, at, at))
             db.execute(sql["session_join"], (session, principal.id))
+        case Branched(principal=principal, title=title):
+            _begun(db, sql, recorded, principal, title)
+        case OptionsSet(principal=principal, options=options):
+            _begun(db, sql, recorded, principal, "")
+            if options.title is not None:
+                db.execute(sql["session_title"], (options.title, session))
         case TurnEnded():
             db.execute(sql["session_turn"], (at, session))
         case _:
@@ -29,6 +36,15 @@ def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body:
     if b'"sha256:' in body:
         for digest in _BLOB.findall(body):
             db.execute(sql["blob_used"], (digest.decode(), session, recorded.n))
+
+
+def _begun(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, principal: Principal, title: str) -> None:
+    """A session that may begin without a message: its key says where it belongs."""
+    agent, _, place = recorded.session.partition("/")
+    channel, _, chat = place.partition(":")
+    row = (recorded.session, agent, channel, chat, title, recorded.at, recorded.at)
+    db.execute(sql["session_seen"], row)
+    db.execute(sql["session_join"], (recorded.session, principal.id))
 
 
 def clear(db: apsw.Connection) -> None:

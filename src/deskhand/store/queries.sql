@@ -119,7 +119,12 @@ UPDATE inbox SET body = x'', n = coalesce(n, 0) WHERE session = ?
 
 -- session_seen: to the minute, since a page that is not written costs nothing; the end of the turn writes it anyway --
 INSERT INTO session(session, agent, channel, chat, title, opened_at, last_at) VALUES(?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT(session) DO UPDATE SET last_at = excluded.last_at WHERE excluded.last_at >= last_at + 60
+ON CONFLICT(session) DO UPDATE
+SET last_at = excluded.last_at, title = CASE title WHEN '' THEN excluded.title ELSE title END
+WHERE excluded.last_at >= last_at + 60 OR (title = '' AND excluded.title <> '')
+
+-- session_title --
+UPDATE session SET title = ? WHERE session = ?
 
 -- session_turn --
 UPDATE session SET turns = turns + 1, last_at = ? WHERE session = ?

@@ -147,12 +147,16 @@ class SqliteStore:
             project.event(db, self._sql, Recorded(seq, session, n, at, event), body)
         return n, seq
 
-    async def change(self, changes: Sequence[Change]) -> None:
-        def work(db: apsw.Connection) -> None:
+    async def change(self, changes: Sequence[Change]) -> list[int]:
+        def work(db: apsw.Connection) -> list[int]:
+            counts = []
             for change in changes:
-                db.execute(self._statements[change.statement], change.args)
+                before = db.total_changes()
+                db.execute(self._statements[change.statement], change.args).fetchall()
+                counts.append(db.total_changes() - before)
+            return counts
 
-        await self._writer.run(work)
+        return await self._writer.run(work)
 
     async def take_over(self, now: float) -> str:
         def work(db: apsw.Connection) -> str:
@@ -235,6 +239,9 @@ class SqliteStore:
     # ------------------------------------------------------------------ reading
 
     async def rows(self, statement: str, args: Args) -> list[Row]:
+        return self.look(statement, args)
+
+    def look(self, statement: str, args: Args = ()) -> list[Row]:
         return self._all(self._statements[statement], args)
 
     async def events(self, session: str, after: int = 0) -> list[Recorded]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -11,6 +12,8 @@ from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
 from ..models.base import Model
 from ..policy.rules import Case, Decision
+from ..runtime.commands import run
+from ..runtime.door import cuts
 from ..runtime.reach import Reaches, Room
 from ..store.base import Accepted, Store
 from ..store.blobs import Blobs
@@ -18,7 +21,7 @@ from ..store.sqlite import SqliteStore
 from ..tools.base import Reach, Tool
 from ..types.door import Progress
 from ..types.events import AnyEvent, ModelFailed, Recorded, ToolFinished
-from ..types.identity import Address, Answer, Body, Command, Inbound, Principal, Said, When
+from ..types.identity import Address, Answer, Body, Inbound, Principal, Said, When
 from ..types.labels import Label
 from ..types.limits import Limits
 from ..types.messages import Message, Text, ToolResult
@@ -59,6 +62,7 @@ class Bench:
             allow,
             self.reach,
             str(path.parent),
+            commands=partial(run, lambda options: ""),
         )
         self._reaches = Reaches(self.store, Blobs(path.parent / "blobs"), Room())
         self._model, self._count = model, 0
@@ -103,10 +107,10 @@ class Bench:
 
     async def tell(self, body: Body | str, who: Principal = ANN, when: When = "steer") -> None:
         """Somebody sends this, and the driver learns of it as from dispatch."""
-        await self.accept(said(body, who) if isinstance(body, str) else body, who, when)
-        cut = when == "interrupt" or (isinstance(body, Command) and body.name == "stop")
+        given = said(body, who) if isinstance(body, str) else body
+        await self.accept(given, who, when)
         self.driver.news = True
-        if cut:
+        if cuts(given, when):
             self.driver.interrupt()
 
     async def say(self, body: Body | str, who: Principal = ANN, when: When = "steer") -> float | None:

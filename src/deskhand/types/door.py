@@ -8,8 +8,9 @@ from typing import Literal, Protocol
 import msgspec
 
 from .events import Recorded
-from .identity import Inbound, Principal, Receipt
-from .messages import ResultStatus
+from .identity import Inbound, Principal, Receipt, When
+from .messages import Message, ResultStatus
+from .options import SessionOptions
 
 PREVIEW_CHARS = 2_000
 
@@ -35,11 +36,9 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 class Door(Protocol):
     """How a surface acts. Nothing passes it unauthorised, and what `submit` accepted is durable."""
 
-    async def submit(self, inbound: Inbound, acting: Principal | None = None) -> Receipt:
-        """Authorise, route and store. `acting` is who it comes from, where the surface has authenticated them itself.
-
-        Returns once the row is on disk (or refused); raises StoreUnavailable when it cannot be stored, in which case
-        the platform must not be told that it was."""
+    async def submit(self, inbound: Inbound) -> Receipt:
+        """Authorise, route and store. Returns once the row is on disk (or refused); raises StoreUnavailable when it
+        cannot be stored, in which case the platform must not be told that it was."""
         ...
 
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
@@ -52,4 +51,20 @@ class Door(Protocol):
 
     async def stop(self, session: str, principal: Principal) -> Receipt:
         """Stop what runs in the session, at once and journalled."""
+        ...
+
+    async def rewind(
+        self, session: str, principal: Principal, to_n: int, message: Message | None = None, when: When = "steer"
+    ) -> Receipt:
+        """Hand in that the conversation goes back to how it was after event `to_n`, and on from there with `message`:
+        see `types.identity.Rewind`. What speaks against it in the session itself is answered there."""
+        ...
+
+    async def configure(self, session: str, principal: Principal, options: SessionOptions) -> Receipt:
+        """Hand in how the conversation is to be held."""
+        ...
+
+    async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:
+        """Begin session `to` (None: named after this one) as this one was at its last rest up to event `at_n`. It is
+        there when this returns. Raises StaleSession when there is a session `to` already."""
         ...

@@ -9,6 +9,7 @@ import msgspec
 from .identity import Address, Principal
 from .labels import OWNER, Label
 from .messages import Message, ResultStatus, Text, ToolResult, Usage
+from .options import SessionOptions
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -43,13 +44,14 @@ class Reacted(Event, frozen=True, tag="reacted"):
 
 
 class CommandRun(Event, frozen=True, tag="command_run"):
-    """A chat command was carried out; `reply` is what the person saw."""
+    """A chat command was carried out, or was not (`refused`); `reply` is what the person saw."""
 
     inbox_id: int
     principal: Principal
     name: str
     args: str = ""
     reply: str = ""
+    refused: bool = False
 
 
 Finish = Literal["stop", "calls", "length", "filtered", "interrupted"]
@@ -185,6 +187,33 @@ class Erased(Event, frozen=True, tag="erased"):
     of: str
 
 
+class OptionsSet(Event, frozen=True, tag="options_set"):
+    """Somebody set how this conversation is held; what is None stays as it was."""
+
+    inbox_id: int
+    principal: Principal
+    options: SessionOptions
+
+
+class Undone(Event, frozen=True, tag="undone"):
+    """The conversation goes on from how it was after event `to_n`, which the `Compacted` behind this holds. What has
+    been said since stays in the log; the tokens stay spent and the options set."""
+
+    inbox_id: int
+    principal: Principal
+    to_n: int
+
+
+class Branched(Event, frozen=True, tag="branched"):
+    """The first event of a session that goes on from how session `of` was after event `at_n`, which the `Compacted`
+    behind this holds."""
+
+    of: str
+    at_n: int
+    principal: Principal
+    title: str = ""
+
+
 class OpenTurn(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The part of a `Ledger` that only exists while a turn is open."""
 
@@ -215,6 +244,8 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     label: Label = OWNER
     asides: dict[str, Text] = {}
     sent: dict[str, str] = {}
+    context_tokens: int = 0
+    options: SessionOptions = SessionOptions()
 
 
 AnyEvent = (
@@ -237,6 +268,9 @@ AnyEvent = (
     | TurnEnded
     | MessageDelivered
     | Erased
+    | OptionsSet
+    | Undone
+    | Branched
 )
 
 

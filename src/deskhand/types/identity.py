@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from .messages import Message, ResultPart
+from .options import SessionOptions
 
 
 class Address(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -73,7 +74,21 @@ class Reaction(msgspec.Struct, frozen=True, tag="reaction", gc=False):
     added: bool
 
 
-Body = Said | Answer | Command | Result | Edit | Reaction
+class Rewind(msgspec.Struct, frozen=True, tag="rewind", omit_defaults=True, gc=False):
+    """The conversation is to go back to how it was after event `to_n`, where no turn was open; with `message`, that is
+    received next. What runs is interrupted."""
+
+    to_n: int
+    message: Message | None = None
+
+
+class Configure(msgspec.Struct, frozen=True, tag="configure", gc=False):
+    """How the conversation is to be held from here on."""
+
+    options: SessionOptions
+
+
+Body = Said | Answer | Command | Result | Edit | Reaction | Rewind | Configure
 When = Literal["steer", "queue", "interrupt"]
 
 

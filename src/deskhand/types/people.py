@@ -13,20 +13,26 @@ SCOPES: tuple[Scope, ...] = ("read", "chat", "approve", "admin")
 """What a credential may do: see what its user may see; write and run; answer approvals; change the house itself."""
 OWNER_NAME = "owner"
 """The user who sits at this machine. It always exists and has the role `owner`."""
+GUEST = "guest"
+"""The role of those who are no users and stand in a channel's `allow_from`. It is given to nobody else."""
 ROLE_SCOPES: dict[str, tuple[Scope, ...]] = {
     "owner": SCOPES,
     "approver": ("read", "chat", "approve"),
     "member": ("read", "chat"),
     "viewer": ("read",),
+    GUEST: ("read", "chat"),
 }
-"""The roles that are built in. A role of the configuration is a `member` who may talk to the agents that it names."""
+"""The roles that are built in; `admin` is another word for `owner`. A role of the configuration is a `member` who may
+talk to the agents that it names."""
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """A person as one platform knows them: its own id, never a name that they can choose."""
+    """A person as one platform knows them: its own id, never a name that they can choose. `account` is the bot there
+    that they may write to; '' is any."""
 
     channel: str
     external_id: str
+    account: str = ""
 
 
 class User(msgspec.Struct, frozen=True):
@@ -48,6 +54,17 @@ class Grant(msgspec.Struct, frozen=True):
     browser: bool = False
     expires_at: float | None = None
     agents: tuple[str, ...] | None = None
+
+    @property
+    def sender(self) -> str:
+        """What stands as `Inbound.sender` on the channels `web` and `api`: the user, and where this credential may do
+        less than they, the most that it may, as in `ann/member`. `authorise` makes the same principal of it."""
+        name = self.principal.id
+        if "admin" in self.scopes:
+            return name
+        if "approve" in self.scopes:
+            return f"{name}/approver"
+        return f"{name}/member" if "chat" in self.scopes else f"{name}/viewer"
 
 
 class TokenRow(msgspec.Struct, frozen=True):
@@ -75,9 +92,35 @@ class Pairing(msgspec.Struct, frozen=True):
     name: str = ""
 
 
+class Note(msgspec.Struct, frozen=True):
+    """A line of the audit trail: who did what to whom or to what."""
+
+    at: float
+    who: str
+    what: str
+    subject: str
+
+
 class People(Protocol):
     """Users and their credentials. What is changed here holds at once, in every process. Raises Refused where somebody
     may not, ConfigError for a name or a role that cannot be, StoreUnavailable."""
+
+    def acting(self, who: Principal) -> People:
+        """The same, in the name of `who`: what they change is written down as theirs, and only an owner may change
+        anything but their own credentials away. Without it the owner at this machine acts."""
+        ...
+
+    def health(self) -> str:
+        """'' when all is well; else what is wrong with users and their ways in, and the next step."""
+        ...
+
+    async def note(self, who: Principal, what: str, subject: str) -> None:
+        """Write down that somebody asked for what is not theirs. Never fails; the same is written once a minute."""
+        ...
+
+    async def notes(self, limit: int = 100) -> list[Note]:
+        """The audit trail, the latest first."""
+        ...
 
     def authorise(self, inbound: Inbound) -> Principal | None:
         """Who sent this; None for a stranger."""
@@ -110,6 +153,10 @@ class People(Protocol):
         """A new one and its secret, which is shown this once. It never has more scopes than its user's roles give."""
         ...
 
+    async def rotate(self, token_id: str) -> tuple[TokenRow, str]:
+        """The same credential with a new id and secret, for as long as it had; the old one is dead."""
+        ...
+
     async def revoke(self, token_id: str) -> None: ...
 
     async def make_login(self, user: str) -> str:
@@ -126,8 +173,9 @@ class People(Protocol):
 
     async def pairings(self) -> list[Pairing]: ...
     async def approve(self, code: str, user: str = "", role: str = "member") -> User:
-        """Let in who holds this code, as a new user or as this one. The very first becomes the owner. Raises Refused
-        for a code that does not hold; after five of those, for all until the next hour."""
+        """Let in who holds this code, as this user or, without one, under a name made of their identity. The very first
+        without a name becomes the owner. Raises Refused for a code that does not hold, and after five of those for an
+        hour, whatever the code."""
         ...
 
     async def refuse(self, code: str) -> None: ...

@@ -26,7 +26,6 @@ from .guard import (
     Credential,
     Guesses,
     Limits,
-    acting,
     check_host,
     check_origin,
     check_scope,
@@ -39,6 +38,8 @@ from .sockets import Socket
 
 log = logging.getLogger(__name__)
 
+AT_ONCE = 2000
+"""Requests, streams and WebSockets that are served at one time."""
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "manifest-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
@@ -60,6 +61,7 @@ class Guarded:
     def __init__(self, app: ASGIApp, web: Web, limits: Limits) -> None:
         self._app, self._web, self._limits = app, web, limits
         self._guesses = Guesses(web.people, web.clock)
+        self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -78,15 +80,19 @@ class Guarded:
                 headers.setdefault("cache-control", "no-store")
             await send(message)
 
+        self._open += 1
         try:
             await self._check(scope)
+            await self._app(scope, receive, with_headers)
         except HttpProblem as problem:
             await error_response(problem, request_id)(scope, receive, with_headers)
-            return
-        await self._app(scope, receive, with_headers)
+        finally:
+            self._open -= 1
 
     async def _check(self, scope: Scope) -> None:
         headers, state = Headers(scope=scope), scope["state"]
+        if self._open > AT_ONCE:
+            raise HttpProblem(503, "busy", "Too much is going on here. Try again in a moment.", {"retry-after": "2"})
         check_host(headers, self._limits.hosts)
         credential = credential_of(headers)
         changes = scope["type"] == "websocket" or scope["method"] not in SAFE
@@ -121,7 +127,7 @@ async def _call(web: Web, endpoint: Endpoint, request: Request) -> Call:
     body = None
     if endpoint.body is not None and not endpoint.raw:
         body = await body_of(request, endpoint.body, optional=endpoint.optional)
-    return Call(web, request, grant, acting(grant) if grant else STRANGER, query, body)
+    return Call(web, request, grant, grant.principal if grant else STRANGER, query, body)
 
 
 def _socket(web: Web, socket: Socket) -> WebSocketRoute:

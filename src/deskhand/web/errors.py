@@ -45,19 +45,26 @@ def bad(message: str) -> HttpProblem:
 
 def problem_of(error: DeskhandError) -> HttpProblem:
     """Which status an error of ours has."""
+    said = sentence(str(error))
     match error:
         case Refused():
-            return HttpProblem(403, "refused", str(error))
+            return HttpProblem(403, "refused", said)
         case StoreUnavailable():
-            return HttpProblem(503, "store_unavailable", str(error), {"retry-after": "2"})
+            return HttpProblem(503, "store_unavailable", said, {"retry-after": "2"})
         case ConfigError():
-            return HttpProblem(400, "bad_request", str(error))
+            return HttpProblem(400, "bad_request", said)
         case BlobMissing():
             return not_found("such file")
         case ToolError():
-            return HttpProblem(400, "bad_request", str(error))
+            return HttpProblem(400, "bad_request", said)
         case _:
-            return HttpProblem(500, "failed", str(error))
+            return HttpProblem(500, "failed", said)
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital and a full stop."""
+    text = text.strip() or "that did not work"
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
 
 
 def error_response(problem: HttpProblem, request_id: str) -> Response:

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 
 from ..types.clock import Clock
 from ..types.identity import Principal
-from ..types.people import SCOPES, Grant, People, Scope
+from ..types.people import Grant, People, Scope
 from .errors import HttpProblem
 
 COOKIE = "deskhand"
@@ -87,18 +87,22 @@ class Guesses:
     async def grant(self, credential: Credential, client: str) -> Grant:
         """Raises HttpProblem: 401 where it does not hold, 429 where too many did not."""
         mark = sha256(credential.secret.encode("utf-8", "surrogateescape")).digest()
-        if mark not in self._held:
+        held = mark in self._held
+        if not held:
             self.check(client)
+            self.count(client)  # before it is looked at: others are asked meanwhile
         found = await self._people.grant_of(credential.secret)
         if found is None or found.browser != credential.browser:
-            self._held.pop(mark, None)
-            self.count(client)
+            if self._held.pop(mark, held) is None:
+                self.count(client)
             raise HttpProblem(
                 401,
                 "unauthenticated",
                 "This token does not hold, or no longer. `deskhand login` and `deskhand tokens create` make new ones.",
                 {"www-authenticate": "Bearer"},
             )
+        if not held:
+            self._give_back(client)
         self._held[mark] = None
         self._held.move_to_end(mark)
         if len(self._held) > REMEMBERED:
@@ -120,6 +124,12 @@ class Guesses:
         """One was wrong."""
         self._take(client)
         self._take("")
+
+    def _give_back(self, client: str) -> None:
+        """What was counted was right."""
+        for key in (client, ""):
+            left, at = self._buckets.get(key, (float(GUESSES), 0.0))
+            self._buckets[key] = (left + 1, at)
 
     def _left(self, key: str) -> float:
         left, at = self._buckets.get(key, (float(GUESSES), self._clock.monotonic()))
@@ -144,17 +154,6 @@ def client_of(host: str) -> str:
             return str(address.ipv4_mapped)
         return str(ipaddress.ip_network((address, 64), strict=False))
     return str(address)
-
-
-def acting(grant: Grant) -> Principal:
-    """Who acts with this credential: its user, with no more roles than its scopes leave."""
-    principal, scopes = grant.principal, grant.scopes
-    if scopes == SCOPES:
-        return principal
-    kept = [role for role in principal.roles if role not in ("owner", "approver")]
-    if "approve" in scopes and {"owner", "approver"} & set(principal.roles):
-        kept.append("approver")
-    return msgspec.structs.replace(principal, roles=tuple(kept) or ("viewer",))
 
 
 def check_scope(grant: Grant | None, needs: Scope) -> None:

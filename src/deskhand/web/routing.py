@@ -6,8 +6,9 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeVar
 
+import anyio
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from ..types.identity import Principal
@@ -18,6 +19,10 @@ from .ports import Web
 Needs = Scope | Literal["public"]
 """What a credential must be allowed. `public` is for nothing that tells or changes anything of anyone."""
 BODY_BYTES = 1_000_000
+DEPTH = 32
+"""So many brackets deep may JSON be."""
+BODY_S = 30.0
+_STEPS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -86,6 +91,7 @@ async def body_of(request: Request, type_: Any, limit: int = BODY_BYTES, *, opti
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not (optional and data == b"{}"):
         raise HttpProblem(415, "not_json", "Send JSON, with the header `Content-Type: application/json`.")
+    check_depth(data)
     try:
         return msgspec.json.decode(data, type=type_)
     except msgspec.ValidationError as error:
@@ -94,13 +100,36 @@ async def body_of(request: Request, type_: Any, limit: int = BODY_BYTES, *, opti
         raise bad(f"The body is no JSON: {error}.") from error
 
 
-async def read_limited(request: Request, limit: int) -> bytes:
+def check_depth(data: bytes) -> None:
+    """Raises HttpProblem for JSON that is too deep; reads no more of it than that takes."""
+    if data.count(b"[") + data.count(b"{") <= DEPTH:
+        return
+    depth = 0
+    for match in _STEPS.finditer(data):
+        step = match[0]
+        depth += 1 if step in (b"[", b"{") else -1 if step in (b"]", b"}") else 0
+        if depth > DEPTH:
+            raise bad(f"The body is no JSON that is taken here: at most {DEPTH} brackets deep.")
+
+
+async def read_limited(request: Request, limit: int, within_s: float = BODY_S) -> bytes:
+    """The whole body. Raises HttpProblem where it is too large or too slow, or whoever sent it has gone."""
+    too_large = HttpProblem(413, "too_large", f"That is too large: at most {limit:,} bytes are taken here.")
+    said = request.headers.get("content-length", "0")
+    if said.isdecimal() and int(said[:18]) > limit:
+        raise too_large
     chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise HttpProblem(413, "too_large", f"That is too large: at most {limit:,} bytes are taken here.")
-        chunks.append(chunk)
+    try:
+        with anyio.fail_after(within_s):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > limit:
+                    raise too_large
+                chunks.append(chunk)
+    except TimeoutError:
+        raise HttpProblem(408, "too_slow", f"The body did not come within {within_s:g} seconds.") from None
+    except ClientDisconnect:
+        raise bad("The body broke off.") from None
     return b"".join(chunks)
 
 

@@ -13,11 +13,11 @@ from starlette.types import Receive, Scope, Send
 from ..types.door import Progress
 from ..types.errors import DeskhandError
 from ..types.events import Recorded
-from .errors import bad, not_found
+from .errors import bad
 from .guard import Credential, Guesses
-from .names import key_of
 from .ports import Web
 from .routing import Call
+from .seen import seen
 
 BEAT_S = 15.0
 """A comment is sent so often, so that no proxy takes a quiet stream for a dead one."""
@@ -42,9 +42,7 @@ def as_sse(item: Recorded | Progress) -> bytes:
 
 async def events(call: Call) -> EventStream:
     """`GET /api/sessions/{name}/events`."""
-    session = key_of(call.path("name"), call.principal, call.web.house.agents[0])
-    if not await call.web.store.may_see(call.principal, session):
-        raise not_found("such conversation")
+    session = await seen(call)
     items = call.web.door.follow(session, call.principal, resume_from(call))
     return sse(call, items)
 

@@ -12,8 +12,9 @@ from ..types.events import Recorded
 from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
 from ..types.messages import File, Image, Message, Part, Text
 from .errors import HttpProblem, bad, not_found
-from .names import CHANNEL, address_of, key_of, name_of
+from .names import CHANNEL, address_of, name_of
 from .routing import Call, Endpoint
+from .seen import seen, session_of
 from .stream import From, events
 
 LISTED = 500
@@ -68,18 +69,6 @@ class ReceiptView(msgspec.Struct, frozen=True):
     inbox_id: int
 
 
-def session_of(call: Call) -> str:
-    return key_of(call.path("name"), call.principal, call.web.house.agents[0])
-
-
-async def seen(call: Call) -> str:
-    """The session of this address, which the person may see. Raises HttpProblem 404 else: nobody learns what is."""
-    session = session_of(call)
-    if not await call.web.store.may_see(call.principal, session):
-        raise not_found("such conversation")
-    return session
-
-
 def view(row: SessionRow, call: Call) -> SessionView:
     name = name_of(row.session, call.principal, call.web.house.agents[0])
     return SessionView(name, row.session, row.agent, row.channel, row.title, row.opened_at, row.last_at, row.turns)
@@ -116,8 +105,9 @@ async def submit(call: Call, session: str, body: Body, said: Say) -> ReceiptView
     _, _, place = session.partition("/")
     chat = place.rpartition(":")[2]
     address = address_of(principal, chat)
-    inbound = Inbound(external_id, address, principal.id, web.clock.now(), body, session, when=said.when)
-    return receipt_view(call, await web.door.submit(inbound, principal))
+    sender = call.grant.sender if call.grant else ""
+    inbound = Inbound(external_id, address, sender, web.clock.now(), body, session, when=said.when)
+    return receipt_view(call, await web.door.submit(inbound))
 
 
 def receipt_view(call: Call, receipt: Receipt) -> ReceiptView:

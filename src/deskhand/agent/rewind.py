@@ -1,0 +1,157 @@
+"""Going back in a conversation, and on from there: what its turns were, and how it was at every rest. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import tzinfo
+
+import msgspec
+from msgspec.structs import replace
+
+from ..types.commit import Commit
+from ..types.errors import Refused
+from ..types.events import (
+    AnyEvent,
+    Branched,
+    CommandRun,
+    Compacted,
+    Erased,
+    MessageReceived,
+    Recorded,
+    TurnEnded,
+    Undone,
+)
+from ..types.identity import Command, Principal, Rewind, Waiting
+from ..types.labels import LOCAL
+from ..types.messages import Message, Part, Text, Usage
+from ..types.options import TITLE_CHARS
+from .admit import interrupted, received
+from .compact import compacted, ledger
+from .state import State, fold
+
+QUOTE_CHARS = 60
+
+
+class Taken(msgspec.Struct):
+    """A turn that was opened by event `n`, with what people said in it. `before` is the turn that it followed, by its
+    place in `Past.turns`; -1: none that was still in view."""
+
+    n: int
+    before: int
+    said: list[MessageReceived]
+
+
+class Past:
+    """The whole log of a session, gone through once. `now` is the state after it."""
+
+    def __init__(self, session: str, log: Sequence[Recorded], zone: tzinfo | None = None) -> None:
+        self.session, self.log, self.now, self.turns = session, log, State(session, zone=zone), list[Taken]()
+        self.erased, self.title, self._last, self._rest = 0, "", [-1], [True]
+        last = -1
+        for recorded in log:
+            event, was_open = recorded.event, self.now.turn is not None
+            fold(self.now, (recorded,))
+            match event:
+                case MessageReceived() if was_open and last >= 0:
+                    self.turns[last].said.append(event)
+                case MessageReceived():
+                    last, before = len(self.turns), last
+                    self.turns.append(Taken(recorded.n, before, [event]))
+                    self.title = self.title or " ".join(event.message.text.split())[:TITLE_CHARS]
+                case Undone():
+                    last = self._last[event.to_n]
+                case Branched():
+                    self.title = event.title
+                case Erased():
+                    self.erased = recorded.n
+                case _:
+                    pass
+            last = -1 if self.now.archived else last
+            self._last.append(last)
+            self._rest.append(self.now.turn is None and not isinstance(event, Undone | Branched))
+
+    def in_view(self, n: int) -> list[Taken]:
+        """The turns that the conversation consisted of after event n, the latest first."""
+        found, i = [], self._last[n]
+        while i >= 0:
+            found.append(self.turns[i])
+            i = self.turns[i].before
+        return found
+
+    def rest(self, n: int) -> int:
+        """The last event up to n after which no turn was open; 0 is the beginning. Raises Refused."""
+        if not 0 <= n <= len(self.log):
+            raise Refused(f"there is no event {n}: this conversation has {len(self.log)}")
+        if 0 < n < self.erased:
+            raise Refused(f"what was said up to event {self.erased} has been erased")
+        return next(each for each in range(n, -1, -1) if self._rest[each])
+
+    def state(self, n: int) -> State:
+        """How the conversation was after event n."""
+        return fold(State(self.session, zone=self.now.zone), self.log[:n])
+
+
+def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
+    """The events with which the conversation goes back as this row wants: a `Rewind`, /undo or /retry. What is open
+    ends before. Raises Refused with the reason where it cannot."""
+    body, n, who, message = row.inbound.body, len(past.log), row.principal, None
+    turns, next_, reply = past.in_view(n), None, None
+    if isinstance(body, Rewind):
+        to_n, message = body.to_n, body.message
+        if past.rest(to_n) != to_n:
+            raise Refused(f"event {to_n} is in the middle of a turn; the turn before it ended with {past.rest(to_n)}")
+        if message is not None:
+            next_ = received(row, message)
+    else:
+        args = body.args.strip() if isinstance(body, Command) else ""
+        retry = isinstance(body, Command) and body.name == "retry"
+        count = 1 if retry or not args else int(args) if args.isdecimal() else 0
+        if not 0 < count <= len(turns):
+            some = f"there {'is' if len(turns) == 1 else 'are'} {len(turns)} to undo: write /undo 1 for the last"
+            raise Refused(some if turns else "there is no turn here to go back over")
+        to_n, said = turns[count - 1].n - 1, turns[count - 1].said
+        if retry:
+            next_ = _again(row, said)
+        else:
+            quote = " ".join(said[0].message.text[: 4 * QUOTE_CHARS].split())[:QUOTE_CHARS]
+            done = f"Undone: the conversation is as it was before “{quote}”. Files and messages sent stay as they are."
+            reply = CommandRun(row.inbox_id, who, "undo", args, done)
+    changed = {turn.n: turn for turn in [*turns, *past.in_view(to_n)]}
+    for kept in {turn.n for turn in turns} & {turn.n for turn in past.in_view(to_n)}:
+        del changed[kept]
+    if not changed and message is None and state.turn is None:
+        raise Refused(f"nothing has been said since event {to_n}")
+    if "owner" not in who.roles and any(who.id not in _opener(turn) for turn in changed.values()):
+        raise Refused("others have asked something since then, so only an owner may undo it")
+    back = past.state(to_n)
+    then = replace(ledger(back), usage=state.usage, options=state.options, context_tokens=back.context_tokens)
+    events = interrupted(state, f"{who.id} went back")
+    if state.turn is not None:
+        events.append(TurnEnded("stopped", tuple(state.turn.answers)))
+    events += [Undone(row.inbox_id, who, to_n), Compacted(compacted(back), "", 0, then)]
+    return [*events, *(event for event in (next_, reply) if event is not None)]
+
+
+def _opener(turn: Taken) -> tuple[str, str]:
+    principal = turn.said[0].principal
+    return principal.id, principal.on_behalf_of
+
+
+def _again(row: Waiting, said: Sequence[MessageReceived]) -> MessageReceived:
+    """What was said in a turn, as one message of whoever opened it: nobody's words gain the rights of who repeats
+    them."""
+    parts: list[Part] = []
+    for event in said:
+        parts += [Text("\n", LOCAL)] * bool(parts) + [*event.message.parts]
+    first = said[0]
+    who = row.principal if row.principal.id == first.principal.id else first.principal
+    return replace(first, inbox_id=row.inbox_id, principal=who, message=Message("user", tuple(parts)))
+
+
+def branched(past: Past, principal: Principal, at_n: int, to: str, at: float) -> Commit:
+    """A session `to` ('': named after this one) that goes on from the last rest up to event `at_n`. Raises Refused."""
+    n = past.rest(at_n)
+    back, title = past.state(n), past.now.options.title or past.title
+    then = replace(ledger(back), usage=Usage(), options=past.now.options, archived=False, sent={})
+    begun = Branched(past.session, n, principal, title)
+    return Commit(to or f"{past.session}.b{n}", 1, at, (begun, Compacted(compacted(back), "", 0, then)), close=True)

@@ -1,0 +1,59 @@
+"""The forms in which a message is shown to a model: in full, without its pixels, as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ..types.labels import LOCAL
+from ..types.messages import Image, Message, Part, Text, ToolResult
+from .base import Shown
+from .tokens import chars
+
+FORMS = 4
+"""In how many forms the model may be shown one message; the key of a message in full is a multiple of it."""
+MASKED_CHARS = 200
+
+
+def as_shown(messages: Sequence[Shown], pictures: Sequence[int], masked_up_to: int) -> tuple[Shown, ...]:
+    """The messages with only the newest of the `pictures` (places in `messages`), and with long tool results up to
+    event `masked_up_to` as one line each."""
+    shown = mask(messages, masked_up_to) if masked_up_to else messages
+    if len(pictures) > 1:
+        shown = list(shown)
+        for i in pictures[:-1]:
+            if shown[i].key % FORMS == 0:
+                shown[i] = Shown(shown[i].key + 1, without_pixels(shown[i].message))
+    return tuple(shown)
+
+
+def without_pixels(message: Message) -> Message:
+    """The message with each picture as a line of text."""
+    return Message(message.role, tuple(_without(part) for part in message.parts))
+
+
+def _without(part: Part) -> Part:
+    if isinstance(part, Image):
+        return Text(f"[image: {part.name or part.mime}, shown earlier]", part.label)
+    if isinstance(part, ToolResult):
+        pieces = tuple(_without(piece) for piece in part.parts)
+        return ToolResult(part.call_id, pieces, part.status)  # type: ignore[arg-type]  # a picture became a text
+    return part
+
+
+def mask(messages: Sequence[Shown], up_to_n: int) -> list[Shown]:
+    """The messages as shown: long tool results up to event `up_to_n` as one line each."""
+    return [_masked(shown) if shown.key < (up_to_n + 1) * FORMS else shown for shown in messages]
+
+
+def _masked(shown: Shown) -> Shown:
+    message = shown.message
+    if message.role != "tool" or sum(chars(part) for part in message.parts) <= MASKED_CHARS:
+        return shown
+    parts = tuple(
+        replace(part, parts=(Text("[an earlier result; call the tool again if you need it]", LOCAL),))
+        for part in message.parts
+        if isinstance(part, ToolResult)
+    )
+    return Shown(shown.key + 2, Message("tool", parts))

@@ -1,0 +1,109 @@
+"""What a role is worth: what it may do, and with whom it may talk. Pure.
+
+The built-in roles are those of `ROLE_SCOPES`. A role of the configuration is a `member` who may talk to the agents that
+it names; it may take the name of a built-in one that decides nothing about others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from ..types.errors import ConfigError
+from ..types.identity import Body, Principal, Result
+from ..types.people import GUEST, ROLE_SCOPES, SCOPES, Scope
+
+
+class RoleConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A role of one's own: a member who may talk to these agents, `*` for all."""
+
+    agents: tuple[str, ...] = ()
+
+
+Roles = Mapping[str, Collection[str]]
+"""The roles of the configuration: name -> agents, `*` for all of them."""
+
+FIXED = frozenset({"owner", "admin", "approver"})
+"""What these mean cannot be changed: much is decided by their names."""
+ALIASES = {"admin": "owner"}
+_NAME = re.compile(r"[a-z0-9.\-]{1,64}")
+
+
+def user_name(name: str) -> str:
+    """The name, if a user may have it. Raises ConfigError."""
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"{name!r} cannot be a user's name: use a-z, 0-9, dot and hyphen, at most 64 of them")
+    return name
+
+
+def role_name(name: str, custom: Roles) -> str:
+    """The role under our name. Raises ConfigError for one that there is not."""
+    role = ALIASES.get(name, name)
+    known = sorted({*ROLE_SCOPES, *ALIASES, *custom} - {GUEST})
+    if role not in ROLE_SCOPES and role not in custom:
+        raise ConfigError(f"there is no role {name!r}; there are: {', '.join(known)}")
+    if role == GUEST:
+        raise ConfigError(f"{GUEST!r} is what those are who stand in a channel's allow_from; give `member` instead")
+    return role
+
+
+def check_roles(custom: Collection[str]) -> None:
+    """Raises ConfigError for a role of the configuration that is built in."""
+    for name in custom:
+        if name in FIXED:
+            raise ConfigError(f"'roles.{name}' is built in, with all agents: give this role another name")
+
+
+def scopes_of(roles: Collection[str], custom: Roles) -> tuple[Scope, ...]:
+    """What somebody with these roles may do. A role that is not there any more gives nothing."""
+    given = {scope for role in roles for scope in _scopes(role, custom)}
+    return tuple(scope for scope in SCOPES if scope in given)
+
+
+def _scopes(role: str, custom: Roles) -> tuple[Scope, ...]:
+    if role in custom and role not in FIXED:
+        return ROLE_SCOPES["member"]
+    return ROLE_SCOPES.get(role, ())
+
+
+def agents_of(roles: Collection[str], custom: Roles) -> tuple[str, ...] | None:
+    """The agents that somebody with these roles may talk to; None: all."""
+    named: set[str] = set()
+    for role in roles:
+        if role in custom and role not in FIXED:
+            named |= set(custom[role])
+        elif role in ROLE_SCOPES:
+            return None
+    return None if "*" in named else tuple(sorted(named))
+
+
+def narrowed(roles: Collection[str], custom: Roles, scopes: Collection[Scope]) -> tuple[str, ...]:
+    """The roles of somebody who uses a credential that may do less than they: a yes that it may not give is none."""
+    left = []
+    for role in roles:
+        if set(_scopes(role, custom)) <= set(scopes):
+            left.append(role)
+        else:
+            left += [less for less in ("approver", "member", "viewer") if _fits(less, role, custom, scopes)][:1]
+    return tuple(dict.fromkeys(left))
+
+
+def _fits(less: str, role: str, custom: Roles, scopes: Collection[Scope]) -> bool:
+    """Whether this built-in role gives nothing that the other or the credential does not."""
+    given = set(ROLE_SCOPES[less])
+    return less not in custom and given <= set(scopes) and given <= set(_scopes(role, custom))
+
+
+def may_talk(principal: Principal, agent: str, custom: Roles) -> bool:
+    """Whether this principal may hand something to this agent. What acts by itself does so for somebody who may."""
+    if principal.kind != "person":
+        return True
+    agents = agents_of(principal.roles, custom)
+    return "chat" in scopes_of(principal.roles, custom) and (agents is None or agent in agents)
+
+
+def may_send(principal: Principal, body: Body) -> bool:
+    """Whether this kind of thing may come from them at all. The result of a call never comes from a person."""
+    return not isinstance(body, Result) or principal.kind != "person"

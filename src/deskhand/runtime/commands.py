@@ -1,0 +1,138 @@
+"""What the chat commands do, in words and options: `types.commands` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ..agent.state import State
+from ..models.base import Model
+from ..policy.approval import may_approve
+from ..types.commands import COMMANDS
+from ..types.errors import ModelError
+from ..types.events import AnyEvent, CommandRun, OptionsSet
+from ..types.identity import Command, Configure, Waiting
+from ..types.options import SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
+from ..types.turn import TURN
+from .presets import presets
+
+Check = Callable[[SessionOptions], str]
+"""What speaks against these options; '' for nothing."""
+
+
+def _help(state: State, args: str) -> str:
+    return "\n".join(f"/{command.name}  {command.help}" for command in COMMANDS.values())
+
+
+def _stop(state: State, args: str) -> str:
+    if state.turn is not None:
+        return ""  # the end of the turn says it
+    if args == TURN:
+        return "There was nothing left to stop."
+    return "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
+
+
+def _start(state: State, args: str) -> str:
+    return "A fresh conversation: I no longer see what was said before."
+
+
+def _status(state: State, args: str) -> str:
+    doing = "Nothing is going on."
+    if state.turn is not None:
+        waits = next((call.ask.question for call in state.calls.values() if call.ask is not None), "")
+        doing = f"Waiting for you: {waits}" if waits else f"Working: step {state.turn.steps + 1}."
+    used = state.usage
+    spent = f"Used so far: {used.input_tokens} tokens read, {used.output_tokens} written."
+    return f"{doing}\nModel: {state.model or 'none called yet'}. {len(state.messages)} messages in view.\n{spent}"
+
+
+def _model(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    if not args:
+        chosen = state.options.model or "the agent's own"
+        return f"The model here is {chosen}. Choose with /model provider/name, go back with /model default."
+    if args == "default":
+        return SessionOptions(model=""), "From the next call on: the agent's own model."
+    return SessionOptions(model=args), f"From the next call on: {args}."
+
+
+def _title(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    title = " ".join(args.split())[:TITLE_CHARS]
+    return (SessionOptions(title=title), f"This conversation is called “{title}”.") if title else "Write /title NAME."
+
+
+def _approval(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    if args not in ("on", "off"):
+        asks = "before every tool that does more than look" if state.options.approval else "what the rules say"
+        return f"I ask {asks}. Change it with /approval on or /approval off."
+    asks = (
+        "From now on I ask before every tool that does more than look." if args == "on" else "I ask as the rules say."
+    )
+    return SessionOptions(approval=args == "on"), asks
+
+
+HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = {
+    "help": _help,
+    "stop": _stop,
+    "start": _start,
+    "status": _status,
+    "model": _model,
+    "title": _title,
+    "approval": _approval,
+}
+"""Pure: each gives what the person reads, or what is to be set and what they read then. What else a command changes,
+the fold changes on `CommandRun`."""
+
+
+def run(check: Check, state: State, row: Waiting) -> list[AnyEvent] | None:
+    """The events of a command or of options to be set, as far as words go; None for what is neither, [] for what needs
+    the log. An unknown name or a missing role is answered, never ignored."""
+    body = row.inbound.body
+    if isinstance(body, Configure):
+        options, name, args, reply = body.options, "configure", "", ""
+    elif not isinstance(body, Command):
+        return None
+    else:
+        name, args, known, options = body.name, body.args, COMMANDS.get(body.name), None
+        unknown = f"I do not know {body.prefix}{name}. {body.prefix}help lists what I know."
+        if known is None or (known.role and known.role not in row.principal.roles):
+            why = unknown if known is None else f"{body.prefix}{name} is for {known.role}s."
+            return [CommandRun(row.inbox_id, row.principal, name, args, why, refused=True)]
+        if known.back:
+            return []
+        done = HANDLERS[name](state, args.strip())
+        options, reply = (None, done) if isinstance(done, str) else done
+    if options is None:
+        return [CommandRun(row.inbox_id, row.principal, name, args, reply)]
+    if refused := _refused(check, state, row, options):
+        return [CommandRun(row.inbox_id, row.principal, name, args, refused, refused=True)]
+    told = [CommandRun(row.inbox_id, row.principal, name, args, reply)] if reply else []
+    return [OptionsSet(row.inbox_id, row.principal, options), *told]
+
+
+def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) -> str:
+    if row.principal.kind != "person":
+        return "Only a person may set how a conversation is held."
+    if state.options.approval and options.approval is False and not may_approve(row.principal):
+        return "Only an owner or an approver may end that I ask before every tool."
+    return check(options)
+
+
+def unusable(options: SessionOptions, model: Callable[[str], Model], prompts: Path) -> str:
+    """What speaks against these options, in a sentence; '' for nothing. `model` opens `provider/name`, `prompts` is the
+    folder of presets."""
+    if options.model:
+        provider, _, name = options.model.partition("/")
+        if not (provider and name):
+            return f"{options.model!r} is no model: write provider/name, as `deskhand model list` shows them."
+        try:
+            model(options.model)
+        except ModelError as error:
+            return str(error)
+    names = [preset.name for preset in presets(prompts)] if options.preset else []
+    if options.preset and options.preset not in names:
+        return f"There is no preset {options.preset!r}; choose one of: {', '.join(names)}."
+    if options.title and len(options.title) > TITLE_CHARS:
+        return f"A title has at most {TITLE_CHARS} characters."
+    if options.system_prompt and (size := len(options.system_prompt)) > SYSTEM_PROMPT_CHARS:
+        return f"This system prompt has {size:,} characters; at most {SYSTEM_PROMPT_CHARS:,} fit."
+    return ""

@@ -1,0 +1,97 @@
+"""HTTP connections of strangers: how long one may take to say what it wants, and how many there may be."""
+
+from __future__ import annotations
+
+import asyncio
+
+import h11
+import msgspec
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..types.clock import Ids
+from ..web.errors import ErrorBody, Problem
+
+HEAD_S = 5.0
+"""The head of a request is here by then, from its first byte on, or from when the connection was made."""
+STRANGERS = 64
+"""Connections that have not shown a credential which holds. One more, and the oldest that is idle is closed: who
+really wants something has asked before 64 others could come."""
+HEAD_BYTES = 32_768
+
+
+class Connection(H11Protocol):
+    """uvicorn's own, with these bounds, and with our words for what is no HTTP."""
+
+    ids: Ids
+    born = 0.0
+    _late: asyncio.TimerHandle | None = None
+
+    @property
+    def stranger(self) -> bool:
+        return self.scope is None or self.scope["state"].get("grant") is None
+
+    @property
+    def idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.born = self.loop.time()
+        self._expect_head()
+        strangers = [each for each in self.connections if isinstance(each, Connection) and each.stranger]
+        if len(strangers) > STRANGERS:
+            oldest = min(strangers, key=lambda each: (not each.idle, each.born))
+            oldest.connections.discard(oldest)
+            oldest.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self._expect_head()
+        else:
+            self._forget_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget_head()
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        self._forget_head()
+        super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, "bad_request", "This is no HTTP/1.1 request: one Host header, and a head of at most 32 kB.")
+
+    def _expect_head(self) -> None:
+        if self._late is None:
+            self._late = self.loop.call_later(HEAD_S, self._too_late)
+
+    def _forget_head(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _too_late(self) -> None:
+        self._late = None
+        if not self.transport.is_closing():
+            self._refuse(408, "too_slow", f"The head of a request must be here within {HEAD_S:g} seconds.")
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        """Answer by ourselves, beside the application, and hang up."""
+        request_id = self.ids.new("req")
+        body = msgspec.json.encode(ErrorBody(Problem(code, message, "invalid_request_error", request_id)))
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"x-request-id", request_id.encode()),
+            (b"connection", b"close"),
+        ]
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            for event in (h11.Response(status_code=status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+def connection_class(ids: Ids) -> type[Connection]:
+    """What uvicorn makes for each connection."""
+    return type("Connection", (Connection,), {"ids": ids})

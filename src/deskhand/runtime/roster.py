@@ -1,0 +1,107 @@
+"""The users as they stand in the store, kept in memory for as long as nothing has changed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+import anyio
+import msgspec
+
+from ..policy.roles import Roles
+from ..store.base import Store
+from ..types.clock import Clock
+from ..types.commit import Change
+from ..types.errors import Refused, StoreError, StoreUnavailable
+from ..types.identity import Principal
+from ..types.people import OWNER_NAME, Identity, Note, User
+
+log = logging.getLogger(__name__)
+
+OWNER = Principal(OWNER_NAME, ("owner",))
+NOTES_KEPT = 10_000
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """Who there is. `of` gives the user of an identity; `broken` says why nobody is known."""
+
+    users: Mapping[str, User] = {}
+    of: Mapping[Identity, str] = {}
+    broken: str = ""
+
+
+class Roster:
+    """Reads users when any process has changed them. What cannot be read is nobody: never an old state."""
+
+    def __init__(self, store: Store, clock: Clock, roles: Callable[[], Roles]) -> None:
+        self.store, self.clock, self.roles = store, clock, roles
+        self.settling = anyio.Lock()
+        """Held by who checks first and then changes."""
+        self._snapshot, self._version = Snapshot(), -1
+
+    def look(self) -> Snapshot:
+        try:
+            version = int(self.store.look("people_version")[0][0])
+            if version != self._version:
+                self._snapshot, self._version = self._read(), version
+        except (StoreError, LookupError, TypeError, ValueError) as error:
+            if not self._snapshot.broken:
+                log.error("the users cannot be read, so nobody but the owner at this machine is let in: %s", error)
+            self._snapshot, self._version = Snapshot(broken=str(error) or "a row is missing"), -1
+        return self._snapshot
+
+    def _read(self) -> Snapshot:
+        look = self.store.look
+        roles: dict[str, list[str]] = {}
+        for user, role in look("user_role_all"):
+            roles.setdefault(user, []).append(role)
+        identities: dict[str, list[Identity]] = {}
+        for user, channel, external_id, account in look("user_identity_all"):
+            identities.setdefault(user, []).append(Identity(channel, external_id, account))
+        users = {
+            name: User(name, tuple(roles.get(name, ())), tuple(identities.get(name, ())), created_at)
+            for name, created_at in look("user_all")
+        }
+        return Snapshot(users, {each: user.name for user in users.values() for each in user.identities})
+
+
+class Records:
+    """What is written about people, in somebody's name, and that they did."""
+
+    def __init__(self, roster: Roster, who: Principal = OWNER) -> None:
+        self._roster, self._who = roster, who
+        self._store, self._clock = roster.store, roster.clock
+
+    def _admin(self, what: str) -> None:
+        """Raises Refused unless an owner acts."""
+        if self._who.kind != "person" or "owner" not in self._who.roles:
+            raise Refused(f"only an owner may {what}")
+
+    def _known(self, name: str) -> User:
+        """Raises Refused."""
+        snapshot = self._roster.look()
+        if snapshot.broken:
+            raise Refused(f"the users cannot be read: {snapshot.broken}")
+        user = snapshot.users.get(name)
+        if user is None:
+            raise Refused(f"there is no user {name!r}; `deskhand users list` shows them")
+        return user
+
+    async def _write(self, what: str, subject: str, *changes: Change) -> list[int]:
+        """All of it and a line of the audit trail, or nothing. Returns how many rows each has changed."""
+        note = Change("people_note", (self._clock.now(), self._who.id, what, subject))
+        trim = Change("people_notes_trim", (NOTES_KEPT,))
+        counts = await self._store.change([*changes, Change("people_changed", ()), note, trim])
+        return counts[: len(changes)]
+
+    async def note(self, who: Principal, what: str, subject: str) -> None:
+        now = self._clock.now()
+        line = Change("people_note_once", (now, who.id, what, subject[:200]))
+        try:
+            await self._store.change([line, Change("people_notes_trim", (NOTES_KEPT,))])
+        except StoreUnavailable as error:
+            log.warning("%s was refused: %s %s (not written down: %s)", who.id, what, subject, error)
+
+    async def notes(self, limit: int = 100) -> list[Note]:
+        self._admin("read the audit trail")
+        return [Note(*row) for row in await self._store.rows("people_notes", (limit,))]

@@ -1,0 +1,32 @@
+"""The chat commands: one table of name, help and role, from which every surface lists them."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ChatCommand(msgspec.Struct, frozen=True):
+    """`role` is needed to use it; '' for everyone who may talk here. What a command does stands in
+    `runtime.commands`, and for those that go `back` over the log in `agent.rewind`."""
+
+    name: str
+    help: str
+    role: str = ""
+    back: bool = False
+
+
+COMMANDS: dict[str, ChatCommand] = {
+    command.name: command
+    for command in (
+        ChatCommand("help", "this list"),
+        ChatCommand("stop", "stop what is running; if nothing is, close the conversation"),
+        ChatCommand("start", "begin a fresh conversation; what was said stays in the log"),
+        ChatCommand("status", "what is going on, and what it has used"),
+        ChatCommand("undo", "take back the last turn, or as many as you say", back=True),
+        ChatCommand("retry", "take back the last turn and send its message again", back=True),
+        ChatCommand("branch", "go on from here in a second conversation; this one stays", back=True),
+        ChatCommand("model", "which model answers here; /model provider/name chooses one"),
+        ChatCommand("title", "name this conversation"),
+        ChatCommand("approval", "on: ask before every tool; off: ask as the rules say"),
+    )
+}

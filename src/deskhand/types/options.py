@@ -1,0 +1,34 @@
+"""What people may set for one conversation."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+TITLE_CHARS, SYSTEM_PROMPT_CHARS = 80, 100_000
+
+
+class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """How one conversation is held. None leaves what was set before, '' goes back to what the agent has.
+
+    `model` (`provider/name`) is asked first, the agent's own are its fallback. `approval` asks a person before every
+    tool that is not on the safe list; False is the normal policy, never less. `plan_mode`, `teams`, `tracing` and
+    `mode` are kept for the parts that act on them.
+    """
+
+    model: str | None = None
+    thinking: Literal["", "off", "low", "medium", "high", "max"] | None = None
+    preset: str | None = None
+    system_prompt: str | None = None
+    approval: bool | None = None
+    plan_mode: bool | None = None
+    teams: bool | None = None
+    tracing: bool | None = None
+    title: str | None = None
+    mode: Literal["", "normal", "deep_work"] | None = None
+
+    def updated(self, newer: SessionOptions) -> SessionOptions:
+        """These options with what `newer` sets."""
+        return replace(self, **{name: value for name, value in asdict(newer).items() if value is not None})

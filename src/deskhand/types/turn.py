@@ -1,0 +1,62 @@
+"""What is open in a conversation: its turn, the calls without a result, and what a person was asked."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .events import ModelFailed
+from .identity import Address, Principal
+from .messages import Message, ToolCall, Usage
+
+TURN = "turn"
+"""What a stop is given that means what runs, and never the conversation."""
+
+
+class OpenAsk(msgspec.Struct):
+    """What a person was asked. `binds` is empty for a question."""
+
+    ask_id: str
+    binds: str
+    question: str
+    choices: tuple[str, ...]
+    until: float
+
+
+class OpenCall(msgspec.Struct):
+    """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed what
+    `yes_binds` names."""
+
+    call: ToolCall
+    n: int
+    started: bool = False
+    ask: OpenAsk | None = None
+    yes_at: float | None = None
+    yes_binds: str = ""
+    refusal: str = ""
+    answer: Message | None = None
+
+
+class Turn(msgspec.Struct):
+    """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
+    replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at; `said` is what people
+    wrote in this turn, `ending` what a tool ends it with."""
+
+    principal: Principal
+    address: Address
+    reply_to: str
+    opened_at: float
+    answers: list[int]
+    steps: int = 0
+    usage: Usage = Usage()
+    failures: list[ModelFailed] = []
+    hinted: set[str] = set()
+    marks: list[bytes] = []
+    pieces: list[str] = []
+    continued: int = 0
+    empty: int = 0
+    finish: str = ""
+    stopped: bool = False
+    overflows: int = 0
+    compacted: int = 0
+    said: list[str] = []
+    ending: str = ""

@@ -1,0 +1,34 @@
+"""Which conversation an address means, and whether whoever asks may know of it."""
+
+from __future__ import annotations
+
+import anyio
+
+from .errors import not_found
+from .names import key_of
+from .routing import Call
+
+TAKEN_IN_S = 10.0
+LOOK_S = 0.02
+
+
+def session_of(call: Call) -> str:
+    return key_of(call.path("name"), call.principal, call.web.house.agents[0])
+
+
+async def seen(call: Call, session: str = "") -> str:
+    """The session of this address, which the person may see. Raises HttpProblem 404 else: nobody learns what is.
+
+    What was accepted a moment ago may not be in the log yet; that is waited for."""
+    session = session or session_of(call)
+    store, principal = call.web.store, call.principal
+    with anyio.move_on_after(TAKEN_IN_S):
+        while True:
+            known = (await store.rows("session_has_members", (session,)))[0][0]
+            if known and await store.may_see(principal, session):
+                return session
+            waiting = await store.waiting(session)
+            if not any("owner" in principal.roles or row.principal.id == principal.id for row in waiting):
+                break
+            await anyio.sleep(LOOK_S)
+    raise not_found("such conversation")

@@ -1,0 +1,121 @@
+"""The first steps, as the page takes them: on a real home, with a real server where a provider would be."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskhand.models.weights import Shelf
+from deskhand.runtime.app import App, Parts, open_app
+from deskhand.runtime.config import read_settings
+from deskhand.runtime.models import Models
+from deskhand.runtime.onboarding import DEMO, EXAMPLES, Onboarding
+from deskhand.testing import tour
+from deskhand.testing.llm import FakeLLM
+from deskhand.testing.llm_script import Behaviour, FakeCall
+from deskhand.types.errors import ConfigError, ModelUnknown
+
+
+@asynccontextmanager
+async def beginning(home: Path, config: str = "") -> AsyncIterator[tuple[App, Onboarding]]:
+    home.mkdir(exist_ok=True)
+    (home / "deskhand.yaml").write_text(config)
+    settings = read_settings(
+        None, {"DESKHAND_HOME": str(home), "DESKHAND_CACHE": str(home / "cache"), "HOME": str(home)}
+    )
+    async with Models(settings, demo=DEMO) as models, anyio.create_task_group() as tasks:
+        async with open_app(settings, Parts(models.open, renew=models.renew)) as app:
+            yield app, Onboarding(app, models, tasks, app.reload)
+        tasks.cancel_scope.cancel()
+
+
+async def test_before_anything_is_chosen_a_script_answers(tmp_path: Path) -> None:
+    async with beginning(tmp_path) as (_, steps):
+        view = await steps.view()
+        assert (view.model, view.demo, view.posture) == ("", True, "workspace-free")
+        assert view.examples == list(EXAMPLES) == list(tour.EXAMPLES)
+        assert {"openai", "anthropic"} <= {provider.name for provider in view.providers}
+        assert [offer.kind for offer in view.offers][-1] == "download"
+        assert (await steps.probe("")).ok
+
+
+async def test_a_key_is_kept_tried_and_used_at_once(tmp_path: Path) -> None:
+    async with FakeLLM() as fake:
+        fake.script(Behaviour(calls=(FakeCall("weather", '{"city": "Paris"}'),)))
+        async with beginning(tmp_path, f"providers: {{groq: {{base_url: '{fake.url}'}}}}\n") as (_, steps):
+            model = await steps.key("groq", "gsk-secret-value", "")
+            probe = await steps.probe(model)
+            view = await steps.view()
+    assert probe.ok and probe.tools and probe.whole_s >= probe.first_s > 0
+    assert model.startswith("groq/") and (view.model, view.demo) == (model, False)
+    assert fake.requests[0].headers["authorization"] == "Bearer gsk-secret-value"
+    assert "GROQ_API_KEY=gsk-secret-value" in (tmp_path / ".env").read_text()
+    assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
+    assert "gsk-secret-value" not in (tmp_path / "deskhand.yaml").read_text()
+    assert next(provider for provider in view.providers if provider.name == "groq").has_key
+
+
+async def test_a_key_that_is_refused_is_told_and_what_was_chosen_can_be_changed(tmp_path: Path) -> None:
+    async with FakeLLM() as fake:
+        fake.script(Behaviour(status=401, error='{"error": {"message": "no such key {key}"}}'))
+        async with beginning(tmp_path, f"providers: {{groq: {{base_url: '{fake.url}'}}}}\n") as (_, steps):
+            probe = await steps.probe(await steps.key("groq", "gsk-wrong-value", ""))
+    assert not probe.ok and "groq" in probe.problem and "gsk-wrong-value" not in probe.problem
+
+
+@pytest.mark.parametrize(
+    ("provider", "key", "error"), [("nobody", "x", "no provider 'nobody'"), ("groq", "two\nlines", "one line")]
+)
+async def test_a_key_that_cannot_be_changes_nothing(tmp_path: Path, provider: str, key: str, error: str) -> None:
+    async with beginning(tmp_path) as (_, steps):
+        with pytest.raises(ConfigError, match=error):
+            await steps.key(provider, key, "")
+        assert (await steps.view()).demo
+    assert not (tmp_path / ".env").exists() or "GROQ" not in (tmp_path / ".env").read_text()
+
+
+async def test_a_model_that_is_here_is_used_and_one_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    async with beginning(tmp_path) as (app, steps):
+        await steps.take("scripted/echo")
+        assert app.settings.agent("default").models == ("scripted/echo",)
+        with pytest.raises((ConfigError, ModelUnknown)):
+            await steps.take("nobody/none")
+        assert app.settings.agent("default").models == ("scripted/echo",)
+
+
+async def test_a_download_that_fails_says_why_and_the_model_stays(tmp_path: Path) -> None:
+    blocked = tmp_path / "cache" / "models"
+    blocked.parent.mkdir()
+    blocked.write_text("not a folder")
+    async with beginning(tmp_path) as (app, steps):
+        name = next(iter(Shelf(tmp_path).known))
+        await steps.take(f"embedded/{name}")
+        with anyio.fail_after(20):
+            while not ((view := await steps.view()).pull and view.pull.problem):
+                await anyio.sleep(0.01)
+        assert app.settings.agent("default").models == ()
+
+
+async def test_who_and_how_free(tmp_path: Path) -> None:
+    async with beginning(tmp_path) as (app, steps):
+        await steps.person("Ada", "Europe/Berlin")
+        await steps.posture("ask-me")
+        view = await steps.view()
+        assert (view.person, view.timezone, view.posture) == ("Ada", "Europe/Berlin", "ask-me")
+        assert app.settings.config.posture == "ask-me"
+        with pytest.raises(ConfigError, match="read-only"):
+            await steps.posture("reckless")
+        with pytest.raises(ConfigError, match="did you mean"):
+            await steps.person("", "Europe/Berlim")
+        assert (await steps.view()).posture == "ask-me"
+    assert "ask-me" in (tmp_path / "deskhand.yaml").read_text()
+
+
+async def test_the_examination_has_remedies(tmp_path: Path) -> None:
+    async with beginning(tmp_path) as (_, steps):
+        found = await steps.examine()
+    assert {check.level for check in found} <= {"good", "note", "bad"} and len(found) > 5
