@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,11 @@ from deskhand.testing.telegram_chat import Post
 from deskhand.testing.tools import FileTool
 from deskhand.tools.base import Context, Done, Outcome, Tool
 from deskhand.tools.define import tool
-from deskhand.tools.talk import ask_user
+from deskhand.tools.talk import SendMessage, ask_user
 from deskhand.types.commit import Outgoing
 from deskhand.types.events import MessageReceived, Reacted
-from deskhand.types.identity import Principal
-from deskhand.types.messages import File, Image, Text, ToolCall
+from deskhand.types.identity import Address, Inbound, Principal, Said
+from deskhand.types.messages import File, Image, Message, Text, ToolCall
 from deskhand.types.people import Identity
 
 ANN, BOB, EVE, FAMILY = 77, 88, 99, -100
@@ -64,6 +65,7 @@ class World:
         act = FileTool("act", self.home / "acts.txt", fuse=self.fuse)
         act.spec = msgspec.structs.replace(act.spec, effect="network")
         tools: dict[str, Tool] = {"act": act, "ask_user": ask_user, "send_back": send_back}
+        tools["send_message"] = SendMessage(frozenset({"terminal"}))
         return with_channels(Parts(lambda _: self.model, tools, store=fused(self.fuse)), self.settings())
 
     @asynccontextmanager
@@ -298,6 +300,46 @@ async def test_it_finds_back_when_telegram_was_away(world: World) -> None:
         await until(lambda: len(world.chats.said(ANN)) == 2)
         facts = {fact.name: fact for fact in (await app.health()).facts}
     assert facts["channel telegram"].last_error and facts["channel telegram"].last_success_at
+
+
+def told_of(world: World, chat: int) -> bool:
+    return "the kettle boils" in world.chats.said(chat)
+
+
+async def test_a_reply_goes_on_where_the_message_came_from(world: World) -> None:
+    """A conversation elsewhere has sent it. Its history is gone on with, by who takes part in it and nobody else."""
+    world.channel["allow_from"] = [BOB]
+
+    def script(request: Request) -> Any:
+        words = request.messages[-1].message.text
+        if "news" in words:
+            call = {"text": "the kettle boils", "channel": "telegram", "chat": words.split()[-1]}
+            return say(
+                "", ToolCall(f"c{len(request.messages)}", "send_message", msgspec.Raw(msgspec.json.encode(call)))
+            )
+        return say(f"I know of {len([m for m in request.messages if m.message.role == 'user'])}")
+
+    session = "default/terminal:kitchen"
+    world.model = ScriptedModel(script)
+    world.config["policy"] = [{"verdict": "allow", "tool": "send_message"}]
+    world.chats.says(BOB, "hello")
+    world.chats.says(ANN, "hello")
+    async with world.running() as app:
+        await until(lambda: world.chats.said(BOB) and world.chats.said(ANN))
+        for chat in (ANN, BOB):
+            at = Address("terminal", chat="kitchen")
+            words = Said(Message("user", (Text(f"send news to {chat}"),)))
+            await app.door.submit(Inbound(f"t{chat}", at, "owner", 1.0, words, session))
+            await until(partial(told_of, world, chat))
+    async with world.running() as app:
+        for chat in (ANN, BOB):
+            news = next(post for post in world.chats.messages(chat) if post.text == "the kettle boils")
+            world.chats.says(chat, "thank you", reply_to_message=news.json)
+            await until(lambda: len(world.chats.said(ANN)) + len(world.chats.said(BOB)) >= 5)
+        await until(lambda: len(world.chats.said(ANN)) + len(world.chats.said(BOB)) == 6)
+        told = {e.event.address.chat for e in await app.store.events(session) if isinstance(e.event, MessageReceived)}
+    assert told == {"kitchen", str(ANN)}, "hers goes on there, his in his own conversation"
+    assert (world.chats.said(ANN)[-1], world.chats.said(BOB)[-1]) == ("I know of 3", "I know of 2")
 
 
 WITHOUT: list[tuple[dict[str, Any], str]] = [
