@@ -12,6 +12,7 @@ import anyio
 import click
 
 from ..runtime.app import App, Parts, open_app
+from ..runtime.channels import with_channels
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings, worker_environment
 from ..runtime.lock import Holder, holder_of, take
@@ -116,6 +117,7 @@ def _work(settings: Settings) -> int:
     async def main() -> int:
         async with Models(settings, demo=DEMO) as models:
             parts = Parts(models.open, serve=page(models), renew=models.renew)
+            parts = with_channels(parts, settings)
             async with open_app(settings, parts) as app:
                 models.warm(model for name in settings.agents for model in settings.agent(name).models)
                 return await use(app)
