@@ -189,6 +189,9 @@ KINDS: dict[str, Body] = {
     "button": Answer("ask_1", "once"),
     "command": Command("stop"),
     "typed command": Said(message(Text("/stop"))),
+    "rewind": Rewind(0),
+    "rewind with a message": Rewind(0, message(Text("hello"))),
+    "options": Configure(SessionOptions(title="mine")),
     "result": Result("c1", (Text("all is well"),)),
 }
 

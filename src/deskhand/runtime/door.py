@@ -39,6 +39,7 @@ from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
 from .feed import Feed, Noting, Source, follow, watch
+from .places import Places
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
@@ -73,6 +74,7 @@ class LocalDoor:
         self._store, self._dispatch = store, dispatch
         self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
         self._access, self._clock, self._ids = access, clock, ids
+        self._places = Places(store)
         self._own: set[int] = set()
 
     def took(self, inbox_id: int) -> bool:
@@ -88,13 +90,15 @@ class LocalDoor:
         return await self._take_in(inbound, principal)
 
     async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
-        session = inbound.session or await self._replied_to(inbound, principal)
-        session = session or session_key(self._access.route(inbound), inbound.address)
+        own = session_key(self._access.route(inbound), inbound.address)
+        session = inbound.session or await self._replied_to(inbound, principal) or self._places.now(own, inbound)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
         inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
         if wrong := self._wrong(inbound.body, session):
             return Receipt("refused", reason=wrong)
+        if not inbound.session and (moved := await self._places.moved(own, inbound)) is not None:
+            session, inbound = moved
         try:
             return await self._accept(await self._unpacked(inbound, session), principal, session)
         except Refused as error:
