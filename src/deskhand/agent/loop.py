@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from ..policy.approval import only
 from ..store.base import First
 from ..types.commit import Change, Commit
 from ..types.door import Progress
@@ -234,7 +235,8 @@ class Driver:
         for call in journal.state.calls.values():
             if call.ask is not None:
                 choices = f" ({' / '.join(call.ask.choices)})" if call.ask.choices else ""
-                journal.say(turn.address, (Text(f"{call.ask.question}{choices}"),))
+                who = f"\n{only(call.ask.elsewhere)}" if call.ask.elsewhere else ""
+                journal.say(turn.address, (Text(f"{call.ask.question}{choices}{who}"),))
 
 
 def _refusal(row: Waiting, reason: str) -> CommandRun:
