@@ -27,7 +27,7 @@ COMMANDS = {
     "tokens": ("deskhand.cli.tokens:tokens", "Make, list and revoke tokens for the API."),
     "login": ("deskhand.cli.tokens:login", "Print a link that logs one browser in."),
     "serve": ("deskhand.cli.serve:serve", "Stay and work, and be started again."),
-    "service": ("deskhand.cli.service:service", "Have the system run it for ever."),
+    "service": ("deskhand.cli.units:service", "Have the system run it for ever."),
     "status": ("deskhand.cli.status:status", "What runs, and how each part of it is."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
