@@ -10,20 +10,22 @@ from zoneinfo import ZoneInfo
 import anyio
 import click
 
-from ..runtime.address import noted_address
+from ..runtime.address import forget_address, noted_address
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings, worker_environment
 from ..runtime.lock import Holder, holder_of, take
 from ..runtime.supervise import Supervisor
-from .run import config_option, fail, service_settings, verbose
-
-QUIET = "No channel is set up yet, so nobody can write from elsewhere: it drives the conversations that are open."
+from ..types.errors import ConfigError
+from ..web.settings import check_exposure
+from .open import announce
+from .run import USAGE, config_option, fail, service_settings, verbose
 
 
 @click.command()
 @click.option("--worker", type=int, hidden=True, metavar="PID", help="Be the process that works, for this parent.")
+@click.option("--open", "-o", "open_", is_flag=True, help="Open the page in a browser, logged in.")
 @config_option
-def serve(worker: int | None, config: str | None) -> None:
+def serve(worker: int | None, open_: bool, config: str | None) -> None:
     """Stay and work until you end it with Ctrl+C or SIGTERM.
 
     A second process does the work and is started again when it asks for that; SIGHUP has it read the configuration
@@ -32,6 +34,7 @@ def serve(worker: int | None, config: str | None) -> None:
     \b
     Examples:
       deskhand serve
+      deskhand serve --open
       deskhand -v serve
     """
     settings = service_settings(config, quiet=worker is not None)
@@ -39,14 +42,28 @@ def serve(worker: int | None, config: str | None) -> None:
         from .worker import live
 
         sys.exit(live(settings, worker))
+    try:
+        check_exposure(settings.config.web)
+    except ConfigError as error:
+        fail(str(error), USAGE)
     _be_the_only_one(settings)
-    click.echo(f"Deskhand works until you end it (Ctrl+C). Talk to it: deskhand. Its log: {settings.home.log}")
-    click.echo(QUIET)
+    click.echo(f"Deskhand works until you end it (Ctrl+C). Its log: {settings.home.log}")
     command = [sys.executable, "-P", "-m", "deskhand"]  # -P: what lies in this folder is not ours to import
     command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ())]
     command += ["serve", "--worker", str(os.getpid())]
     parent = Supervisor(command, worker_environment(), SystemClock().monotonic, reload=not sys.stdin.isatty())
-    sys.exit(anyio.run(parent.run))
+    sys.exit(anyio.run(_beside, parent, settings, open_))
+
+
+async def _beside(parent: Supervisor, settings: Settings, open_: bool) -> int:
+    """Run the parent, and say where the page is as soon as it is there."""
+    async with anyio.create_task_group() as tasks:
+        if settings.config.web.enabled:
+            forget_address(settings.home)  # what stands there is of an earlier life
+            tasks.start_soon(announce, settings, open_)
+        code = await parent.run()
+        tasks.cancel_scope.cancel()
+    return code
 
 
 def _be_the_only_one(settings: Settings) -> None:

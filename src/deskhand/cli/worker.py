@@ -8,9 +8,11 @@ import anyio
 import click
 
 from ..runtime.app import App, Parts, open_app
+from ..runtime.channels import with_channels
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
 from ..runtime.models import Models
+from ..runtime.onboarding import DEMO
 from ..runtime.starts import newer_startup_error
 from ..runtime.supervise import CRASHED
 from ..runtime.web import Site
@@ -48,8 +50,9 @@ def live(settings: Settings, parent: int) -> int:
         return await work(app, started)
 
     async def main() -> int:
-        async with Models(settings) as models:
+        async with Models(settings, demo=DEMO) as models:
             parts = Parts(models.open, serve=page(models), renew=models.renew)
+            parts = with_channels(parts, settings)
             async with open_app(settings, parts) as app:
                 models.warm(model for name in settings.agents for model in settings.agent(name).models)
                 return await use(app)
