@@ -225,5 +225,5 @@ def test_secrets_are_taken_out() -> None:
         (computer.State(redact), computer.translate),
         (openagent.State(redact), openagent.translate),
     ):
-        out = [message for item in events for message in translate(state, item)]  # type: ignore[operator]
+        out = [message for item in events for message in translate(state, item)]  # type: ignore[arg-type]
         assert "hunter2" not in str(out) and "[KEY]" in str(out)

@@ -10,6 +10,7 @@ from . import (
     files,
     house,
     login,
+    openai,
     people,
     session,
     setup,
@@ -19,6 +20,6 @@ from . import (
 from .routing import Endpoint
 from .sockets import Socket
 
-ROOMS = (login, house, setup, talk, session, watch, files, blobs, people, compat_computer, compat_openagent)
+ROOMS = (login, house, setup, talk, session, watch, files, blobs, people, compat_computer, compat_openagent, openai)
 ENDPOINTS: tuple[Endpoint, ...] = tuple(endpoint for room in ROOMS for endpoint in room.ENDPOINTS)
 SOCKETS: tuple[Socket, ...] = compat_sockets.SOCKETS
