@@ -6,7 +6,8 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, closing, contextmanager
+from typing import Protocol
 
 import anyio
 import msgspec
@@ -21,7 +22,8 @@ BACKLOG, EVENTS = 256, 16
 """Items, and events among them, that a follower may lag behind before it is sent back to the log: a page is small,
 and what many readers have in mind is not."""
 PAGE = 64
-POLL_S = 0.05
+POLL_S, SLOW_POLL_S = 0.05, 1.0
+"""How often the log is looked at where another process drives: alone, and beside a tap that flows."""
 Batch = Sequence[Recorded | Progress]
 _OF_TOOLS = ("tool_output", "tool_result")
 
@@ -47,6 +49,11 @@ class Follower:
     def fail(self, error: DeskhandError) -> None:
         """There will be nothing more."""
         self.failed = error
+        self._wake()
+
+    def lose(self) -> None:
+        """Some may be missing: the log has them."""
+        self.lost = True
         self._wake()
 
     def _wake(self) -> None:
@@ -98,10 +105,41 @@ class Bell:
         return rung
 
 
-class Feed:
-    """Who follows which session in this process."""
+class Tap(Protocol):
+    """Where a follower hears what another process drives, as far as that tells."""
 
-    def __init__(self) -> None:
+    @property
+    def flows(self) -> bool:
+        """What happens comes in by itself."""
+        ...
+
+    async def open(self, n: int) -> None:
+        """Have what comes after event n put to the follower, if that is possible now. Cheap to call again."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Dry:
+    """Nothing comes from elsewhere."""
+
+    flows = False
+
+    async def open(self, n: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+Taps = Callable[[str, Principal, Follower], Tap]
+
+
+class Feed:
+    """Who follows which session in this process. `tap` brings what another process drives."""
+
+    def __init__(self, tap: Taps = lambda session, principal, follower: Dry()) -> None:
+        self.tap = tap
         self._followers: dict[str, set[Follower]] = {}
         self._watching: set[Bell] = set()
 
@@ -149,8 +187,8 @@ Noting = Callable[[Principal, str, str], Awaitable[None]]
 
 class Source(msgspec.Struct, frozen=True):
     """Where a follower reads. `driving` tells whether this process writes the session's events; while another one
-    does, the store is looked at every POLL_S. `snapshot` is what the model has said in a call that is going on. `note`
-    hears of who was refused."""
+    does, the store is looked at, and what happens in between comes through a tap. `snapshot` is what the model has said
+    in a call that is going on. `note` hears of who was refused."""
 
     store: Store
     feed: Feed
@@ -176,7 +214,7 @@ async def batches(source: Source, session: str, principal: Principal, after: int
     if not await store.may_see(principal, session):
         await source.note(principal, "follow", session)
         raise Refused(f"{session!r} is not yours to see")
-    with source.feed.following(session) as follower:
+    with source.feed.following(session) as follower, closing(source.feed.tap(session, principal, follower)) as tap:
         while True:
             if stale or follower.lost:
                 stale, follower.lost, told = False, False, False
@@ -198,7 +236,9 @@ async def batches(source: Source, session: str, principal: Principal, after: int
                 raise follower.failed
             if not follower.lost:
                 driving = source.driving()
-                await follower.wait(None if driving else POLL_S)
+                if not driving:
+                    await tap.open(n)
+                await follower.wait(None if driving else SLOW_POLL_S if tap.flows else POLL_S)
                 stale = not driving and version != store.version()
 
 

@@ -105,6 +105,9 @@ class Standing(msgspec.Struct, frozen=True):
     credential: Credential | None
     guesses: Guesses
 
+    async def holds(self) -> bool:
+        return self.credential is None or await self.guesses.holds(self.credential)
+
     async def gone(self, web: Web) -> None:
         """Returns when it no longer holds, or the service is ending."""
         async with anyio.create_task_group() as tasks:
@@ -114,7 +117,7 @@ class Standing(msgspec.Struct, frozen=True):
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(stopping)
-            while self.credential is None or await self.guesses.holds(self.credential):  # noqa: ASYNC110 -- the store tells
+            while await self.holds():  # noqa: ASYNC110 -- the store tells
                 await anyio.sleep(LOOK_S)
             tasks.cancel_scope.cancel()
 
