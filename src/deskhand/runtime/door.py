@@ -38,7 +38,7 @@ from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
-from .feed import Feed, Noting, Source, follow, watch
+from .feed import Batch, Feed, Noting, Source, batches, follow, watch
 from .places import Places
 
 TEXT_CHARS = 1_000_000
@@ -187,6 +187,9 @@ class LocalDoor:
 
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
         return follow(self._source, session, principal, after)
+
+    def follow_in_batches(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Batch]:
+        return batches(self._source, session, principal, after)
 
     def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
         return watch(self._source, principal, after_seq)
