@@ -20,6 +20,7 @@ from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import (
     Address,
+    Answer,
     Body,
     Command,
     Configure,
@@ -90,7 +91,7 @@ class LocalDoor:
 
     async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
         own = session_key(self._access.route(inbound), inbound.address)
-        session = inbound.session or self._places.now(own, inbound)
+        session = inbound.session or await self._replied_to(inbound, principal) or self._places.now(own, inbound)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
         inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
@@ -102,6 +103,16 @@ class LocalDoor:
             return await self._accept(await self._unpacked(inbound, session), principal, session)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
+
+    async def _replied_to(self, inbound: Inbound, principal: Principal) -> str:
+        """The conversation in which the message was said that this one replies to, '' for none: it may have come from
+        elsewhere. Only theirs, and never in a group, where others would read of it."""
+        if not inbound.reply_to or inbound.address.group or isinstance(inbound.body, Answer):
+            return ""
+        for (session,) in await self._store.rows("outbox_said", (inbound.address.channel, inbound.reply_to)):
+            if await self._store.may_see(principal, session):
+                return str(session)
+        return ""
 
     def _wrong(self, body: Body, session: str) -> str:
         """Why nobody could take this in; '' for nothing."""

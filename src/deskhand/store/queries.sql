@@ -117,6 +117,9 @@ UPDATE outbox SET state = ?, due_at = ?, error = ? WHERE key = ? AND state = 'se
 -- outbox_failed --
 UPDATE outbox SET state = 'failed', error = ? WHERE key = ? AND state IN ('pending', 'sending')
 
+-- outbox_said: in which conversation a message was said, by what its platform calls it --
+SELECT session FROM outbox WHERE channel = ? AND sent_id = ? AND sent_id <> '' AND state = 'sent' LIMIT 1
+
 -- outbox_unreported --
 SELECT key, sent_id, mark FROM outbox WHERE session = ? AND state = 'sent' AND reported = 0 ORDER BY id
 
