@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from deskhand.cli.serve import page
+from deskhand.cli.worker import page
 from deskhand.models.base import Item, Reply, Request, TextDelta, ThinkingDelta
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import read_settings

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import cast
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -19,7 +20,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Allowing, Channel, Healthy, Instructing
+from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
 from ..policy.roles import Roles
@@ -31,20 +32,23 @@ from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
-from ..types.errors import ConfigError, DeskhandError, StoreUnavailable, ToolError
+from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable, ToolError
 from ..types.events import Recorded
 from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
 from ..types.options import SessionOptions
+from ..types.people import OWNER_NAME
 from .agents import House, make_agent
 from .anchor import EVERY_S, Heads, note_anchors
 from .children import Child, keep_running
 from .clock import RandomIds, SystemClock
 from .commands import unusable
 from .config import Settings
+from .decided import Decided
 from .dispatch import Dispatch, Takes
 from .door import NO_ACCESS, Access, LocalDoor, cuts
+from .drafts import Drafts
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
 from .lock import Holder, held, holder_of
@@ -59,6 +63,7 @@ from .restart import Restart
 from .retries import Retries
 from .roster import OWNER as OWNER
 from .routing import route
+from .signs import Signs
 from .socket import SocketTap
 from .socket import serve as serve_socket
 from .standing import changed, keep_copy, needs_restart, read_again, stamp
@@ -120,8 +125,12 @@ class App:
         self.reaches = Reaches(self.store, self.blobs, self.room)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
-        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
+        channels = {channel.name: channel for channel in parts.channels}
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
+        self.drafts = Drafts(self.store, channels, parts.clock, self._place)
+        self.decided = Decided(self.store, channels)
+        self.signs = Signs(channels, self.dispatch, parts.clock)
+        self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
         self.people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
         zone = ZoneInfo(settings.config.timezone)
@@ -136,7 +145,15 @@ class App:
         retries = Retries(random.random)
         pictures = Pictures(self.blobs.get, self.blobs.path)
         self._ports = Ports(
-            self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, pictures.get
+            self.store,
+            parts.model,
+            retries.next,
+            parts.clock,
+            parts.ids,
+            self._publish,
+            _posts,
+            pictures.get,
+            self._elsewhere,
         )
 
     def _roles(self) -> Roles:
@@ -235,13 +252,31 @@ class App:
     def _check(self, session: str, options: SessionOptions) -> str:
         return unusable(options, self.parts.model, self.settings.home.root / "prompts")
 
+    async def _elsewhere(self, session: str) -> tuple[str, ...]:
+        """Who may allow what is asked in a session where nobody may who takes part in it."""
+        here = {member for (member,) in await self.store.rows("session_members", (session,))}
+        try:
+            able = {
+                user.name: user.roles for user in await self.people.users() if {"owner", "approver"} & {*user.roles}
+            }
+        except StoreError:
+            return (OWNER_NAME,)
+        return () if here & {*able} else tuple(name for name, roles in able.items() if "owner" in roles)
+
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)
         if isinstance(item, Recorded):
             if self.parts.channels:
                 self.outbox.poke()
+                self.decided.see(item)
             note_models(self.vitals, item.event)
             self.restart.note(item)
+        if self.drafts.channels:
+            self.drafts.see(session, item)
+
+    def _place(self, session: str) -> tuple[Address, str] | None:
+        turn = self.dispatch.turn(session)
+        return (turn.address, turn.reply_to) if turn is not None else None
 
     def _troubled(self, session: str, error: DeskhandError, for_good: bool) -> None:
         self.feed.trouble(session, error, for_good)
@@ -290,6 +325,11 @@ class App:
             yield Child("restart", self._restart_here)
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
+        if self.drafts.channels:
+            yield Child("drafts", self.drafts.run)
+            yield Child("asks", self.decided.run)
+        if self.signs.channels:
+            yield Child("signs", self.signs.run)
 
     async def _restart_here(self) -> None:
         """Nobody would start this process again: what a restart is good for is done here."""
@@ -361,18 +401,22 @@ class App:
 
     async def _receive(self, channel: Channel) -> None:
         """Take in what people write on a channel; what could not be stored is not confirmed."""
-        async for inbound in channel.receive():
-            if inbound.address.channel != channel.name:  # it would speak for those of another place
-                log.error("%s hands in what came from %r: dropped", channel.name, inbound.address.channel)
-                continue
-            receipt = await self.door.submit(inbound)
-            if receipt.reason == NO_ACCESS:
-                await self.strangers.turn_away(inbound, channel)
-            elif receipt.status == "refused" and self.authorise(inbound) is None:
-                await self.strangers.refuse(inbound, channel)
-            self.vitals.succeeded(f"channel {channel.name}")
+        async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
+            async for inbound in inbounds:
+                if inbound.address.channel != channel.name:  # it would speak for those of another place
+                    log.error("%s hands in what came from %r: dropped", channel.name, inbound.address.channel)
+                    continue
+                receipt = await self.door.submit(inbound)
+                if receipt.reason == NO_ACCESS:
+                    await self.strangers.turn_away(inbound, channel)
+                elif receipt.status == "refused" and self.authorise(inbound) is None:
+                    await self.strangers.refuse(inbound, channel)
+                self.vitals.succeeded(f"channel {channel.name}")
 
     async def close(self) -> None:
+        for channel in self.parts.channels:
+            if isinstance(channel, Closing):
+                await channel.close()
         self.reaches.close()
         await self.store.close()
 

@@ -20,6 +20,7 @@ from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import (
     Address,
+    Answer,
     Body,
     Command,
     Configure,
@@ -37,8 +38,8 @@ from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
-from .feed import Feed, Noting, Source, follow, watch
-from .toolbox import READ_FROM_LOG
+from .feed import Batch, Feed, Noting, Source, batches, follow, watch
+from .places import Places
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
@@ -73,6 +74,7 @@ class LocalDoor:
         self._store, self._dispatch = store, dispatch
         self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
         self._access, self._clock, self._ids = access, clock, ids
+        self._places = Places(store)
         self._own: set[int] = set()
 
     def took(self, inbox_id: int) -> bool:
@@ -88,16 +90,29 @@ class LocalDoor:
         return await self._take_in(inbound, principal)
 
     async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
-        session = inbound.session or session_key(self._access.route(inbound), inbound.address)
+        own = session_key(self._access.route(inbound), inbound.address)
+        session = inbound.session or await self._replied_to(inbound, principal) or self._places.now(own, inbound)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
         inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
         if wrong := self._wrong(inbound.body, session):
             return Receipt("refused", reason=wrong)
+        if not inbound.session and (moved := await self._places.moved(own, inbound)) is not None:
+            session, inbound = moved
         try:
             return await self._accept(await self._unpacked(inbound, session), principal, session)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
+
+    async def _replied_to(self, inbound: Inbound, principal: Principal) -> str:
+        """The conversation in which the message was said that this one replies to, '' for none: it may have come from
+        elsewhere. Only theirs, and never in a group, where others would read of it."""
+        if not inbound.reply_to or inbound.address.group or isinstance(inbound.body, Answer):
+            return ""
+        for (session,) in await self._store.rows("outbox_said", (inbound.address.channel, inbound.reply_to)):
+            if await self._store.may_see(principal, session):
+                return str(session)
+        return ""
 
     def _wrong(self, body: Body, session: str) -> str:
         """Why nobody could take this in; '' for nothing."""
@@ -173,6 +188,9 @@ class LocalDoor:
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
         return follow(self._source, session, principal, after)
 
+    def follow_in_batches(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Batch]:
+        return batches(self._source, session, principal, after)
+
     def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
         return watch(self._source, principal, after_seq)
 
@@ -180,7 +198,9 @@ class LocalDoor:
         if not await self._store.may_see(principal, session):
             await self._access.note(principal, "stop", session)
             raise Refused(f"{session!r} is not yours to stop")
-        return await self._accept(self._inbound(session, principal, Command("stop", TURN)), principal, session)
+        now, key = self._clock.now(), self._ids.new("stop")
+        inbound = Inbound(key, Address("door"), principal.id, now, Command("stop", TURN), session)
+        return await self._accept(inbound, principal, session)
 
     async def rewind(
         self, session: str, principal: Principal, to_n: int, message: Message | None = None, when: When = "steer"
@@ -190,17 +210,24 @@ class LocalDoor:
     async def configure(self, session: str, principal: Principal, options: SessionOptions) -> Receipt:
         return await self._take_in(self._inbound(session, principal, Configure(options)), principal)
 
+    async def answer(self, ask_id: str, choice: str, principal: Principal) -> Receipt:
+        session = await self._store.session_of_ask(ask_id)
+        if not session or not await self._store.may_see(principal, session):
+            return Receipt("refused", reason=f"{ask_id!r} is not open any more, or is not yours to answer")
+        return await self._take_in(self._inbound(session, principal, Answer(ask_id, choice)), principal)
+
     def _inbound(self, session: str, principal: Principal, body: Body, when: When = "steer") -> Inbound:
-        """What somebody does who was let in elsewhere; an answer is read from the log."""
+        """What somebody does who was let in by a surface that names conversations; an answer is read from the log."""
         key, now = self._ids.new("door"), self._clock.now()
-        return Inbound(key, Address("door"), principal.id, now, body, session, when=when)
+        return Inbound(key, Address("web"), principal.id, now, body, session, when=when)
 
     async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:
-        if not await self._store.may_see(principal, session):
-            return Receipt("refused", reason=f"{session!r} is not yours to see")
-        agent, _, place = (to or session).partition("/")
-        if to and (agent != session.partition("/")[0] or place.partition(":")[0] not in READ_FROM_LOG):
-            wrong = f"{to!r} cannot be begun as a branch: it belongs to the same agent, on web, api or terminal"
+        agent = session.partition("/")[0]
+        if not self._access.may_talk(principal, agent) or not await self._store.may_see(principal, session):
+            await self._access.note(principal, "branch", session)
+            return Receipt("refused", reason=f"{session!r} is not yours to branch")
+        if to and (to.partition("/")[0] != agent or not await self._may_write(principal, to, Address("web"))):
+            wrong = f"{to!r} cannot begin as a branch: name it {agent}/web:{principal.id}:NAME"
             return Receipt("refused", reason=wrong)
         log = await self._store.events(session)
         try:
