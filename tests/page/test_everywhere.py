@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, StorageState, expect
+from playwright.sync_api import Browser, BrowserContext, Page, StorageState, ViewportSize, expect
 
 from .conftest import Desk, answer, desk_at, say, state_of, watched
 
 pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
-PHONE = {"width": 390, "height": 844}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def test_everything_by_keyboard(page: Page, desk: Desk) -> None:

@@ -40,7 +40,8 @@ def looked_at(browser: Browser, shared: Desk, signed: StorageState) -> Iterator[
 @pytest.mark.parametrize("state", STATES)
 def test_nothing_serious_stands_in_the_way(looked_at: Page, desk: Desk, signed: StorageState, state: str) -> None:
     page = looked_at
-    page.context.add_cookies(signed["cookies"])
+    for cookie in signed["cookies"]:
+        page.context.add_cookies([{"name": cookie["name"], "value": cookie["value"], "url": desk.url}])
     page.goto("about:blank")
     page.goto(f"{desk.url}/#/")
     page.get_by_label("Message to Deskhand").wait_for()
