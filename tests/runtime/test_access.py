@@ -43,6 +43,7 @@ from deskhand.types.identity import (
     Waiting,
 )
 from deskhand.types.messages import Audio, File, Image, Message, Part, Text, ToolCall
+from deskhand.types.options import SessionOptions
 from deskhand.types.people import ROLE_SCOPES, SCOPES, Grant, Identity, People
 from deskhand.web.errors import HttpProblem
 from deskhand.web.everything import ENDPOINTS, SOCKETS
@@ -189,6 +190,9 @@ KINDS: dict[str, Body] = {
     "button": Answer("ask_1", "once"),
     "command": Command("stop"),
     "typed command": Said(message(Text("/stop"))),
+    "rewind": Rewind(0),
+    "rewind with a message": Rewind(0, message(Text("hello"))),
+    "options": Configure(SessionOptions(title="mine")),
     "result": Result("c1", (Text("all is well"),)),
 }
 

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from . import blobs, files, house, login, people, session, setup, talk, watch
+from . import (
+    blobs,
+    compat_computer,
+    compat_openagent,
+    compat_sockets,
+    files,
+    house,
+    login,
+    openai,
+    people,
+    session,
+    setup,
+    talk,
+    watch,
+)
 from .routing import Endpoint
 from .sockets import Socket
 
-ROOMS = (login, house, setup, talk, session, watch, files, blobs, people)
+ROOMS = (login, house, setup, talk, session, watch, files, blobs, people, compat_computer, compat_openagent, openai)
 ENDPOINTS: tuple[Endpoint, ...] = tuple(endpoint for room in ROOMS for endpoint in room.ENDPOINTS)
-SOCKETS: tuple[Socket, ...] = ()
+SOCKETS: tuple[Socket, ...] = compat_sockets.SOCKETS
