@@ -7,6 +7,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
+TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium
 export UV_SYSTEM_CERTS ?= 1
 # uv where it is installed, else our own copy: a minimal Debian has no python3-venv, and its pip may not install.
 UV := $(shell command -v uv 2>/dev/null || echo .boot/bin/uv)
@@ -40,7 +41,8 @@ run: $(VENV)/.run ## Talk to it in this terminal
 	@bash scripts/deps.sh $(SYSTEM_PACKAGES) || echo 'going on without: commands then run in the weaker sandbox, or not at all' >&2
 	@$(BIN)/deskhand
 
-test: deps check ## Set up, check and test everything
+test: check ## Set up, check and test everything
+	@bash scripts/deps.sh $(TEST_PACKAGES)
 	@$(BIN)/python -m pytest
 
 check: $(VENV)/.dev ## Format, lint, types, import order

@@ -289,7 +289,6 @@ def test_agents_of_another_system_are_left_alone(desk: Desk, text: str) -> None:
     [
         (("gateway", "--help"), ("serve", "--help")),
         (("onboard", "--help"), ("setup", "--help")),
-        (("status", "--help"), ("doctor", "--help")),
         (("models", "anthropic"), ("model", "list", "anthropic")),
         (("config", "list"), ("config",)),
         (("sessions", "-n", "5"), ("sessions", "list", "-n", "5")),

@@ -97,7 +97,7 @@ def test_it_works_and_ends_when_told(served: Served) -> None:
         out, _ = process.communicate(timeout=15)
     assert process.returncode == 0, out
     assert gone(worker)
-    assert "No channel is set up yet" in out
+    assert "The page: http://127.0.0.1:" in out
     assert not (served.home / "state" / "startup_error.json").exists()
     assert "`deskhand serve` last began to drive at" in served.run("doctor").stdout
 
@@ -121,6 +121,15 @@ def test_a_hangup_has_the_configuration_read_again_by_the_same_worker(served: Se
         served.write("defaults: {models: [scripted/echo], steps: 7}\n")
         served.until(lambda: "the configuration was read again; changed: defaults" in log.read_text())
         assert served.worker_of(process.pid) == worker
+
+
+def test_a_restart_is_a_new_worker_and_is_told(served: Served) -> None:
+    with served.serving() as process:
+        worker = served.worker_of(process.pid)
+        assert served.run("ask", "/restart", "-s", "here").stdout == "I restart, and write here then.\n"
+        told = "System restarted. Send me a message to continue."
+        served.until(lambda: told in served.run("sessions", "show", "here").stdout)
+        assert served.worker_of(process.pid) != worker and gone(worker)
 
 
 def test_a_second_one_is_told_who_serves(served: Served) -> None:

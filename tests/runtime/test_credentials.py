@@ -13,7 +13,7 @@ from deskhand.types.errors import ConfigError, Refused
 from deskhand.types.identity import Principal
 from deskhand.types.people import SCOPES
 
-from .test_people import FAMILY, T0, people_in
+from .test_people import FAMILY, T0, people_in, wrote
 
 
 async def test_a_token_is_worth_what_it_was_made_for(tmp_path: Path) -> None:
@@ -148,11 +148,14 @@ async def test_what_cannot_be_made(tmp_path: Path) -> None:
 
 
 async def test_a_credential_speaks_with_no_more_than_its_scopes(tmp_path: Path) -> None:
+    """What its surface hands in as sender comes to the same principal at the Door."""
     async with people_in(tmp_path, SetClock(T0)) as people:
         roles = []
         for scopes in (SCOPES, SCOPES[:3], SCOPES[:2], SCOPES[:1]):
             _, secret = await people.make_token("owner", "a", scopes)
             grant = await people.grant_of(secret)
-            assert grant is not None
+            assert grant is not None and people.authorise(wrote(grant.sender, "api")) == grant.principal
             roles.append(grant.principal.roles)
         assert roles == [("owner",), ("approver",), ("member",), ("viewer",)]
+        for made_up in ("owner/x", "owner/owner/x", "/owner", "owner/ "):
+            assert people.authorise(wrote(made_up, "web")) is None, made_up

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from ..models.base import Encoded
-from ..types.commit import Change, Commit, Outgoing, SayPart
+from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
 from ..types.door import Progress
 from ..types.events import AnyEvent, Compacted, Recorded
 from ..types.identity import Address
@@ -75,11 +75,11 @@ class Journal:
         self._changes += changes
         self._outbox += outbox
 
-    def say(self, address: Address, parts: tuple[SayPart, ...], reply_to: str = "") -> None:
-        """Owe an answer at `address`, if answers there go through the outbox."""
-        if self.ports.posts(address):
+    def say(self, to: Address, parts: tuple[SayPart, ...], reply_to: str = "", ask: Choices | None = None) -> None:
+        """Owe an answer there, if answers there go through the outbox."""
+        if self.ports.posts(to):
             key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
-            self._outbox.append(Outgoing(key, address, parts, reply_to))
+            self._outbox.append(Outgoing(key, to, parts, reply_to, ask))
 
     async def flush(self, *, wake_at: float | None = None, close: bool = False) -> None:
         """Write what is pending and show it. Raises StaleSession, StoreUnavailable."""

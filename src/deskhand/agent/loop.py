@@ -7,11 +7,11 @@ from typing import assert_never
 
 from ..policy.approval import only
 from ..store.base import First
-from ..types.commit import Change, Commit
+from ..types.commit import Change, Choices, Commit
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import AnyEvent, ApprovalAnswered, CallClosed, CommandRun, MessageDelivered, Recorded, TurnEnded
-from ..types.identity import Command, Inbound, Principal, Said, Waiting
+from ..types.identity import Answer, Command, Inbound, Principal, Said, Waiting
 from ..types.interrupt import Interrupt
 from ..types.messages import Text
 from ..types.turn import Turn
@@ -179,8 +179,9 @@ class Driver:
             journal.admit(row.inbox_id)
             stopping = journal.state.turn is not None and journal.state.turn.stopped
             for event in events:
-                if isinstance(event, CommandRun) and not stopping:
-                    journal.say(row.inbound.address, (Text(event.reply),))
+                if isinstance(event, CommandRun) and not stopping:  # a button hears what became of its press
+                    to = row.inbound.external_id if isinstance(row.inbound.body, Answer) else ""
+                    journal.say(row.inbound.address, (Text(event.reply),), to)
         self._left = bool(waiting)
         if not journal.clean:
             await journal.flush()
@@ -232,11 +233,11 @@ class Driver:
             journal.say(turn.address, (Text(shown.text),))
 
     def _say_asks(self, journal: Journal, turn: Turn) -> None:
-        for call in journal.state.calls.values():
-            if call.ask is not None:
-                choices = f" ({' / '.join(call.ask.choices)})" if call.ask.choices else ""
-                who = f"\n{only(call.ask.elsewhere)}" if call.ask.elsewhere else ""
-                journal.say(turn.address, (Text(f"{call.ask.question}{choices}{who}"),))
+        for ask in [call.ask for call in journal.state.calls.values() if call.ask is not None]:
+            words = f"{ask.question} ({' / '.join(ask.choices)})" if ask.choices else ask.question
+            words += f"\n{only(ask.elsewhere)}" if ask.elsewhere else ""
+            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds))
+            journal.say(turn.address, (Text(words),), turn.reply_to, shown)
 
 
 def _refusal(row: Waiting, reason: str) -> CommandRun:

@@ -44,9 +44,9 @@ class Channel(Protocol):
         ...
 
     def receive(self) -> AsyncIterator[Inbound]:
-        """What people write, for as long as it is iterated. When the next one is asked for, the one before is safe:
-        only then may it be confirmed to the platform. Raises ChannelError when the platform is away; iterating anew
-        then delivers again what was not confirmed."""
+        """What people write, for as long as it is iterated; an async generator, which is closed at the end. When the
+        next one is asked for, the one before is safe: only then may it be confirmed to the platform. Raises
+        ChannelError when the platform is away; iterating anew then delivers again what was not confirmed."""
         ...
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:

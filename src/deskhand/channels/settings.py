@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
@@ -16,7 +16,7 @@ class ChannelConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     type: str = ""
     token_env: str = ""
-    allow_from: tuple[Annotated[str, msgspec.Meta(min_length=1)], ...] = ()
+    allow_from: tuple[int | str, ...] = ()
     groups: Literal["mention", "all"] = "mention"
     streaming: bool = True
     base_url: str = ""

@@ -21,10 +21,10 @@ from telegram import error as faults
 from telegram.request import HTTPXRequest
 
 from ..types.commit import Outgoing
-from ..types.errors import BlobMissing, ChannelError, ConfigError
+from ..types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
 from ..types.identity import Address, Inbound
 from ..types.messages import File, Image, Text
-from .base import Channel, Closing, Editing, Health, Healthy, Instructing, Kit, Typing
+from .base import Allowing, Channel, Closing, Editing, Health, Healthy, Instructing, Kit, Typing
 from .telegram_in import PRESS, Reader, message_id, number_of
 from .telegram_out import buttons, chat_of, entity, noted, place_of, texts_of, translated
 from .telegram_text import Rich
@@ -47,8 +47,8 @@ def open_telegram(kit: Kit) -> TelegramChannel:
         raise ConfigError(f"{variable} is not set: get a token from @BotFather and put {variable}=… into the .env file")
     if not _TOKEN.fullmatch(token):
         raise ConfigError(f"{variable} holds no token of a bot: it looks like 123456:ABC-…, as @BotFather gives it")
-    if named := [each for each in kit.config.allow_from if not each.lstrip("-").isdecimal()]:
-        raise ConfigError(f"allow_from has {named[0]!r}: names change hands, so write the person's number")
+    if named := [each for each in kit.config.allow_from if not str(each).lstrip("-").isdecimal()]:
+        raise ConfigError(f"allow_from has {named[0]!r}: names change hands, so write the person's number instead")
     return TelegramChannel(kit, token)
 
 
@@ -68,20 +68,17 @@ class TelegramChannel:
         self.name = kit.name
         self._kit, self._token = kit, token
         base = kit.config.base_url.rstrip("/") or "https://api.telegram.org"
-        self._bot = telegram.Bot(
-            token,
-            f"{base}/bot",
-            f"{base}/file/bot",
-            HTTPXRequest(
-                connection_pool_size=16, read_timeout=30, write_timeout=30, connect_timeout=10, pool_timeout=10
-            ),
-            HTTPXRequest(connection_pool_size=1, read_timeout=10, connect_timeout=10),
+        self._requests = (
+            HTTPXRequest(16, read_timeout=30, write_timeout=30, connect_timeout=10, pool_timeout=10),
+            HTTPXRequest(1, read_timeout=10, connect_timeout=10),
         )
+        self._bot = telegram.Bot(token, f"{base}/bot", f"{base}/file/bot", *self._requests)
         self._opening = anyio.Lock()
         self._opened = False
         self._me = telegram.User(int(token.partition(":")[0]), "", True)
         self._health = Health()
         self._known: dict[str, _Sent] = {}
+        self._pressed: dict[str, list[str]] = {}
 
     # ------------------------------------------------------------------ in
 
@@ -108,6 +105,12 @@ class TelegramChannel:
             return await self._bot.get_updates(offset or None, timeout=POLL_S, allowed_updates=UPDATES)
 
     async def _read(self, reader: Reader, update: telegram.Update) -> list[Inbound]:
+        query = update.callback_query
+        if query is not None and query.message is not None:
+            name = message_id(query.message.chat.id, query.message.message_id)
+            self._pressed.setdefault(name, []).append(query.id)
+            if len(self._pressed) > REMEMBERED:
+                del self._pressed[next(iter(self._pressed))]
         async with self._told():
             return list(await reader.read(update, self._kit.now()))
 
@@ -126,7 +129,7 @@ class TelegramChannel:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 why = "another channel of this Deskhand reads the same bot: give each a token of its own"
-                raise ChannelError(why, retry_after_s=30) from error
+                raise self._noted(ChannelError(why, retry_after_s=30)) from error
             yield
         finally:
             os.close(fd)
@@ -134,8 +137,10 @@ class TelegramChannel:
     # ------------------------------------------------------------------ out
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
-        if outgoing.reply_to.startswith(PRESS) and await self._alert(outgoing):
-            return outgoing.reply_to
+        if outgoing.reply_to.startswith(PRESS):
+            words = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
+            if await self._alert(outgoing.reply_to.removeprefix(PRESS), words):
+                return outgoing.reply_to
         return await self._say(outgoing, mark, "")
 
     def edits_at(self, address: Address) -> float:
@@ -144,7 +149,11 @@ class TelegramChannel:
         return GROUP_EDIT_S if address.group else EDIT_S
 
     async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
-        return await self._say(outgoing, mark, platform_id)
+        name = await self._say(outgoing, mark, platform_id)
+        if outgoing.ask is not None and outgoing.ask.decided:
+            for query in self._pressed.pop(platform_id, ()):  # what came of it stands there: the button may rest
+                await self._alert(query, "")
+        return name
 
     async def typing(self, address: Address) -> None:
         async with self._told():
@@ -175,13 +184,14 @@ class TelegramChannel:
                 part = files[i - len(texts)]
                 known.ids.append(await self._file(outgoing, part, mark if i == doubtful else ""))
         except faults.TelegramError as error:
-            fault = translated(error)
+            fault = self._noted(translated(error))
             known.doubt = not fault.unsent
             fault.unsent = fault.unsent and not known.ids
             raise fault from error
-        self._answered = self._kit.now()
+        self._health = replace(self._health, ok_at=self._kit.now())
         self._known.pop(outgoing.key, None)
-        return next(iter(known.ids), "")
+        last = len(texts) - 1 if outgoing.ask is not None else 0  # its buttons are there
+        return next(iter(known.ids[last:]), "")
 
     async def _text(self, outgoing: Outgoing, rich: Rich, keys: telegram.InlineKeyboardMarkup | None, into: str) -> str:
         """One message. What Telegram does not like in the formatting is left out."""
@@ -240,14 +250,12 @@ class TelegramChannel:
         )
         return message_id(message.chat.id, message.message_id)
 
-    async def _alert(self, outgoing: Outgoing) -> bool:
+    async def _alert(self, query: str, words: str) -> bool:
         """Answer a pressed button. False when it was pressed too long ago for that."""
-        text = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
         async with self._told():
             await self._open()
             try:
-                query = outgoing.reply_to.removeprefix(PRESS)
-                return await self._bot.answer_callback_query(query, text[:ALERT_CHARS], show_alert=bool(text))
+                return await self._bot.answer_callback_query(query, words[:ALERT_CHARS], show_alert=bool(words))
             except faults.BadRequest:
                 return False
 
@@ -259,9 +267,13 @@ class TelegramChannel:
     def health(self) -> Health:
         return self._health
 
+    @property
+    def allow_from(self) -> tuple[str, ...]:
+        return tuple(map(str, self._kit.config.allow_from))
+
     async def close(self) -> None:
-        if self._opened:
-            await self._bot.shutdown()
+        for request in self._requests:
+            await request.shutdown()
 
     async def _open(self) -> None:
         async with self._opening:
@@ -275,12 +287,17 @@ class TelegramChannel:
         try:
             yield
         except faults.TelegramError as error:
-            ours = translated(error)
-            self._health = replace(self._health, error_at=self._kit.now(), error=str(ours))
-            raise ours from error
+            raise self._noted(translated(error)) from error
         self._health = replace(self._health, ok_at=self._kit.now())
+
+    def _noted(self, error: ChannelError) -> ChannelError:
+        if not isinstance(error, SendRefused):  # that is about one message, or one chat
+            self._health = replace(self._health, error_at=self._kit.now(), error=str(error))
+        return error
 
 
 _: type[Channel] = TelegramChannel
-_abilities: tuple[type[Editing], type[Typing], type[Healthy], type[Closing], type[Instructing]]
-_abilities = (TelegramChannel, TelegramChannel, TelegramChannel, TelegramChannel, TelegramChannel)
+_editing: type[Editing] = TelegramChannel
+_typing: type[Typing] = TelegramChannel
+_healthy: type[Healthy] = TelegramChannel
+_others: tuple[type[Closing], type[Instructing], type[Allowing]] = (TelegramChannel, TelegramChannel, TelegramChannel)

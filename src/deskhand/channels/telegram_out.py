@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +10,7 @@ import telegram
 from telegram import error as faults
 
 from ..types.commit import Choices, Outgoing
-from ..types.errors import ChannelError, SendRefused
+from ..types.errors import ChannelError, LoginRefused, SendRefused
 from ..types.identity import Address
 from ..types.messages import Text
 from .telegram_in import number_of
@@ -19,6 +18,7 @@ from .telegram_text import TEXT_UNITS, Rich, Span, render, split, units
 
 DATA_BYTES, BUTTONS, NOTE_UNITS = 64, 20, 40
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_ALLOW = "Allow this?\n"
 _WORDS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
 
 
@@ -34,7 +34,7 @@ def translated(error: faults.TelegramError) -> ChannelError:
         case faults.ChatMigrated():
             return SendRefused(f"the group has moved to {error.new_chat_id}: write there")
         case faults.InvalidToken():
-            return ChannelError("Telegram does not know this token: get a new one from @BotFather", 300, unsent=True)
+            return LoginRefused("Telegram does not know this token: get a new one from @BotFather", 300, unsent=True)
         case faults.Conflict():
             why = "another program reads this bot, so neither gets all messages: end it, or take a bot of your own"
             return ChannelError(why, 10)
@@ -60,16 +60,17 @@ def place_of(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def texts_of(outgoing: Outgoing) -> list[Rich]:
-    """The words, in pieces that leave room for a note. What is to be allowed is shown byte for byte."""
-    ask = outgoing.ask
-    if ask is not None and ask.approval:
-        question = f"Allow this?\n{ask.question}"
-        rich = Rich(question, (Span("pre", len("Allow this?\n"), units(question)),))
-    elif ask is not None and buttons(ask) is not None:
-        rich = render(ask.question)
-    else:
-        rich = render("\n\n".join(part.text for part in outgoing.parts if isinstance(part, Text)))
-    return list(split(rich, TEXT_UNITS - NOTE_UNITS))
+    """The words, in pieces that leave room for a note. What is to be allowed is shown byte for byte. Of a question that
+    is decided it is the last piece, where its buttons were."""
+    ask, limit = outgoing.ask, TEXT_UNITS - NOTE_UNITS
+    if ask is None or not (ask.approval or ask.decided or buttons(ask)):
+        return list(split(render("".join(part.text for part in outgoing.parts if isinstance(part, Text))), limit))
+    rich = render(ask.question)
+    if ask.approval:
+        rich = Rich(_ALLOW + ask.question, (Span("pre", len(_ALLOW), len(_ALLOW) + units(ask.question)),))
+    if not ask.decided:
+        return list(split(rich, limit))
+    return list(split(Rich(f"{rich.text}\n\n{ask.decided}", rich.spans), limit))[-1:]
 
 
 def noted(rich: Rich, note: str) -> Rich:
@@ -89,16 +90,14 @@ def entity(span: Span) -> telegram.MessageEntity:
 def buttons(ask: Choices | None) -> telegram.InlineKeyboardMarkup | None:
     """A button for each answer. It sends the ask's id, which nobody can guess, and the answer, or its number where
     that is too long: then it is read off the button."""
-    if ask is None or not 0 < len(ask.choices) <= BUTTONS:
+    if ask is None or ask.decided or not 0 < len(ask.choices) <= BUTTONS:
         return None
-    buttons = []
+    row: list[telegram.InlineKeyboardButton] = []
     for i, choice in enumerate(ask.choices):
         data = f"{ask.ask_id} {choice}"
         if choice.startswith("#") or len(data.encode()) > DATA_BYTES:
             data = f"{ask.ask_id} #{i}"
-        buttons.append(telegram.InlineKeyboardButton(_WORDS.get(choice, choice) if ask.approval else choice, data))
+        words = _WORDS.get(choice, choice) if ask.approval else choice
+        row.append(telegram.InlineKeyboardButton(words, callback_data=data))
     width = 2 if ask.approval else 1
-    rows: list[Sequence[telegram.InlineKeyboardButton]] = [
-        buttons[i : i + width] for i in range(0, len(buttons), width)
-    ]
-    return telegram.InlineKeyboardMarkup(rows)
+    return telegram.InlineKeyboardMarkup([row[i : i + width] for i in range(0, len(row), width)])

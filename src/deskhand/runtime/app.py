@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import cast
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -19,7 +20,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
-from ..channels.base import Allowing, Channel, Healthy, Instructing
+from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
 from ..policy.roles import Roles
@@ -44,8 +45,10 @@ from .children import Child, keep_running
 from .clock import RandomIds, SystemClock
 from .commands import unusable
 from .config import Settings
+from .decided import Decided
 from .dispatch import Dispatch, Takes
 from .door import NO_ACCESS, Access, LocalDoor, cuts
+from .drafts import Drafts
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
 from .lock import Holder, held, holder_of
@@ -56,9 +59,13 @@ from .people import Guests, open_people
 from .plugins import Plugins
 from .reach import Reaches, Room
 from .received import with_files
+from .restart import Restart
 from .retries import Retries
 from .roster import OWNER as OWNER
 from .routing import route
+from .signs import Signs
+from .socket import SocketTap
+from .socket import serve as serve_socket
 from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
 from .strangers import Strangers, Ways
@@ -96,7 +103,7 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 class App:
-    """One running Deskhand. Use `open_app`."""
+    """One running Deskhand. Use `open_app`. `restarts`: whoever runs it ends it, and starts it again, on `/restart`."""
 
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings, self.parts = settings, parts
@@ -116,14 +123,19 @@ class App:
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
         self.reaches = Reaches(self.store, self.blobs, self.room)
-        self.feed = Feed()
-        self.outbox = Outbox(self.store, {channel.name: channel for channel in parts.channels}, parts.clock)
+        self.feed = Feed(partial(SocketTap, home.socket))
+        self.restart, self.restarts = Restart(self.store, parts.clock), False
+        channels = {channel.name: channel for channel in parts.channels}
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
+        self.drafts = Drafts(self.store, channels, parts.clock, self._place)
+        self.decided = Decided(self.store, channels)
+        self.signs = Signs(channels, self.dispatch, parts.clock)
+        self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
         self.people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
         zone = ZoneInfo(settings.config.timezone)
-        talk = (self._route, self.people.may_talk, self._unpack, self.people.note)
-        access = Access(self.authorise, *talk, self._check, zone)
+        people = self.people
+        access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, self._check, zone)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
@@ -156,7 +168,8 @@ class App:
     def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
         """The agents of the configuration. Raises ConfigError."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
-        house = House(self.reaches, plugins, self.parts.clock, self.parts.tools, told, self.parts.model)
+        parts = self.parts
+        house = House(self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.people)
         return {name: make_agent(settings, name, house) for name in settings.agents}
 
     async def _follow(self) -> None:
@@ -221,15 +234,16 @@ class App:
         self.settings.agent(name)
         return self._agents[name]
 
-    def _agent_of(self, session: str) -> Agent:
+    def agent_of(self, session: str) -> Agent:
+        """Who drives this conversation: its own agent, or the first where that is gone."""
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
 
     def _driver(self, session: str) -> Driver:
-        return Driver(session, self._agent_of(session), self._ports)
+        return Driver(session, self.agent_of(session), self._ports)
 
     async def _unpack(self, session: str, message: Message) -> Message:
         try:
-            files = (await self._agent_of(session).reach()).files
+            files = (await self.agent_of(session).reach()).files
         except ToolError as error:
             log.warning("the files of a message were not opened: %s", error)
             return message
@@ -254,7 +268,15 @@ class App:
         if isinstance(item, Recorded):
             if self.parts.channels:
                 self.outbox.poke()
+                self.decided.see(item)
             note_models(self.vitals, item.event)
+            self.restart.note(item)
+        if self.drafts.channels:
+            self.drafts.see(session, item)
+
+    def _place(self, session: str) -> tuple[Address, str] | None:
+        turn = self.dispatch.turn(session)
+        return (turn.address, turn.reply_to) if turn is not None else None
 
     def _troubled(self, session: str, error: DeskhandError, for_good: bool) -> None:
         self.feed.trouble(session, error, for_good)
@@ -298,8 +320,23 @@ class App:
         yield Child("sweep", self._sweep)
         yield Child("anchor", self._anchor)
         yield Child("health", self.vitals.keep)
+        yield Child("socket", lambda: serve_socket(self.settings.home.socket, self.door.follow, self.health))
+        if not self.restarts:
+            yield Child("restart", self._restart_here)
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
+        if self.drafts.channels:
+            yield Child("drafts", self.drafts.run)
+            yield Child("asks", self.decided.run)
+        if self.signs.channels:
+            yield Child("signs", self.signs.run)
+
+    async def _restart_here(self) -> None:
+        """Nobody would start this process again: what a restart is good for is done here."""
+        while True:
+            await self.restart.asked.wait()
+            await self.look_again()
+            await self.restart.leave_word(self.dispatch.wake)
 
     def _receiving(self) -> Iterator[Child]:
         for channel in self.parts.channels:
@@ -364,18 +401,22 @@ class App:
 
     async def _receive(self, channel: Channel) -> None:
         """Take in what people write on a channel; what could not be stored is not confirmed."""
-        async for inbound in channel.receive():
-            if inbound.address.channel != channel.name:  # it would speak for those of another place
-                log.error("%s hands in what came from %r: dropped", channel.name, inbound.address.channel)
-                continue
-            receipt = await self.door.submit(inbound)
-            if receipt.reason == NO_ACCESS:
-                await self.strangers.turn_away(inbound, channel)
-            elif receipt.status == "refused" and self.authorise(inbound) is None:
-                await self.strangers.refuse(inbound, channel)
-            self.vitals.succeeded(f"channel {channel.name}")
+        async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
+            async for inbound in inbounds:
+                if inbound.address.channel != channel.name:  # it would speak for those of another place
+                    log.error("%s hands in what came from %r: dropped", channel.name, inbound.address.channel)
+                    continue
+                receipt = await self.door.submit(inbound)
+                if receipt.reason == NO_ACCESS:
+                    await self.strangers.turn_away(inbound, channel)
+                elif receipt.status == "refused" and self.authorise(inbound) is None:
+                    await self.strangers.refuse(inbound, channel)
+                self.vitals.succeeded(f"channel {channel.name}")
 
     async def close(self) -> None:
+        for channel in self.parts.channels:
+            if isinstance(channel, Closing):
+                await channel.close()
         self.reaches.close()
         await self.store.close()
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..agent.step import COMPACT_AT
+from ..channels.settings import ChannelConfig
 from ..models.base import Thinking
 from ..models.settings import Wire
 from ..policy.postures import Posture
@@ -82,8 +83,9 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
-    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `plugins` are the only ones
-    that are imported. `posture` is how free agents are where no rule of `policy` says otherwise."""
+    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
+    agents are where no rule of `policy` says otherwise. `plugins`
+    and `channels` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
@@ -101,6 +103,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
+    channels: dict[str, ChannelConfig] = {}
 
 
 class Home(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 import anyio
@@ -17,6 +17,7 @@ from ..types.clock import Clock
 from ..types.door import Progress
 from ..types.errors import DeskhandError, StaleSession, StoreCorrupt, StoreUnavailable
 from ..types.identity import Inbound, Principal
+from ..types.turn import Turn
 
 log = logging.getLogger(__name__)
 
@@ -162,6 +163,18 @@ class Dispatch:
     def snapshot(self, session: str) -> Progress | None:
         slot = self._slots.get(session)
         return slot.driver.snapshot() if slot else None
+
+    def turn(self, session: str) -> Turn | None:
+        """What goes on in a session that is warm here."""
+        slot = self._slots.get(session)
+        state = slot.driver.state if slot else None
+        return state.turn if state else None
+
+    def working(self) -> Iterator[tuple[str, Turn]]:
+        """The sessions that are being driven for somebody now, with their turns; those that rest are not."""
+        for session, slot in list(self._slots.items()):
+            if slot.running and (turn := self.turn(session)) is not None:
+                yield session, turn
 
     def renew(self) -> None:
         """What drivers are made of has changed: each session gets a new one for its next drive."""

@@ -38,7 +38,8 @@ from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
-from .feed import Feed, Noting, Source, follow
+from .feed import Batch, Feed, Noting, Source, batches, follow, watch
+from .places import Places
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
@@ -73,6 +74,7 @@ class LocalDoor:
         self._store, self._dispatch = store, dispatch
         self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
         self._access, self._clock, self._ids = access, clock, ids
+        self._places = Places(store)
         self._own: set[int] = set()
 
     def took(self, inbox_id: int) -> bool:
@@ -88,16 +90,29 @@ class LocalDoor:
         return await self._take_in(inbound, principal)
 
     async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
-        session = inbound.session or session_key(self._access.route(inbound), inbound.address)
+        own = session_key(self._access.route(inbound), inbound.address)
+        session = inbound.session or await self._replied_to(inbound, principal) or self._places.now(own, inbound)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
         inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
         if wrong := self._wrong(inbound.body, session):
             return Receipt("refused", reason=wrong)
+        if not inbound.session and (moved := await self._places.moved(own, inbound)) is not None:
+            session, inbound = moved
         try:
             return await self._accept(await self._unpacked(inbound, session), principal, session)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
+
+    async def _replied_to(self, inbound: Inbound, principal: Principal) -> str:
+        """The conversation in which the message was said that this one replies to, '' for none: it may have come from
+        elsewhere. Only theirs, and never in a group, where others would read of it."""
+        if not inbound.reply_to or inbound.address.group or isinstance(inbound.body, Answer):
+            return ""
+        for (session,) in await self._store.rows("outbox_said", (inbound.address.channel, inbound.reply_to)):
+            if await self._store.may_see(principal, session):
+                return str(session)
+        return ""
 
     def _wrong(self, body: Body, session: str) -> str:
         """Why nobody could take this in; '' for nothing."""
@@ -139,7 +154,8 @@ class LocalDoor:
         if (await self._store.rows("session_has_members", (session,)))[0][0]:
             return False
         channel, _, rest = session.partition("/")[2].partition(":")
-        return address.channel not in CHOSEN or (channel in CHOSEN and rest.startswith(f"{principal.id}:"))
+        own = channel in CHOSEN and rest.startswith(f"{principal.id}:")
+        return own or address.channel not in (*CHOSEN, "door")
 
     async def _accept(self, inbound: Inbound, principal: Principal, session: str) -> Receipt:
         """Store it and wake its session. Once begun it is not cut off: who was accepted is also driven."""
@@ -171,6 +187,12 @@ class LocalDoor:
 
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
         return follow(self._source, session, principal, after)
+
+    def follow_in_batches(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Batch]:
+        return batches(self._source, session, principal, after)
+
+    def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
+        return watch(self._source, principal, after_seq)
 
     async def stop(self, session: str, principal: Principal) -> Receipt:
         if not await self._store.may_see(principal, session):

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import anyio
 
-from ..channels.base import Channel
+from ..channels.base import Channel, Editing
 from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
+from .drafts import Draft, Drafts
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +50,10 @@ class Outbox:
     """The sender of this process."""
 
     def __init__(
-        self, store: Store, channels: Mapping[str, Channel], clock: Clock, render: Render = as_it_stands
+        self, store: Store, channels: Mapping[str, Channel], clock: Clock, drafts: Drafts, render: Render = as_it_stands
     ) -> None:
         self._store, self._channels, self._clock, self.render = store, channels, clock, render
+        self._drafts = drafts
         self._news = anyio.Event()
         self._busy: set[str] = set()
         self._old = 0
@@ -94,14 +96,19 @@ class Outbox:
     async def _send(self, row: OutboxRow) -> bool:
         channel, key = self._channels[row.outgoing.address.channel], row.outgoing.key
         mark = mark_of(row, channel, self._clock.now(), restarted=row.id <= self._old)
+        draft = await self._drafts.before(row)
+        if draft is not None and not draft.platform_id and not channel.idempotent:
+            mark = DUPLICATE  # the beginning may stand there already
         outgoing = await self.render(row)
         await self._store.outbox_sending(key, mark)
         try:
             with anyio.fail_after(SEND_S):
-                platform_id = await channel.send(outgoing, mark)
+                platform_id = await _say(channel, outgoing, mark, draft)
         except SendRefused as error:
             await self._store.outbox_failed(key, str(error))
             log.error("%s will not take an answer: %s", channel.name, error)
+            if draft is not None:
+                await self._drafts.drop(draft)
             return True
         except ChannelError as error:
             await self._again(row, error)
@@ -113,7 +120,10 @@ class Outbox:
             log.exception("%s broke while sending", channel.name)
             await self._again(row, ChannelError(f"{type(error).__name__}: {error}"))
             return False
-        await self._store.outbox_sent(key, platform_id)
+        if draft is None:
+            await self._store.outbox_sent(key, platform_id)
+        else:
+            await self._drafts.complete(row, draft, platform_id)
         return True
 
     async def _again(self, row: OutboxRow, error: ChannelError) -> None:
@@ -124,6 +134,13 @@ class Outbox:
         pause = min(error.retry_after_s if error.retry_after_s is not None else pause_s(row.attempts + 1), LONGEST_S)
         state: OutboxState = "pending" if error.unsent and row.state == "pending" else "sending"
         await self._store.outbox_again(row.outgoing.key, state, self._clock.now() + pause, str(error))
+
+
+async def _say(channel: Channel, outgoing: Outgoing, mark: str, draft: Draft | None) -> str:
+    """Over its draft, where there is one."""
+    if draft is not None and draft.platform_id and isinstance(channel, Editing):
+        return await channel.edit(draft.platform_id, outgoing, mark)
+    return await channel.send(outgoing, mark)
 
 
 def _by_chat(rows: list[OutboxRow], channels: Mapping[str, Channel]) -> dict[str, list[OutboxRow]]:

@@ -14,7 +14,7 @@ from ..channels.base import Channel
 from ..types.clock import Clock
 from ..types.commit import Outgoing
 from ..types.errors import ChannelError
-from ..types.identity import Command, Inbound, Said
+from ..types.identity import Answer, Command, Inbound, Said
 from ..types.labels import LOCAL
 from ..types.messages import Text
 from .door import NO_ACCESS
@@ -50,6 +50,9 @@ class Strangers:
 
     async def refuse(self, inbound: Inbound, channel: Channel) -> None:
         """Somebody wrote on this channel whom nobody authorised."""
+        if isinstance(inbound.body, Answer):  # a button waits for an answer, and they alone see it
+            await self._tell(inbound, channel, SENTENCE)
+            return
         response = self._ways.response()
         if response == "auto":
             response = "ignore" if self._ways.known() else "pair"
@@ -62,7 +65,8 @@ class Strangers:
 
     async def turn_away(self, inbound: Inbound, channel: Channel) -> None:
         """Somebody who is known wrote to an agent that is not for them."""
-        if self._ways.response() != "ignore" and self._first(inbound):
+        pressed = isinstance(inbound.body, Answer)
+        if pressed or (self._ways.response() != "ignore" and self._first(inbound)):
             await self._tell(inbound, channel, NO_ACCESS)
 
     def _first(self, inbound: Inbound) -> bool:
@@ -79,7 +83,7 @@ class Strangers:
 
     async def _tell(self, inbound: Inbound, channel: Channel, text: str) -> None:
         address = inbound.address
-        reply_to = inbound.external_id if address.group else ""
+        reply_to = inbound.external_id if address.group or isinstance(inbound.body, Answer) else ""
         key = f"stranger:{address.channel}:{address.account}:{inbound.external_id}"
         try:
             with anyio.fail_after(SEND_S):

@@ -20,8 +20,9 @@ MAX_BATCH = 100
 
 
 class Fault(msgspec.Struct):
-    """What is to go wrong at the next `times` calls of a method. `then` is what happens once the work is done: the
-    connection is cut or nothing is ever said; without it the work is not done and `status` is answered."""
+    """What is to go wrong at the next `times` calls of a method, `after` so many that go well. `then` is what happens
+    once the work is done: the connection is cut, or nothing is ever said; without it the work is not done and `status`
+    is answered."""
 
     method: str
     times: int = 1
@@ -29,6 +30,7 @@ class Fault(msgspec.Struct):
     description: str = "Internal Server Error"
     retry_after: int = 0
     then: str = ""
+    after: int = 0
 
 
 class TelegramServer:
@@ -87,10 +89,12 @@ class TelegramServer:
 
     # ------------------------------------------------------------------ what goes wrong
 
-    def fail(self, method: str, status: int, description: str = "", *, retry_after: int = 0, times: int = 1) -> None:
-        """Refuse the next calls; 429 with `retry_after` is what a flood gets."""
+    def fail(
+        self, method: str, status: int, description: str = "", *, retry_after: int = 0, times: int = 1, after: int = 0
+    ) -> None:
+        """Refuse the next calls, `after` so many that work; 429 with `retry_after` is what a flood gets."""
         described = description or ("Too Many Requests" if status == 429 else "Internal Server Error")
-        self._faults.append(Fault(method, times, status, described, retry_after))
+        self._faults.append(Fault(method, times, status, described, retry_after, after=after))
 
     def lose(self, method: str, times: int = 1) -> None:
         """Do the next calls and cut the connection instead of answering."""
@@ -118,6 +122,9 @@ class TelegramServer:
         params = await _params(request)
         self.calls.append((method, params))
         fault = next((each for each in self._faults if each.method == method and each.times > 0), None)
+        if fault is not None and fault.after:
+            fault.after -= 1
+            fault = None
         if fault is not None:
             fault.times -= 1
             if not fault.then:

@@ -16,12 +16,14 @@ SayPart = Text | Image | File
 class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A question, for a channel that can offer the answers as buttons. What is chosen comes back as an `Answer` to
     `ask_id`, which nobody can guess. The parts of the message say the same in words alone. `approval`: it is about a
-    call, and the choices are those of approvals."""
+    call, and the choices are those of approvals. `decided` is what came of it, once that is known: then nothing is
+    offered any more."""
 
     ask_id: str
     question: str
     choices: tuple[str, ...]
     approval: bool = False
+    decided: str = ""
 
 
 class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

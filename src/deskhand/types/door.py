@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -47,6 +47,17 @@ class Door(Protocol):
 
         Raises Refused when the session is not the principal's to see.
         """
+        ...
+
+    def follow_in_batches(
+        self, session: str, principal: Principal, after: int = 0
+    ) -> AsyncGenerator[Sequence[Recorded | Progress]]:
+        """The same, for who sends on: each time all that there is by then."""
+        ...
+
+    def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
+        """The events of all sessions that the principal may see, after `seq`, then what happens, for ever. Close it
+        too."""
         ...
 
     async def stop(self, session: str, principal: Principal) -> Receipt:

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from . import house, login, setup, talk
+from . import (
+    blobs,
+    compat_computer,
+    compat_openagent,
+    compat_sockets,
+    files,
+    house,
+    login,
+    openai,
+    people,
+    session,
+    setup,
+    talk,
+    watch,
+)
 from .routing import Endpoint
 from .sockets import Socket
 
-ENDPOINTS: tuple[Endpoint, ...] = (*login.ENDPOINTS, *house.ENDPOINTS, *setup.ENDPOINTS, *talk.ENDPOINTS)
-SOCKETS: tuple[Socket, ...] = ()
+ROOMS = (login, house, setup, talk, session, watch, files, blobs, people, compat_computer, compat_openagent, openai)
+ENDPOINTS: tuple[Endpoint, ...] = tuple(endpoint for room in ROOMS for endpoint in room.ENDPOINTS)
+SOCKETS: tuple[Socket, ...] = compat_sockets.SOCKETS

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
 import anyio
 import msgspec
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -21,8 +24,17 @@ from .seen import seen
 
 BEAT_S = 15.0
 """A comment is sent so often, so that no proxy takes a quiet stream for a dead one."""
+STUCK_S = 30.0
+"""A client that takes in nothing for so long is hung up on."""
+SEND_BYTES = 65_536
+"""What is written at once, where there is much."""
 LOOK_S = 0.5
 """How soon a credential that was revoked ends its streams."""
+
+
+Batch = Sequence[Recorded | Progress]
+T = TypeVar("T", bound=Recorded | Progress)
+_encode = msgspec.json.Encoder().encode
 
 
 class From(msgspec.Struct, frozen=True):
@@ -34,30 +46,57 @@ class From(msgspec.Struct, frozen=True):
 
 def as_sse(item: Recorded | Progress) -> bytes:
     """One item on the wire. Only events have an id: what a client resumes from is always in the log."""
-    data = msgspec.json.encode(item)
+    data = _encode(item)
     if isinstance(item, Recorded):
         return b"id: %d\nevent: recorded\ndata: %b\n\n" % (item.n, data)
     return b"event: progress\ndata: %b\n\n" % data
 
 
+def as_sse_by_seq(recorded: Recorded) -> bytes:
+    """The same for events of many conversations."""
+    return b"id: %d\nevent: recorded\ndata: %b\n\n" % (recorded.seq, _encode(recorded))
+
+
 async def events(call: Call) -> EventStream:
     """`GET /api/sessions/{name}/events`."""
     session = await seen(call)
-    items = call.web.door.follow(session, call.principal, resume_from(call))
-    return sse(call, items)
+    after = resume_from(call, call.query.after)
+    return sse(call, call.web.door.follow_in_batches(session, call.principal, after))
 
 
-def resume_from(call: Call) -> int:
+def resume_from(call: Call, after: int) -> int:
     given = call.request.headers.get("last-event-id", "").strip()
     if not given:
-        return max(0, int(call.query.after))
+        return max(0, after)
     if not given.isdecimal() or len(given) > 18:
         raise bad("`Last-Event-ID` is the number of an event.")
     return int(given)
 
 
-def sse(call: Call, items: AsyncGenerator[Recorded | Progress]) -> EventStream:
-    return EventStream(call.web, items, Standing(call.request.state.credential, call.request.state.guesses))
+def sse(call: Call, batches: AsyncGenerator[Batch]) -> EventStream:
+    return EventStream(call.web, pieces(batches, as_sse), standing_of(call.request))
+
+
+async def pieces(batches: AsyncGenerator[Sequence[T]], encode: Callable[[T], bytes]) -> AsyncGenerator[bytes]:
+    """The items on the wire, as many at once as there are, and why there will be no more."""
+    yield b": connected\n\n"
+    try:
+        async with aclosing(batches):
+            async for batch in batches:
+                if len(batch) == 1:
+                    yield encode(batch[0])
+                    continue
+                found, size = list[bytes](), 0
+                for item in batch:
+                    found.append(encode(item))
+                    size += len(found[-1])
+                    if size > SEND_BYTES:
+                        yield b"".join(found)
+                        found, size = [], 0
+                if found:
+                    yield b"".join(found)
+    except DeskhandError as error:
+        yield b"event: closed\ndata: %b\n\n" % msgspec.json.encode({"reason": str(error)})
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -65,6 +104,9 @@ class Standing(msgspec.Struct, frozen=True):
 
     credential: Credential | None
     guesses: Guesses
+
+    async def holds(self) -> bool:
+        return self.credential is None or await self.guesses.holds(self.credential)
 
     async def gone(self, web: Web) -> None:
         """Returns when it no longer holds, or the service is ending."""
@@ -75,29 +117,38 @@ class Standing(msgspec.Struct, frozen=True):
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(stopping)
-            while self.credential is None or await self.guesses.holds(self.credential):  # noqa: ASYNC110 -- the store tells
+            while await self.holds():  # noqa: ASYNC110 -- the store tells
                 await anyio.sleep(LOOK_S)
             tasks.cancel_scope.cancel()
 
 
+def standing_of(connection: HTTPConnection) -> Standing:
+    return Standing(connection.state.credential, connection.state.guesses)
+
+
 class EventStream(Response):
     """Sends what comes, with a beat in between. A client that reads slowly slows only itself: what it has not taken in
-    is read from the log again."""
+    is read from the log again. One that takes in nothing at all is hung up on, and comes back when it can."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, web: Web, items: AsyncGenerator[Recorded | Progress], standing: Standing) -> None:
+    def __init__(self, web: Web, pieces: AsyncGenerator[bytes], standing: Standing) -> None:
         super().__init__(headers={"x-accel-buffering": "no"}, media_type=self.media_type)
         del self.headers["content-length"]
-        self._web, self._items, self._standing = web, items, standing
+        self._web, self._pieces, self._standing = web, pieces, standing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
 
-        async def write(data: bytes) -> None:
-            await send({"type": "http.response.body", "body": data, "more_body": True})
-
+        stuck, began = False, 0.0  # when the write that is going on began
+        now = asyncio.get_running_loop().time
         async with anyio.create_task_group() as tasks:
+
+            async def write(data: bytes) -> None:
+                nonlocal began
+                began = now()
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+                began = 0.0
 
             async def hung_up() -> None:
                 while (await receive())["type"] != "http.disconnect":
@@ -109,22 +160,19 @@ class EventStream(Response):
                 tasks.cancel_scope.cancel()
 
             async def beat() -> None:
-                while True:
+                nonlocal stuck
+                while not stuck:  # a scope for each write would cost more than the write
                     await anyio.sleep(BEAT_S)
-                    await write(b": beat\n\n")
+                    if not began:
+                        await write(b": beat\n\n")
+                    stuck = bool(began) and now() - began > STUCK_S
+                tasks.cancel_scope.cancel()
 
             for task in (hung_up, void, beat):
                 tasks.start_soon(task)
-            await write(b": connected\n\n")
-            await write_all(self._items, write)
+            async with aclosing(self._pieces):
+                async for piece in self._pieces:
+                    await write(piece)
             tasks.cancel_scope.cancel()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def write_all(items: AsyncGenerator[Recorded | Progress], write: Callable[[bytes], Awaitable[None]]) -> None:
-    try:
-        async with aclosing(items):
-            async for item in items:
-                await write(as_sse(item))
-    except DeskhandError as error:
-        await write(b"event: closed\ndata: %b\n\n" % msgspec.json.encode({"reason": str(error)}))
+        if not stuck:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})

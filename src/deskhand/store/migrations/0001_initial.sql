@@ -43,6 +43,8 @@ CREATE TABLE outbox(
   reported INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX outbox_due ON outbox(due_at, id) WHERE state IN ('pending', 'sending');
+CREATE INDEX outbox_drafting ON outbox(session) WHERE state = 'drafting';
+CREATE INDEX outbox_said ON outbox(channel, sent_id) WHERE sent_id <> '';
 CREATE INDEX outbox_unreported ON outbox(session) WHERE state = 'sent' AND reported = 0;
 
 -- Sessions in which something is owed. `wake_at` null: drive now; else it rests until then or until news.

@@ -1,0 +1,101 @@
+"""Writes under a question what came of it, wherever it was answered, and takes its buttons away.
+
+It is done once and not again after a crash: whoever presses a button that is left over hears that the question is no
+longer open.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from ..channels.base import Channel, Editing
+from ..store.base import Store
+from ..types.commit import Outgoing
+from ..types.errors import ChannelError
+from ..types.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallClosed,
+    QuestionAnswered,
+    QuestionAsked,
+    Recorded,
+    ToolFinished,
+)
+
+log = logging.getLogger(__name__)
+
+OPEN = 1000
+"""So many open questions are known by their calls."""
+SEND_S = 30.0
+_WORDS = {
+    "once": "\N{CHECK MARK} Allowed, once, by {who}",
+    "always": "\N{CHECK MARK} Allowed from now on by {who}",
+    "no": "\N{CROSS MARK} Not allowed: {who} said no",
+    "never": "\N{CROSS MARK} Never allowed: {who} said so",
+}
+_decode = msgspec.json.Decoder(Outgoing).decode
+
+
+class Decided:
+    """Sees to the questions on channels that can edit."""
+
+    def __init__(self, store: Store, channels: Mapping[str, Channel]) -> None:
+        self._store = store
+        self.channels = {name: each for name, each in channels.items() if isinstance(each, Editing)}
+        self._asks: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._due: deque[tuple[str, str, str]] = deque(maxlen=OPEN)
+        self._news = anyio.Event()
+
+    def see(self, recorded: Recorded) -> None:
+        """Hear what happened. Never waits."""
+        session, event = recorded.session, recorded.event
+        match event:
+            case ApprovalAsked(ask_id=ask_id, call_id=call_id) | QuestionAsked(ask_id=ask_id, call_id=call_id):
+                self._asks[session, call_id] = ask_id
+                if len(self._asks) > OPEN:
+                    self._asks.popitem(last=False)
+            case ApprovalAnswered(ask_id=ask_id, choice=choice, principal=principal):
+                self._owe(session, ask_id, _WORDS[choice].format(who=principal.id))
+            case QuestionAnswered(ask_id=ask_id, principal=principal, message=message):
+                self._owe(session, ask_id, f"{principal.id}: {message.text}")
+            case CallClosed(call_id=call_id, reason=reason):
+                if open_ := self._asks.pop((session, call_id), ""):
+                    self._owe(session, open_, f"No longer asked: {reason}")
+            case ToolFinished(result=result):
+                if open_ := self._asks.pop((session, result.call_id), ""):
+                    self._owe(session, open_, "Nobody answered in time")
+            case _:
+                pass
+
+    def _owe(self, session: str, ask_id: str, words: str) -> None:
+        for key in [key for key, known in self._asks.items() if known == ask_id]:
+            del self._asks[key]
+        self._due.append((session, ask_id, words))
+        self._news.set()
+
+    async def run(self) -> None:
+        """Write it, for ever."""
+        while True:
+            while self._due:
+                await self._write(*self._due.popleft())
+            self._news = anyio.Event()
+            await self._news.wait()
+
+    async def _write(self, session: str, ask_id: str, words: str) -> None:
+        for sent_id, body in await self._store.rows("ask_posted", (session, ask_id)):
+            outgoing = _decode(body)
+            channel = self.channels.get(outgoing.address.channel)
+            if channel is None or outgoing.ask is None:
+                continue
+            over = replace(outgoing, key=f"{outgoing.key}:decided", ask=replace(outgoing.ask, decided=words))
+            try:
+                with anyio.fail_after(SEND_S):
+                    await channel.edit(sent_id, over, "")
+            except (ChannelError, TimeoutError) as error:
+                log.info("what became of a question is not shown at %s: %s", outgoing.address.channel, error)

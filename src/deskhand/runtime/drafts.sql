@@ -1,0 +1,30 @@
+-- draft_open: not while something older is still to be sent in this session, nor beside another draft --
+INSERT INTO outbox(key, session, body, state, at, channel)
+SELECT ?1, ?2, ?3, 'drafting', ?4, ?5
+WHERE NOT EXISTS(SELECT 1 FROM outbox WHERE session = ?2 AND state = 'drafting')
+AND NOT EXISTS(SELECT 1 FROM outbox WHERE session = ?2 AND state IN ('pending', 'sending'))
+ON CONFLICT DO NOTHING
+
+-- draft_waits: whether something of this session is still to be sent, which may complete its draft --
+SELECT EXISTS(SELECT 1 FROM outbox WHERE session = ? AND state IN ('pending', 'sending'))
+
+-- draft_posted --
+UPDATE outbox SET sent_id = ? WHERE id = ? AND state = 'drafting'
+
+-- draft_before: the draft of this session that a row with this id may complete --
+SELECT id, sent_id, body FROM outbox WHERE session = ? AND state = 'drafting' AND id < ? ORDER BY id DESC LIMIT 1
+
+-- draft_close: it is a message like any other now, or there is none --
+UPDATE outbox SET state = 'sent', reported = 1 WHERE id = ? AND state = 'drafting'
+
+-- draft_drop: nothing was posted --
+DELETE FROM outbox WHERE id = ? AND state = 'drafting'
+
+-- drafts_left: those that nothing will complete any more --
+SELECT id, sent_id, body FROM outbox AS draft WHERE state = 'drafting'
+AND NOT EXISTS(SELECT 1 FROM open_session WHERE session = draft.session)
+AND NOT EXISTS(SELECT 1 FROM outbox WHERE session = draft.session AND state IN ('pending', 'sending'))
+
+-- ask_posted: the message that asked this. Keys of a session stand together --
+SELECT sent_id, body FROM outbox WHERE key > ?1 || '#' AND key < ?1 || '$' AND state = 'sent'
+AND instr(CAST(body AS TEXT), '"ask_id":"' || ?2 || '"') > 0 LIMIT 1

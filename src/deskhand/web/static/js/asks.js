@@ -1,0 +1,68 @@
+// What waits for a person: the exact call, why it is asked, and what each answer means.
+import { html, useState } from "./lib.js";
+import { may } from "./state.js";
+import { choose } from "./talk.js";
+import { clock, moment } from "./format.js";
+import { Icon } from "./icons.js";
+
+const WORDS = { once: "Allow once", always: "Always allow exactly this", no: "Do not allow", never: "Never allow exactly this" };
+const MEANS = {
+  once: "It is done this one time. The next time you are asked again.",
+  always: "Every later call with exactly these bytes goes through unasked, until you take it back in Settings, Approvals.",
+  no: "It is not done now. The agent is told and goes on without it.",
+  never: "Calls with exactly these bytes are turned down unasked, until you take it back in Settings, Approvals.",
+};
+const until = (at) => (at - Date.now() / 1000 > 12 * 3600 ? moment(at) : clock(at));
+const DONE = { once: "Allowed once", always: "Allowed, always for exactly this", no: "Not allowed", never: "Never allowed for exactly this", closed: "Nobody answered" };
+
+export function Ask({ ask, open = false }) {
+  if (!open) return html`<${Answered} ask=${ask} />`;
+  return ask.approval ? html`<${Approval} ask=${ask} />` : html`<${Question} ask=${ask} />`;
+}
+
+function Answered({ ask }) {
+  const said = DONE[ask.answer] ?? ask.answer, good = ask.approval ? ["once", "always"].includes(ask.answer) : ask.answer !== "closed";
+  return html`<details class="ask answered"><summary><${Icon} name=${ask.approval ? "shield" : "ask"} /><span class="cut grow">${ask.question}</span><span class=${`tag ${good ? "good" : "bad"}`}>${said}${ask.by ? ` · ${ask.by}` : ""}</span></summary>
+    <pre class="exact" tabindex="0">${ask.question}</pre>${ask.reason && html`<p class="small muted">Asked because ${ask.reason}</p>`}${ask.why && html`<p class="small muted">${ask.why}</p>`}</details>`;
+}
+
+function Approval({ ask }) {
+  const [explained, setExplained] = useState("once"), [busy, setBusy] = useState("");
+  const answer = async (choice) => { setBusy(choice); if ((await choose(ask.id, choice)) === undefined) setBusy(""); };
+  const keys = { y: "once", a: "always", n: "no", N: "never" };
+  const key = (event) => { const choice = keys[event.key]; if (choice && !event.ctrlKey && !event.metaKey && !event.altKey && may("approve")) { event.preventDefault(); answer(choice); } };
+  return html`<section class="ask open" aria-label="Permission needed" onKeyDown=${key}>
+    <h3><${Icon} name="shield" />May it do this?</h3>
+    <pre class="exact" tabindex="0" aria-label="Exactly this would be done">${ask.question}</pre>
+    <${Spelled} question=${ask.question} />
+    ${ask.reason && html`<p class="reason">You are asked because ${ask.reason}.</p>`}
+    ${may("approve") ? html`<div class="choices" role="group" aria-label="Your answer" aria-describedby="means">
+      ${Object.entries(WORDS).map(([choice, words], i) => html`<button key=${choice} type="button" disabled=${busy !== ""} class=${`btn ${i === 0 ? "main" : ""}`} onFocus=${() => setExplained(choice)} onMouseEnter=${() => setExplained(choice)} onClick=${() => answer(choice)}>${words}<kbd aria-hidden="true">${["y", "a", "n", "N"][i]}</kbd></button>`)}
+    </div><p class="small means" id="means">${MEANS[explained]}</p>` : html`<p class="small">Somebody with the role approver or owner has to answer this.</p>`}
+    <p class="tiny muted">It waits until ${until(ask.until)}; then it is not done.<span class="only-wide"> Alt+A comes here.</span></p>
+  </section>`;
+}
+
+/** Where the bytes hide line ends or letters behind escapes: what they spell. */
+function Spelled({ question }) {
+  if (!question.includes("\\")) return null;
+  try {
+    const args = JSON.parse(question.slice(question.indexOf(" ") + 1));
+    if (typeof args !== "object" || args === null) return null;
+    return html`<details class="spelled"><summary>What it spells</summary>${Object.entries(args).map(([name, value]) => html`<div key=${name}><h4>${name}</h4><pre tabindex="0">${typeof value === "string" ? value : JSON.stringify(value, null, 2)}</pre></div>`)}</details>`;
+  } catch {
+    return null;
+  }
+}
+
+function Question({ ask }) {
+  const [busy, setBusy] = useState(false);
+  const answer = async (text) => { if (!text) return; setBusy(true); if ((await choose(ask.id, text)) === undefined) setBusy(false); };
+  const send = (event) => { event.preventDefault(); answer(new FormData(event.target).get("answer").trim()); };
+  return html`<section class="ask open" aria-label="A question for you">
+    <h3><${Icon} name="ask" />${ask.question}</h3>
+    ${ask.choices.length > 0 && html`<div class="choices">${ask.choices.map((choice) => html`<button key=${choice} type="button" class="btn" disabled=${busy} onClick=${() => answer(choice)}>${choice}</button>`)}</div>`}
+    <form class="row" onSubmit=${send}><input class="input" name="answer" aria-label="Your answer in your own words" placeholder=${ask.choices.length ? "Or in your own words" : "Your answer"} autocomplete="off" disabled=${busy} /><button class="btn main" disabled=${busy}>Answer</button></form>
+    <p class="tiny muted">It waits until ${until(ask.until)}.</p>
+  </section>`;
+}

@@ -1,0 +1,8 @@
+// The one place that names what is vendored for drawing: Preact, its hooks, signals, and htm.
+import { h, render, Fragment } from "../vendor/preact.js";
+import htm from "../vendor/htm.js";
+
+export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact-hooks.js";
+export { batch, computed, effect, signal } from "../vendor/signals.js";
+export { Fragment, render };
+export const html = htm.bind(h);

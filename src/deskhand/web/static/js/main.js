@@ -1,0 +1,116 @@
+// Where the page begins: who one is, then what is shown.
+import { html, render, useEffect } from "./lib.js";
+import { checkHealth, developer, drawer, here, loadSessions, me, online, palette, panel, problem, signIn, spoken, spokenNow, watch } from "./state.js";
+import { retryNow, sendWaiting, show, stop, talk } from "./talk.js";
+import { worker } from "./markdown.js";
+import { Icon, IconButton } from "./icons.js";
+import { Sidebar } from "./sidebar.js";
+import { Conversation } from "./conversation.js";
+import { House } from "./house.js";
+import { Palette } from "./palette.js";
+import { SidePanel } from "./panels/side.js";
+
+function Gate() {
+  if (me.value === undefined) return html`<main class="gate" aria-busy="true"><div class="spin"></div><span class="sr">One moment</span></main>`;
+  return me.value ? html`<${App} />` : html`<${Login} />`;
+}
+
+function Login() {
+  return html`<main class="gate"><div class="card">
+    <img src="/icon.svg" alt="" width="48" height="48" />
+    <h1>Sign in to Deskhand</h1>
+    <p>This page belongs to the person at the machine it runs on. In a terminal there, type</p>
+    <pre class="command">deskhand login</pre>
+    <p>and open the link that it prints. The link works once, for ten minutes.</p>
+    ${problem.value && html`<p class="said" role="alert">${problem.value.text}</p>`}
+    <button type="button" class="btn" onClick=${() => location.reload()}>I have done that</button>
+  </div></main>`;
+}
+
+function App() {
+  useEffect(() => {
+    loadSessions();
+    checkHealth();
+    const watching = watch(), timer = setInterval(checkHealth, 30_000);
+    return () => { watching.close(); clearInterval(timer); };
+  }, []);
+  const place = here.value;
+  useEffect(() => { if (place.place === "talk") show(place.name); }, [place]);
+  useEffect(() => { if (online.value) sendWaiting(); }, [online.value]);
+  useEffect(() => {
+    const title = place.place === "house" ? "Settings" : talk.value.title;
+    document.title = `${talk.value.asks.length ? "(!) " : ""}${title ? `${title} · ` : ""}Deskhand`;
+  });
+  return html`<div class="app" data-view=${developer.value ? "developer" : "simple"} data-panel=${panel.value || null}>
+    <a class="skip" href="#composer" onClick=${toComposer}>Go to the message field</a>
+    <${Sidebar} />
+    ${drawer.value && html`<div class="veil" onClick=${() => { drawer.value = false; }}></div>`}
+    <main class="middle" id="main" inert=${drawer.value && matchMedia("(max-width: 760px)").matches}>
+      <${Banner} />
+      ${place.place === "house" ? html`<${House} />` : html`<${Conversation} />`}
+    </main>
+    ${place.place === "talk" && panel.value && html`<${SidePanel} />`}
+    ${palette.value && html`<${Palette} />`}
+    <${Problem} />
+    <div class="sr" role="status" aria-live="polite">${spoken.value}</div>
+    <div class="sr" role="alert" aria-live="assertive">${spokenNow.value}</div>
+  </div>`;
+}
+
+function toComposer(event) {
+  event.preventDefault();
+  document.getElementById("composer")?.focus();
+}
+
+function Banner() {
+  if (online.value) return null;
+  return html`<div class="banner" role="status"><${Icon} name="offline" /><span class="grow">Deskhand is not reached. You see what was here last; what you write is sent when it is back.</span>
+    <button type="button" class="btn little" onClick=${retryNow}>Try now</button></div>`;
+}
+
+function Problem() {
+  if (!problem.value) return null;
+  const close = () => { problem.value = null; };
+  return html`<div class="toast" role="alert"><span class="grow">${problem.value.text}${problem.value.id && developer.value ? html` <span class="muted tiny">${problem.value.id}</span>` : ""}</span><${IconButton} name="close" label="Close this message" little onClick=${close} /></div>`;
+}
+
+// ------------------------------------------------------------------ keys that work everywhere
+
+const typing = (target) => target.matches?.("input, textarea, select, [contenteditable]");
+
+addEventListener("keydown", (event) => {
+  if (!me.value) return;
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); palette.value = !palette.value; return; }
+  if (event.altKey && event.key.toLowerCase() === "a") { event.preventDefault(); document.querySelector(".ask.open button")?.focus(); return; }
+  if (event.key === "/" && !typing(event.target) && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    drawer.value = matchMedia("(max-width: 760px)").matches;
+    requestAnimationFrame(() => document.getElementById("search")?.focus());
+  }
+  if (event.key === "Escape" && !event.defaultPrevented) escape();
+});
+
+/** Esc closes what lies on top; where nothing does, it stops what runs. */
+function escape() {
+  if (palette.value) palette.value = false;
+  else if (drawer.value) drawer.value = false;
+  else if (problem.value) problem.value = null;
+  else if (panel.value) panel.value = "";
+  else if (talk.value.open && here.value.place === "talk") stop();
+}
+
+addEventListener("online", retryNow);
+document.addEventListener("visibilitychange", () => { if (!document.hidden && !online.value) retryNow(); });
+/** Without it, the page works as long as the server does: browsers have it on this machine and over TLS alone. */
+async function keepShell() {
+  if (!navigator.serviceWorker) return;
+  await navigator.serviceWorker.register(worker());
+  const { active } = await navigator.serviceWorker.ready;
+  const loaded = performance.getEntriesByType("resource").map((entry) => new URL(entry.name).pathname);
+  active.postMessage({ keep: ["/", ...loaded.filter((path) => !path.startsWith("/api/"))] });
+  document.documentElement.dataset.kept = "yes";
+}
+
+keepShell().catch(() => undefined);
+signIn();
+render(html`<${Gate} />`, document.getElementById("app"));

@@ -1,0 +1,160 @@
+"""One browser and one Deskhand for all of these tests; each test has a browser context of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, StorageState, sync_playwright
+
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+DESK = Path(__file__).parent / "desk.py"
+
+
+class Desk:
+    """A Deskhand process on `home`. It can be killed and started again, on the same port."""
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.url, self.login = home, "", ""
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        port = int(self.url.rpartition(":")[2] or 0)
+        config = {"defaults": {"models": ["scripted/desk"]}, "web": {"port": port}}
+        (self.home / "deskhand.yaml").write_bytes(msgspec.json.encode(config))
+        with (self.home / "stderr").open("a") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, str(DESK), str(self.home)], stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, (self.home / "stderr").read_text()
+        said = json.loads(line)
+        self.url, self.login = said["url"], said["login"]
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def release(self) -> None:
+        """Let go on what waits in a reply or a tool."""
+        (self.home / "go").touch()
+
+    def hold(self) -> None:
+        (self.home / "go").unlink(missing_ok=True)
+
+
+def desk_at(home: Path) -> Desk:
+    found = Desk(home)
+    (home / "agents" / "default" / "workspace").mkdir(parents=True)
+    (home / "agents" / "default" / "workspace" / "notes.txt").write_text("Milk, bread, a new tent.\n")
+    found.start()
+    return found
+
+
+def state_of(browser: Browser, desk: Desk) -> StorageState:
+    """What a browser keeps that opened the link."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(desk.login)
+    page.get_by_label("Message to Deskhand").wait_for()
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=shutil.which("chromium") or "/usr/bin/chromium", args=[*ARGUMENTS]
+        )
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="package")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    found = desk_at(tmp_path_factory.mktemp("desk"))
+    yield found
+    found.kill()
+
+
+@pytest.fixture(scope="package")
+def signed(browser: Browser, shared: Desk) -> StorageState:
+    return state_of(browser, shared)
+
+
+@pytest.fixture
+def desk(shared: Desk) -> Iterator[Desk]:
+    """The shared one; what a reply waits for is not there yet."""
+    shared.hold()
+    yield shared
+    shared.release()
+
+
+@pytest.fixture
+def context(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[BrowserContext]:
+    made = browser.new_context(storage_state=signed, base_url=desk.url, reduced_motion="reduce")
+    made.set_default_timeout(15_000)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A tab with a new conversation. Nothing may break in it, and nothing be refused by its policy."""
+    opened = context.new_page()
+    broken = watched(opened)
+    opened.goto("/")
+    opened.get_by_label("Message to Deskhand").wait_for()
+    yield opened
+    assert broken == []
+
+
+def watched(page: Page) -> list[str]:
+    """What broke in a tab, from now on."""
+    broken: list[str] = []
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    page.on(
+        "console",
+        lambda said: broken.append(said.text) if "Security Policy" in said.text or "Trusted" in said.text else None,
+    )
+    return broken
+
+
+def say(page: Page, text: str) -> None:
+    page.get_by_label("Message to Deskhand").fill(text)
+    page.keyboard.press("Enter")
+
+
+def answer(page: Page, text: str) -> Locator:
+    """An answer with this in it."""
+    return page.locator(".answer", has_text=text)
+
+
+def dismissed(page: Page) -> list[str]:
+    """What dialogs said that opened in this tab, from now on: a script that ran would open one."""
+    said: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        said.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    return said

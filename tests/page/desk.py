@@ -1,0 +1,190 @@
+"""A real Deskhand with its page, driven by a script: `desk.py HOME` prints its address and a link to log in.
+
+What the model says follows the person's words. Where a reply has a `⏸`, it waits there until HOME/go exists.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from deskhand.cli.worker import page
+from deskhand.models.base import Item, Reply, Request, TextDelta, ThinkingDelta
+from deskhand.runtime.app import App, Parts, open_app
+from deskhand.runtime.config import read_settings
+from deskhand.runtime.models import Models
+from deskhand.runtime.toolbox import skills_of, toolbox
+from deskhand.testing.scripted import say
+from deskhand.tools.base import Ask, Context, Outcome
+from deskhand.tools.define import tool
+from deskhand.types.errors import ModelError
+from deskhand.types.messages import Message, ToolCall, ToolResult, Usage
+
+MARKDOWN = """Here is **how it works**, in short:
+
+1. Every message becomes an *event* in one log.
+2. The page is a fold of that log, so it can be closed and opened at any point.
+
+## An example
+
+```python
+def fold(state, event):
+    return state.after(event)
+```
+
+| part | what it holds |
+|---|---|
+| log | the truth |
+| page | a view of it |
+
+> Nothing is lost when the process dies.
+
+See [the documentation](https://example.org/docs) for more.
+"""
+
+HUGE = {
+    "line": "a" * 1_000_000,
+    "quotes": ">" * 50_000 + " deep",
+    "brackets": "![" * 20_000 + "](" * 20_000,
+    "stars": "*a **b " * 8_000,
+}
+
+
+@tool
+async def echo_back(text: str) -> str:
+    """Says it back."""
+    return text
+
+
+@tool(effect="irreversible", replay="never")
+async def post_letter(to: str, text: str) -> str:
+    """Post a letter. It cannot be taken back.
+
+    to: whom
+    text: what it says
+    """
+    return f"posted to {to}"
+
+
+@tool
+async def count_slowly(context: Context) -> str:
+    """Counts until it may go on."""
+    number, home = 0, Path(os.environ["DESKHAND_HOME"])
+    while not (home / "go").exists():
+        number += 1
+        context.emit(f"counted to {number}\n")
+        await anyio.sleep(0.05)
+    return "counted to the end"
+
+
+@tool
+async def choose(question: str) -> Outcome:
+    """Asks the person."""
+    return Ask(question, ("By the river", "In the garden"))
+
+
+async def go(home: Path) -> None:
+    while not (home / "go").exists():
+        await anyio.sleep(0.01)
+
+
+def _call(name: str, n: int = 0, **arguments: object) -> ToolCall:
+    return ToolCall(f"call_{name}_{n}", name, msgspec.Raw(msgspec.json.encode(arguments)))
+
+
+def script(request: Request) -> Message:
+    """What to say to the last words of the person."""
+    at = max(i for i, shown in enumerate(request.messages) if shown.message.role == "user")
+    text = re.sub(r"^\[.*?\] ", "", request.messages[at].message.text)
+    results = [p for s in request.messages[at:] for p in s.message.parts if isinstance(p, ToolResult)]
+    match text.partition(" ")[0].rstrip(":"):
+        case "say":
+            return say(text[4:].lstrip())
+        case "fail":
+            raise ModelError("The provider says: the key is wrong")
+        case "post":
+            call = _call("post_letter", len(request.messages), to="Ada", text="Come to the river on Saturday at three.")
+            return say(f"The letter: {results[-1].text}") if results else say("I would post this.", call)
+        case "choose":
+            return say(f"Then {results[-1].text}.") if results else say("", _call("choose", question="Where to?"))
+        case "count":
+            return say("All counted.") if results else say("I will count.", _call("count_slowly"))
+        case "huge":
+            return say(HUGE[text.partition(" ")[2]] + "\n\nthe end of it")
+        case "tool":
+            return say("Written.") if results else say("", _call("echo_back", text=text))
+        case "work":
+            return _work(len(results))
+        case "markdown":
+            return say(MARKDOWN)
+        case "hold":
+            return say("The first half of it.\n\n⏸The second half of it.")
+        case _:
+            return say(f"You said: {text}")
+
+
+def _work(done: int) -> Message:
+    calls = [
+        (_call("list_files", path="."), _call("read_file", 1, path="notes.txt")),
+        (_call("write_file", path="packing.md", content="- tent\n- stove\n- socks\n"),),
+        (_call("read_file", 2, path="nowhere.txt"),),
+    ]
+    said = ("I look at what is there.", "Now I write the list.", "")
+    if done < 2:
+        return say(said[0], *calls[0])
+    return (
+        say(said[done - 1], *calls[done - 1]) if done < 4 else say("The list is in `packing.md`: tent, stove, socks.")
+    )
+
+
+class Scripted:
+    """Speaks in pieces, and pauses where the script says so."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    async def reply(self, request: Request) -> AsyncIterator[Item]:
+        message = script(request)
+        text = message.text
+        if "⏸" in text:
+            yield ThinkingDelta("They want it in two halves. ")
+        size = 24 if len(text) < 5_000 else 20_000
+        for piece in re.findall(f"⏸|[^⏸]{{1,{size}}}", text, re.DOTALL):
+            if piece == "⏸":
+                await go(self._home)
+            else:
+                yield TextDelta(piece)
+        if "⏸" in text:
+            message = say(text.replace("⏸", ""))
+        yield Reply(message, "calls" if message.calls else "stop", Usage(1200, 60))
+
+
+async def main(home: Path) -> None:
+    settings = read_settings(None, {**os.environ, "DESKHAND_HOME": str(home), "HOME": str(home)})
+    model = Scripted(home)
+    own = {each.spec.name: each for each in (post_letter, count_slowly, choose, echo_back)}
+    tools = {**toolbox(settings, "default", skills_of(settings, "default")), **own}
+    async with Models(settings) as models:
+        parts = Parts(lambda name: model, tools, serve=page(models))
+        async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run)
+            await tell(app)
+
+
+async def tell(app: App) -> None:
+    while not app.address:
+        await anyio.sleep(0.005)
+    code = await app.people.make_login("owner")
+    print(json.dumps({"url": app.address, "login": f"{app.address}/#login={code}"}), flush=True)
+
+
+if __name__ == "__main__":
+    os.environ["DESKHAND_HOME"] = sys.argv[1]
+    anyio.run(main, Path(sys.argv[1]))
