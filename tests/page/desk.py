@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.cli.serve import page
+from deskhand.cli.worker import page
 from deskhand.models.base import Item, Reply, Request, TextDelta, ThinkingDelta
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import read_settings

@@ -43,6 +43,7 @@ from deskhand.types.identity import (
     Waiting,
 )
 from deskhand.types.messages import Audio, File, Image, Message, Part, Text, ToolCall
+from deskhand.types.options import SessionOptions
 from deskhand.types.people import ROLE_SCOPES, SCOPES, Grant, Identity, People
 from deskhand.web.errors import HttpProblem
 from deskhand.web.everything import ENDPOINTS, SOCKETS

@@ -32,12 +32,13 @@ from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
-from ..types.errors import ConfigError, DeskhandError, StoreUnavailable, ToolError
+from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable, ToolError
 from ..types.events import Recorded
 from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
 from ..types.options import SessionOptions
+from ..types.people import OWNER_NAME
 from .agents import House, make_agent
 from .anchor import EVERY_S, Heads, note_anchors
 from .children import Child, keep_running
@@ -144,7 +145,15 @@ class App:
         retries = Retries(random.random)
         pictures = Pictures(self.blobs.get, self.blobs.path)
         self._ports = Ports(
-            self.store, parts.model, retries.next, parts.clock, parts.ids, self._publish, _posts, pictures.get
+            self.store,
+            parts.model,
+            retries.next,
+            parts.clock,
+            parts.ids,
+            self._publish,
+            _posts,
+            pictures.get,
+            self._elsewhere,
         )
 
     def _roles(self) -> Roles:
@@ -242,6 +251,17 @@ class App:
 
     def _check(self, session: str, options: SessionOptions) -> str:
         return unusable(options, self.parts.model, self.settings.home.root / "prompts")
+
+    async def _elsewhere(self, session: str) -> tuple[str, ...]:
+        """Who may allow what is asked in a session where nobody may who takes part in it."""
+        here = {member for (member,) in await self.store.rows("session_members", (session,))}
+        try:
+            able = {
+                user.name: user.roles for user in await self.people.users() if {"owner", "approver"} & {*user.roles}
+            }
+        except StoreError:
+            return (OWNER_NAME,)
+        return () if here & {*able} else tuple(name for name, roles in able.items() if "owner" in roles)
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         self.feed.publish(session, item)

@@ -38,7 +38,7 @@ from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
-from .feed import Feed, Noting, Source, follow, watch
+from .feed import Batch, Feed, Noting, Source, batches, follow, watch
 from .places import Places
 
 TEXT_CHARS = 1_000_000
@@ -188,6 +188,9 @@ class LocalDoor:
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
         return follow(self._source, session, principal, after)
 
+    def follow_in_batches(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Batch]:
+        return batches(self._source, session, principal, after)
+
     def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
         return watch(self._source, principal, after_seq)
 
@@ -206,6 +209,12 @@ class LocalDoor:
 
     async def configure(self, session: str, principal: Principal, options: SessionOptions) -> Receipt:
         return await self._take_in(self._inbound(session, principal, Configure(options)), principal)
+
+    async def answer(self, ask_id: str, choice: str, principal: Principal) -> Receipt:
+        session = await self._store.session_of_ask(ask_id)
+        if not session or not await self._store.may_see(principal, session):
+            return Receipt("refused", reason=f"{ask_id!r} is not open any more, or is not yours to answer")
+        return await self._take_in(self._inbound(session, principal, Answer(ask_id, choice)), principal)
 
     def _inbound(self, session: str, principal: Principal, body: Body, when: When = "steer") -> Inbound:
         """What somebody does who was let in by a surface that names conversations; an answer is read from the log."""
