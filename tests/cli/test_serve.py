@@ -123,6 +123,15 @@ def test_a_hangup_has_the_configuration_read_again_by_the_same_worker(served: Se
         assert served.worker_of(process.pid) == worker
 
 
+def test_a_restart_is_a_new_worker_and_is_told(served: Served) -> None:
+    with served.serving() as process:
+        worker = served.worker_of(process.pid)
+        assert served.run("ask", "/restart", "-s", "here").stdout == "I restart, and write here then.\n"
+        told = "System restarted. Send me a message to continue."
+        served.until(lambda: told in served.run("sessions", "show", "here").stdout)
+        assert served.worker_of(process.pid) != worker and gone(worker)
+
+
 def test_a_second_one_is_told_who_serves(served: Served) -> None:
     with served.serving() as process:
         second = served.run("serve")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, StorageState, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, StorageState, sync_playwright
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -61,8 +61,8 @@ class Desk:
 
 def desk_at(home: Path) -> Desk:
     found = Desk(home)
-    (home / "workspace").mkdir(exist_ok=True)
-    (home / "workspace" / "notes.txt").write_text("Milk, bread, a new tent.\n")
+    (home / "agents" / "default" / "workspace").mkdir(parents=True)
+    (home / "agents" / "default" / "workspace" / "notes.txt").write_text("Milk, bread, a new tent.\n")
     found.start()
     return found
 
@@ -146,3 +146,15 @@ def say(page: Page, text: str) -> None:
 def answer(page: Page, text: str) -> Locator:
     """An answer with this in it."""
     return page.locator(".answer", has_text=text)
+
+
+def dismissed(page: Page) -> list[str]:
+    """What dialogs said that opened in this tab, from now on: a script that ran would open one."""
+    said: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        said.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    return said

@@ -49,6 +49,19 @@ def fold(state, event):
 See [the documentation](https://example.org/docs) for more.
 """
 
+HUGE = {
+    "line": "a" * 1_000_000,
+    "quotes": ">" * 50_000 + " deep",
+    "brackets": "![" * 20_000 + "](" * 20_000,
+    "stars": "*a **b " * 8_000,
+}
+
+
+@tool
+async def echo_back(text: str) -> str:
+    """Says it back."""
+    return text
+
 
 @tool(effect="irreversible", replay="never")
 async def post_letter(to: str, text: str) -> str:
@@ -63,9 +76,11 @@ async def post_letter(to: str, text: str) -> str:
 @tool
 async def count_slowly(context: Context) -> str:
     """Counts until it may go on."""
-    for number in range(1, 5):
+    number, home = 0, Path(os.environ["DESKHAND_HOME"])
+    while not (home / "go").exists():
+        number += 1
         context.emit(f"counted to {number}\n")
-    await go(Path(os.environ["DESKHAND_HOME"]))
+        await anyio.sleep(0.05)
     return "counted to the end"
 
 
@@ -101,6 +116,10 @@ def script(request: Request) -> Message:
             return say(f"Then {results[-1].text}.") if results else say("", _call("choose", question="Where to?"))
         case "count":
             return say("All counted.") if results else say("I will count.", _call("count_slowly"))
+        case "huge":
+            return say(HUGE[text.partition(" ")[2]] + "\n\nthe end of it")
+        case "tool":
+            return say("Written.") if results else say("", _call("echo_back", text=text))
         case "work":
             return _work(len(results))
         case "markdown":
@@ -136,7 +155,8 @@ class Scripted:
         text = message.text
         if "⏸" in text:
             yield ThinkingDelta("They want it in two halves. ")
-        for piece in re.findall(r"⏸|[^⏸]{1,24}", text, re.DOTALL):
+        size = 24 if len(text) < 5_000 else 20_000
+        for piece in re.findall(f"⏸|[^⏸]{{1,{size}}}", text, re.DOTALL):
             if piece == "⏸":
                 await go(self._home)
             else:
@@ -149,7 +169,7 @@ class Scripted:
 async def main(home: Path) -> None:
     settings = read_settings(None, {**os.environ, "DESKHAND_HOME": str(home), "HOME": str(home)})
     model = Scripted(home)
-    own = {each.spec.name: each for each in (post_letter, count_slowly, choose)}
+    own = {each.spec.name: each for each in (post_letter, count_slowly, choose, echo_back)}
     tools = {**toolbox(settings, "default", skills_of(settings, "default")), **own}
     async with Models(settings) as models:
         parts = Parts(lambda name: model, tools, serve=page(models))

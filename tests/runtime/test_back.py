@@ -28,8 +28,8 @@ from deskhand.types.messages import Image, Message, Text, ToolCall
 from deskhand.types.options import SessionOptions
 
 CONFIG = msgspec.convert({"defaults": {"models": ["scripted/test"]}}, Config, strict=False)
-ANN, BOB, EVE = Principal("ann", ("owner",)), Principal("bob"), Principal("eve")
-WEB = "default/web:room"
+ANN, BOB, EVE = Principal("ann", ("owner",)), Principal("bob", ("member",)), Principal("eve", ("member",))
+WEB = "default/web:bob:room"
 PICTURE = "sha256:" + "ab" * 32
 
 
@@ -157,11 +157,12 @@ async def test_a_branch_is_refused_in_words(tmp_path: Path) -> None:
     async with running(tmp_path / "h", ScriptedModel(heard)) as app:
         await say_to(app, "one", BOB)
         for to, at_n, who, why in (
-            (None, 1, EVE, "not yours to see"),
+            (None, 1, EVE, "not yours to branch"),
             (None, 99, BOB, "no event 99"),
-            ("other/web:x", 1, BOB, "same agent"),
-            ("default/telegram:7", 1, BOB, "web, api or terminal"),
-            ("default", 1, BOB, "web, api or terminal"),
+            ("other/web:bob:x", 1, BOB, "name it default/web:bob:NAME"),
+            ("default/telegram:7", 1, BOB, "name it"),
+            ("default/web:eve:x", 1, BOB, "name it"),
+            ("default", 1, BOB, "name it"),
         ):
             receipt = await app.door.branch(WEB, who, at_n, to)
             assert receipt.status == "refused" and why in receipt.reason
@@ -193,7 +194,7 @@ async def test_options_through_the_door(tmp_path: Path) -> None:
         await say_to(app, "one", BOB)
         stable, place = model.requests[0].system
         assert "Speak as a pirate." in stable and "Be brief." in place
-        await say_to(app, "elsewhere", EVE, "default/web:else")
+        await say_to(app, "elsewhere", EVE, "default/web:eve:else")
         stable, place = model.requests[1].system
         assert "pirate" not in stable and "Be brief." not in place
         for options, why in (
@@ -211,6 +212,25 @@ async def test_options_through_the_door(tmp_path: Path) -> None:
         (home / "prompts" / "pirate" / "PROMPT.md").unlink()
         await say_to(app, "/title  Ship's  log ", BOB)
         assert (await app.store.sessions(BOB))[0].title == "Ship's log"
+
+
+async def test_nobody_sets_up_the_place_of_another(tmp_path: Path) -> None:
+    async with running(tmp_path / "h", ScriptedModel(heard)) as app:
+        for session in ("default/telegram::7", "default/web:eve:room"):
+            refused = await app.door.configure(session, BOB, SessionOptions(system_prompt="obey bob"))
+            assert refused.status == "refused" and not await app.store.events(session)
+
+
+async def test_what_is_said_again_in_a_group_stays_in_it(tmp_path: Path) -> None:
+    """Else the private notes would be in the prompt, and in the log that the group reads."""
+    model = ScriptedModel(heard)
+    async with running(tmp_path / "h", model) as app:
+        await say_to(app, "one")
+        await app.door.rewind(WEB, ANN, 0, Message("user", (Text("two"),)))
+        await settle(app)
+        received = [r.event for r in await app.store.events(WEB) if isinstance(r.event, e.MessageReceived)]
+        assert [event.address.group for event in received] == [True, True]
+        assert "in a group" in model.requests[-1].system[1]
 
 
 async def test_asking_before_every_tool(tmp_path: Path) -> None:

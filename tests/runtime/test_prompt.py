@@ -98,14 +98,20 @@ def test_everything_in_its_order(tmp_path: Path) -> None:
     found(place, "# Context", *context, "It runs Linux.", "Nobody else reads chat 1", WRITTEN)
 
 
-def test_what_is_remembered_is_for_private_chats(tmp_path: Path) -> None:
+def test_what_is_private_is_for_owners_in_private_chats(tmp_path: Path) -> None:
+    """Neither what is remembered nor who the owner is: whoever else asks, and wherever others listen."""
     desk = Desk(tmp_path)
     desk.fill()
-    private, _ = desk.prompt(state())
+    mine, _ = desk.prompt(state())
+    assert "text of USER.md" in mine and "text of memory/MEMORY.md" in mine
     group, place = desk.prompt(state(GROUP))
-    assert private.startswith(group) and "memory/" not in group and "MEMORY" not in group
+    assert mine.replace("# USER.md\ntext of USER.md\n\n", "").startswith(group)
     assert "in a group" in place and "ann" not in place, "who speaks there changes from turn to turn"
+    assert "not for this group" in place
     assert desk.prompt(state(GROUP, Principal("bob"))) == (group, place)
+    for role in ("approver", "member", "guest", "family"):
+        theirs, place = desk.prompt(state(CHAT, Principal("bob", (role,))))
+        assert theirs == group and "not for this person" in place and f"with bob ({role})" in place
 
 
 def test_the_same_bytes_until_a_file_changes(tmp_path: Path) -> None:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
 import msgspec
 import pytest
 
+from deskhand.models.base import Item, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Home, read_settings, worker_environment
 from deskhand.runtime.starts import last_start, newer_startup_error, note_start, write_startup_error
 from deskhand.runtime.supervise import LONGEST_PAUSE_S, Supervisor, pause_s
 from deskhand.runtime.worker import CRASHED, RESTART, guarded, work
+from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.events import TurnEnded
-from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
 
 LIVES = """
@@ -193,3 +196,111 @@ async def test_an_ordinary_end_leaves_nothing_behind(tmp_path: Path) -> None:
 
     assert await guarded(settings, ends, lambda: 0.0) == RESTART
     assert not Home(tmp_path).startup_error.exists()
+
+
+async def restarted(home: Path, channel: MemoryChannel, words: str = "", sender: str = "ann") -> int | None:
+    """Work, and say this on the channel: the exit code, once it has ended, or None where nothing ends it."""
+    settings = read_settings(None, {"DESKHAND_HOME": str(home)}).with_model("scripted/test")
+    roles = {"ann": ("owner",), "bob": ("member",)}
+    parts = Parts(
+        lambda name: ScriptedModel(), channels=(channel,), authorise=lambda inbound: Principal(sender, roles[sender])
+    )
+    codes: list[int] = []
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+
+        async def worker() -> None:
+            codes.append(await work(app, lambda: None))
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(worker)
+        said = len(channel.sent)
+        if words:
+            channel.write(words, sender=sender)
+        with anyio.fail_after(20):
+            while len(channel.sent) == said:
+                await anyio.sleep(0.01)
+        await anyio.sleep(0.2)  # what might come besides
+        tasks.cancel_scope.cancel()
+    return codes[0] if codes else None
+
+
+def texts(channel: MemoryChannel) -> list[str]:
+    return ["".join(part.text for part in out.parts if isinstance(part, Text)) for out, _ in channel.sent]
+
+
+async def test_a_restart_is_told_where_it_was_asked_for_once(tmp_path: Path) -> None:
+    channel = MemoryChannel()
+    assert await restarted(tmp_path, channel, "/restart") == RESTART
+    assert await restarted(tmp_path, channel) is None
+    assert texts(channel) == ["I restart, and write here then.", "System restarted. Send me a message to continue."]
+    assert channel.sent[1][0].address == channel.sent[0][0].address
+    assert await restarted(tmp_path, channel, "hello") is None
+    assert texts(channel)[2:] == ["You said: hello"], "and the model has heard nothing of it"
+
+
+async def test_a_restart_is_for_owners(tmp_path: Path) -> None:
+    channel = MemoryChannel()
+    assert await restarted(tmp_path, channel, "/restart", "bob") is None
+    assert texts(channel) == ["/restart is for owners."]
+
+
+async def test_where_nobody_would_start_it_again_it_goes_on(tmp_path: Path) -> None:
+    channel = MemoryChannel()
+    settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
+    owner = Principal("ann", ("owner",))
+    parts = Parts(lambda name: ScriptedModel(), channels=(channel,), authorise=lambda inbound: owner)
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        for times in (1, 2):
+            channel.write("/restart")
+            with anyio.fail_after(20):
+                while len(channel.sent) < 2 * times:
+                    await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+    assert texts(channel)[1::2] == ["System restarted. Send me a message to continue."] * 2
+
+
+async def test_twenty_turns_that_are_under_way_lose_nothing(tmp_path: Path) -> None:
+    """Told to end while twenty are being answered: the quick ones are ended, the others go on at the next start, and
+    what is written meanwhile is neither taken from the platform nor lost."""
+    channel = MemoryChannel()
+    began: set[str] = set()
+
+    class Model(ScriptedModel):
+        slow = True
+
+        async def reply(self, request: Request) -> AsyncIterator[Item]:
+            text = request.messages[-1].message.text
+            began.add(text)
+            await anyio.sleep(0.5 if text.endswith("q") or not self.slow else 60)
+            async for item in super().reply(request):
+                yield item
+
+    model = Model()
+    settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
+    owner = Principal("ann", ("owner",))
+    parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: owner)
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(work, app, lambda: None)
+        for number in range(20):
+            channel.write(f"{number} {'q' if number % 2 else 's'}", chat=str(number))
+        with anyio.fail_after(30):
+            while len(began) < 20:
+                await anyio.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGTERM)
+            while len(channel.sent) < 10:
+                await anyio.sleep(0.01)
+        confirmed = len(channel.confirmed)
+        channel.write("late q", chat="late")
+        await anyio.sleep(0.3)
+        assert len(channel.confirmed) == confirmed, "the intake is closed"
+        os.kill(os.getpid(), signal.SIGTERM)
+    model.slow = False
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        with anyio.fail_after(30):
+            while len(channel.sent) < 21:
+                await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+    assert sorted(out.address.chat for out, _ in channel.sent) == sorted([*map(str, range(20)), "late"])
+    assert {mark for _, mark in channel.sent} == {""}, "and nothing is said twice"

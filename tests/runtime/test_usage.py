@@ -53,7 +53,7 @@ async def test_beneath_which_answer_it_stands(tmp_path: Path, key: str, line: st
 
 async def test_a_log_that_cannot_be_read_holds_back_no_answer(tmp_path: Path) -> None:
     class Damaged(SqliteStore):
-        async def events(self, session: str, after: int = 0) -> list[Recorded]:
+        async def events(self, session: str, after: int = 0, limit: int | None = None) -> list[Recorded]:
             raise StoreCorrupt("it is damaged")
 
     store = Damaged(tmp_path / "db")

@@ -58,7 +58,7 @@ def problem(answer: tuple[int, Any]) -> tuple[int, str]:
     assert isinstance(body, dict) and list(body) == ["error"], body
     error = body["error"]
     assert set(error) == {"code", "message", "type", "request_id"} and all(error.values()), error
-    assert CODES.fullmatch(error["code"]) and error["message"].endswith("."), error
+    assert CODES.fullmatch(error["code"]) and error["message"].endswith((".", "?")), error
     return status, error["code"]
 
 

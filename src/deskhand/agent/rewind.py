@@ -102,6 +102,8 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
             raise Refused(f"event {to_n} is in the middle of a turn; the turn before it ended with {past.rest(to_n)}")
         if message is not None:
             next_ = received(row, message)
+            group = any(turn.said[0].address.group for turn in past.turns)  # the log is read by who was there
+            next_ = replace(next_, address=replace(next_.address, group=group or next_.address.group))
     else:
         args = body.args.strip() if isinstance(body, Command) else ""
         retry = isinstance(body, Command) and body.name == "retry"

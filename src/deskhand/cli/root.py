@@ -22,6 +22,10 @@ COMMANDS = {
     "skills": ("deskhand.cli.skills:skills", "List the skills, and undo changes to bundled ones."),
     "plugins": ("deskhand.cli.plugins:plugins", "List plugins, switch them on and off."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
+    "users": ("deskhand.cli.users:users", "Who may talk here, and what they may do."),
+    "pair": ("deskhand.cli.pair:pair", "Let in who wrote to a bot of yours."),
+    "tokens": ("deskhand.cli.tokens:tokens", "Make, list and revoke tokens for the API."),
+    "login": ("deskhand.cli.tokens:login", "Print a link that logs one browser in."),
     "serve": ("deskhand.cli.serve:serve", "Stay and work, and be started again."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
@@ -37,12 +41,14 @@ ALIASES = {
     "models": ("model", "list"),
     "onboard": ("setup",),
     "status": ("doctor",),
+    "user": ("users",),
 }
 """What other systems call a command of ours -> ours. They work, and are not listed."""
 
 SECTIONS = (
     ("Talk", ("ask", "approvals", "sessions", "demo")),
     ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv", "allow")),
+    ("People", ("users", "pair", "tokens", "login")),
     ("Look after it", ("serve", "policy", "doctor", "logs", "trace", "dlq", "audit", "version")),
 )
 

@@ -19,8 +19,10 @@ from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
 from ..types.clock import Clock
 from ..types.identity import Address
+from ..types.people import People
 from .commands import run, unusable
 from .config import Settings
+from .manage_users import asking_about_users
 from .models import facts_of, is_small
 from .plugins import Plugins
 from .prompt import Prompt, Prompting, Sources, machine_of
@@ -42,6 +44,7 @@ class House(msgspec.Struct, frozen=True):
     tools: Tools | None
     told: Mapping[str, Callable[[Address], str]]
     model: Callable[[str], Model]
+    people: People | None = None
 
 
 def make_agent(settings: Settings, name: str, house: House) -> Agent:
@@ -64,6 +67,7 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
     if config.commands:
         judge = asking_about_commands(judge, config.commands)
+    judge = asking_about_users(judge)
     home = Path(settings.environment.get("HOME", "/"))
 
     async def beside() -> tuple[Allowed, ...]:
@@ -79,7 +83,7 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         name,
         config.models,
         prompt,
-        house.tools if house.tools is not None else toolbox(settings, name, skills, house.plugins.tools),
+        house.tools if house.tools is not None else toolbox(settings, name, skills, house.plugins.tools, house.people),
         judge,
         reach,
         str(workspace),

@@ -58,10 +58,13 @@ from .people import Guests, open_people
 from .plugins import Plugins
 from .reach import Reaches, Room
 from .received import with_files
+from .restart import Restart
 from .retries import Retries
 from .roster import OWNER as OWNER
 from .routing import route
 from .signs import Signs
+from .socket import SocketTap
+from .socket import serve as serve_socket
 from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
 from .strangers import Strangers, Ways
@@ -99,7 +102,7 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 class App:
-    """One running Deskhand. Use `open_app`."""
+    """One running Deskhand. Use `open_app`. `restarts`: whoever runs it ends it, and starts it again, on `/restart`."""
 
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings, self.parts = settings, parts
@@ -119,7 +122,8 @@ class App:
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
         self.reaches = Reaches(self.store, self.blobs, self.room)
-        self.feed = Feed()
+        self.feed = Feed(partial(SocketTap, home.socket))
+        self.restart, self.restarts = Restart(self.store, parts.clock), False
         channels = {channel.name: channel for channel in parts.channels}
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
         self.drafts = Drafts(self.store, channels, parts.clock, self._place)
@@ -155,7 +159,8 @@ class App:
     def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
         """The agents of the configuration. Raises ConfigError."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
-        house = House(self.reaches, plugins, self.parts.clock, self.parts.tools, told, self.parts.model)
+        parts = self.parts
+        house = House(self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.people)
         return {name: make_agent(settings, name, house) for name in settings.agents}
 
     async def _follow(self) -> None:
@@ -220,15 +225,16 @@ class App:
         self.settings.agent(name)
         return self._agents[name]
 
-    def _agent_of(self, session: str) -> Agent:
+    def agent_of(self, session: str) -> Agent:
+        """Who drives this conversation: its own agent, or the first where that is gone."""
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
 
     def _driver(self, session: str) -> Driver:
-        return Driver(session, self._agent_of(session), self._ports)
+        return Driver(session, self.agent_of(session), self._ports)
 
     async def _unpack(self, session: str, message: Message) -> Message:
         try:
-            files = (await self._agent_of(session).reach()).files
+            files = (await self.agent_of(session).reach()).files
         except ToolError as error:
             log.warning("the files of a message were not opened: %s", error)
             return message
@@ -244,6 +250,7 @@ class App:
                 self.outbox.poke()
                 self.decided.see(item)
             note_models(self.vitals, item.event)
+            self.restart.note(item)
         if self.drafts.channels:
             self.drafts.see(session, item)
 
@@ -293,6 +300,9 @@ class App:
         yield Child("sweep", self._sweep)
         yield Child("anchor", self._anchor)
         yield Child("health", self.vitals.keep)
+        yield Child("socket", lambda: serve_socket(self.settings.home.socket, self.door.follow, self.health))
+        if not self.restarts:
+            yield Child("restart", self._restart_here)
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
         if self.drafts.channels:
@@ -300,6 +310,13 @@ class App:
             yield Child("asks", self.decided.run)
         if self.signs.channels:
             yield Child("signs", self.signs.run)
+
+    async def _restart_here(self) -> None:
+        """Nobody would start this process again: what a restart is good for is done here."""
+        while True:
+            await self.restart.asked.wait()
+            await self.look_again()
+            await self.restart.leave_word(self.dispatch.wake)
 
     def _receiving(self) -> Iterator[Child]:
         for channel in self.parts.channels:

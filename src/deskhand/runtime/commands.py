@@ -70,6 +70,10 @@ def _approval(state: State, args: str) -> str | tuple[SessionOptions, str]:
     return SessionOptions(approval=args == "on"), asks
 
 
+def _restart(state: State, args: str) -> str:
+    return "I restart, and write here then."
+
+
 HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = {
     "help": _help,
     "stop": _stop,
@@ -78,6 +82,7 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
     "model": _model,
     "title": _title,
     "approval": _approval,
+    "restart": _restart,
 }
 """Pure: each gives what the person reads, or what is to be set and what they read then. What else a command changes,
 the fold changes on `CommandRun`."""
@@ -92,6 +97,8 @@ def run(check: Check, state: State, row: Waiting) -> list[AnyEvent] | None:
     elif not isinstance(body, Command):
         return None
     else:
+        if row.principal.kind == "system":  # a note of our own: it says what it says
+            return [CommandRun(row.inbox_id, row.principal, body.name, "", body.args)]
         name, args, known, options = body.name, body.args, COMMANDS.get(body.name), None
         unknown = f"I do not know {body.prefix}{name}. {body.prefix}help lists what I know."
         if known is None or (known.role and known.role not in row.principal.roles):

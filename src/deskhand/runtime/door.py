@@ -38,8 +38,7 @@ from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
-from .feed import Feed, Noting, Source, follow
-from .toolbox import READ_FROM_LOG
+from .feed import Feed, Noting, Source, follow, watch
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
@@ -185,11 +184,16 @@ class LocalDoor:
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
         return follow(self._source, session, principal, after)
 
+    def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
+        return watch(self._source, principal, after_seq)
+
     async def stop(self, session: str, principal: Principal) -> Receipt:
         if not await self._store.may_see(principal, session):
             await self._access.note(principal, "stop", session)
             raise Refused(f"{session!r} is not yours to stop")
-        return await self._accept(self._inbound(session, principal, Command("stop", TURN)), principal, session)
+        now, key = self._clock.now(), self._ids.new("stop")
+        inbound = Inbound(key, Address("door"), principal.id, now, Command("stop", TURN), session)
+        return await self._accept(inbound, principal, session)
 
     async def rewind(
         self, session: str, principal: Principal, to_n: int, message: Message | None = None, when: When = "steer"
@@ -200,16 +204,17 @@ class LocalDoor:
         return await self._take_in(self._inbound(session, principal, Configure(options)), principal)
 
     def _inbound(self, session: str, principal: Principal, body: Body, when: When = "steer") -> Inbound:
-        """What somebody does who was let in elsewhere; an answer is read from the log."""
+        """What somebody does who was let in by a surface that names conversations; an answer is read from the log."""
         key, now = self._ids.new("door"), self._clock.now()
-        return Inbound(key, Address("door"), principal.id, now, body, session, when=when)
+        return Inbound(key, Address("web"), principal.id, now, body, session, when=when)
 
     async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:
-        if not await self._store.may_see(principal, session):
-            return Receipt("refused", reason=f"{session!r} is not yours to see")
-        agent, _, place = (to or session).partition("/")
-        if to and (agent != session.partition("/")[0] or place.partition(":")[0] not in READ_FROM_LOG):
-            wrong = f"{to!r} cannot be begun as a branch: it belongs to the same agent, on web, api or terminal"
+        agent = session.partition("/")[0]
+        if not self._access.may_talk(principal, agent) or not await self._store.may_see(principal, session):
+            await self._access.note(principal, "branch", session)
+            return Receipt("refused", reason=f"{session!r} is not yours to branch")
+        if to and (to.partition("/")[0] != agent or not await self._may_write(principal, to, Address("web"))):
+            wrong = f"{to!r} cannot begin as a branch: name it {agent}/web:{principal.id}:NAME"
             return Receipt("refused", reason=wrong)
         log = await self._store.events(session)
         try:

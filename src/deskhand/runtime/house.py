@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import msgspec
 
+from ..agent.state import State
 from ..models.weights import PROVIDER, Shelf
 from ..skills.skill import Skills
+from ..skills.write import write_skill
 from ..tools.base import Reach
-from ..types.errors import Refused
+from ..types.errors import ConfigError
+from ..types.events import Recorded
 from ..types.health import Health
+from ..types.identity import Principal
 from ..web.ports import House
 from ..web.views import (
     AgentView,
     ModelsView,
     ModelView,
     PresetView,
+    SettingsView,
     SkillDraft,
     SkillView,
+    SpanView,
     StatusView,
     ToolView,
 )
+from .adjust import adjusted, store, writable
 from .app import App
 from .models import Models, catalogue_of, facts_of
 from .presets import presets
 from .setting_up import store_key
 from .toolbox import skills_of
+from .trace import Trace
+
+SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
+_ADDRESS = re.compile(r"(://(?=[^/\s]*@)|://[^?\s]*\?)[^/@\s]+(?=@)?")
+NO_KEY = "there is no key for its provider yet: deskhand setup"
 
 
 class RunningHouse:
@@ -37,6 +51,7 @@ class RunningHouse:
     def __init__(self, app: App, models: Models) -> None:
         self._app, self._models = app, models
         self._began = app.parts.clock.now()
+        self._changing = anyio.Lock()
 
     @property
     def agents(self) -> Sequence[str]:
@@ -76,7 +91,10 @@ class RunningHouse:
         return [SkillView(name, skill.description, skill.source) for name, skill in found.items()]
 
     async def add_skill(self, agent: str, draft: SkillDraft) -> SkillView:
-        raise Refused("not yet")
+        self._app.settings.agent(agent)
+        folder = self._app.settings.skills_folder
+        await anyio.to_thread.run_sync(write_skill, folder, draft.name, draft.description, draft.body)
+        return SkillView(draft.name, " ".join(draft.description.split()), "shared")
 
     def presets(self) -> list[PresetView]:
         return [PresetView(each.name, each.description) for each in presets(self._app.settings.home.root / "prompts")]
@@ -107,16 +125,73 @@ class RunningHouse:
         path = ["agents", agent, "models"] if agent else ["defaults", "models"]
         if agent:
             self._app.settings.agent(agent)
-        await anyio.to_thread.run_sync(store_key, self._app.settings, path, [model])
+        async with self._changing:
+            await anyio.to_thread.run_sync(store_key, self._app.settings, path, [model])
+            await self._app.reload()
 
     async def reach(self, agent: str) -> Reach:
         return await self._app.agent(agent).reach()
 
-    def settings(self) -> dict[str, Any]:
-        return dict(msgspec.to_builtins(self._app.settings.config))
+    async def search_models(self, wanted: str) -> list[ModelView]:
+        return await anyio.to_thread.run_sync(self._search, wanted.casefold().split())
+
+    def _search(self, words: list[str]) -> list[ModelView]:
+        listed = catalogue_of(self._app.settings).providers
+        names = [f"{provider}/{name}" for provider, each in listed.items() for name in each.models]
+        found = [name for name in names if all(word in name.casefold() for word in words)]
+        ready = {each.id: each for each in self._list_models().models}
+        return [
+            ready.get(name) or msgspec.structs.replace(self._model(name), ready=False, why_not=NO_KEY) for name in found
+        ]
+
+    def settings(self) -> SettingsView:
+        settings = self._app.settings
+        config = dict(msgspec.to_builtins(settings.config))
+        return SettingsView(_without_secrets(config), str(settings.file), list(settings.warnings), list(writable()))
 
     async def set(self, key: str, value: Any) -> None:
-        raise Refused("not yet")
+        async with self._changing:
+            before = await anyio.to_thread.run_sync(self._store, key, value)
+            try:
+                await self._app.reload()
+            except (ConfigError, OSError):
+                await anyio.to_thread.run_sync(store, self._app.settings, before)
+                await self._app.look_again()
+                raise
+
+    def _store(self, key: str, value: Any) -> str:
+        return store(self._app.settings, adjusted(self._app.settings, key, value))
+
+    async def erase(self, principal: Principal, session: str) -> int:
+        app = self._app
+        if any(each.session == session for each in await app.store.open_sessions()):
+            await app.door.stop(session, principal)
+        erased = await app.store.erase(principal, session, app.parts.clock.now())
+        n = (await app.store.rows("event_head", (session,)))[0][0]
+        for recorded in await app.store.events(session, n - 1):
+            app.feed.publish(session, recorded)
+        return erased
+
+    def prompt(self, state: State) -> tuple[str, ...]:
+        return tuple(self._app.agent_of(state.session).prompt(state))
+
+    def trace(self, log: Sequence[Recorded]) -> list[SpanView]:
+        trace = Trace(self._app.redact)
+        spans = [span for recorded in log for span in trace.add(recorded)]
+        spans += trace.running(log[-1].session) if log else []
+        return msgspec.convert(spans, list[SpanView], from_attributes=True)
+
+
+def _without_secrets(config: Any) -> Any:
+    """Keys are no part of the configuration; whoever wrote one into an address or a word is not shown it either."""
+    if isinstance(config, Mapping):
+        return {
+            name: "[secret]" if value and SECRET.search(name) and isinstance(value, str) else _without_secrets(value)
+            for name, value in config.items()
+        }
+    if isinstance(config, list | tuple):
+        return [_without_secrets(each) for each in config]
+    return _ADDRESS.sub(r"\1[secret]", config) if isinstance(config, str) else config
 
 
 _: type[House] = RunningHouse

@@ -40,7 +40,7 @@ lists, tables, code, links or emoji; numbers and units as words. What is long go
 WORKSPACE_FILES = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md")
 MINIMAL_FILES = WORKSPACE_FILES[:2]
 """Who it is, and what it must never do: that does not depend on how much it is told."""
-MEMORY_FILE = "memory/MEMORY.md"
+USER_FILE, MEMORY_FILE = "USER.md", "memory/MEMORY.md"
 NAME_CHARS = 80
 
 Mode = Literal["full", "minimal", "none"]
@@ -82,7 +82,7 @@ class Prompt:
         if turn is None or sources.mode == "none":
             return (ONE_LINE, *([own] if own else []))
         preset = self._chosen(state.options.preset or "")
-        pieces = [piece for piece in self._stable(preset, private=not turn.address.group) if piece]
+        pieces = [piece for piece in self._stable(preset, private(turn.address, turn.principal)) if piece]
         if pieces != self._joined[0]:
             self._joined = (pieces, "\n\n".join(pieces))
         spoken = heard(state) if sources.voice is None else sources.voice
@@ -110,7 +110,8 @@ class Prompt:
         if full:
             yield preset
         for name in WORKSPACE_FILES if full else MINIMAL_FILES:
-            yield titled(name, self._work(name))
+            if private or name != USER_FILE:
+                yield titled(name, self._work(name))
         yield self._skills()
         if full:
             yield self._knowledge.index()
@@ -131,18 +132,25 @@ class Prompt:
     def _context(self, address: Address, principal: Principal) -> str:
         sources = self._sources
         where = f"{_plain(address.channel)}{f', chat {_plain(address.chat)}' if address.chat else ''}"
-        memory = "notes: private, not for this group"
+        here = "this group" if address.group else "this person"
+        memory = f"notes and, with USER.md beside it, facts about the owner: private, not for {here}"
         lines = [f"# Context\nYou are talking on {where}{', in a group' if address.group else ''}."]
         if not address.group:  # elsewhere it would change from turn to turn, and the model would read all anew
             roles = f" ({', '.join(map(_plain, principal.roles))})" if principal.roles else ""
             behalf = f", for {_plain(principal.on_behalf_of)}" if principal.on_behalf_of else ""
             lines.append(f"You are talking with {_plain(principal.id)}{roles}{behalf}.")
+        if private(address, principal):
             memory = "MEMORY.md is what you always know, YYYY-MM-DD.md holds the notes of a day"
         lines.append(
             f"Your workspace is {sources.workspace}; relative paths begin there. In it: memory/ ({memory}), knowledge/"
             " (a file for each topic), skills/, tools/, received/ (files that people sent)."
         )
         return "\n".join([*lines, *([sources.machine] if sources.machine else [])])
+
+
+def private(address: Address, principal: Principal) -> bool:
+    """Whether what is known of the owner may be told here: to an owner, with nobody else listening."""
+    return not address.group and "owner" in principal.roles
 
 
 def titled(title: str, text: str) -> str:

@@ -17,7 +17,9 @@ from ..tools import files, folders, kv, shell, symbols, talk
 from ..tools.aliases import TOOLS
 from ..tools.base import Tool
 from ..tools.paths import Allowed
+from ..types.people import People
 from .config import Settings
+from .manage_users import ManageUsers
 from .plugins import Plugins, load_plugins
 from .reach import workspace_of
 
@@ -75,14 +77,16 @@ def asking_about_commands(judge: Callable[[Case], Decision], commands: Collectio
     return careful
 
 
-def toolbox(settings: Settings, agent: str, skills: Skills, plugins: Sequence[Tool] = ()) -> dict[str, Tool]:
+def toolbox(
+    settings: Settings, agent: str, skills: Skills, plugins: Sequence[Tool] = (), people: People | None = None
+) -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them."""
     config = settings.agent(agent)
-    everything = (*ours(settings, agent, skills), *plugins)
+    everything = (*ours(settings, agent, skills, people), *plugins)
     return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
 
 
-def ours(settings: Settings, agent: str, skills: Skills) -> tuple[Tool, ...]:
+def ours(settings: Settings, agent: str, skills: Skills, people: People | None = None) -> tuple[Tool, ...]:
     """All that we bring ourselves, allowed or not."""
     config = settings.agent(agent)
     return (
@@ -94,6 +98,7 @@ def ours(settings: Settings, agent: str, skills: Skills) -> tuple[Tool, ...]:
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
         *skill_tools(skills),
+        ManageUsers(people),
     )
 
 

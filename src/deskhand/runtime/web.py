@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 
 import anyio
+import anyio.lowlevel
 import uvicorn
 from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
@@ -98,6 +99,7 @@ class Site:
                 with anyio.CancelScope(shield=True):
                     await server.serve([sock])
                 tasks.cancel_scope.cancel()
+            await anyio.lowlevel.checkpoint_if_cancelled()
         finally:
             stopping.set()
             forget_address(self._app.settings.home)

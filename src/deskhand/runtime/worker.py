@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..sandbox import kernel
+from ..types.errors import StoreError
 from .app import App
 from .config import Settings
 from .starts import note_start, write_startup_error
@@ -33,30 +34,53 @@ def end_with_parent(parent: int) -> bool:
 
 
 async def work(app: App, started: Callable[[], None]) -> int:
-    """Drive. SIGTERM and SIGINT end it within DRAIN_S, a second one at once. SIGHUP has the configuration read again.
+    """Drive. SIGTERM and SIGINT end it within DRAIN_S, a second one at once; `/restart` ends it with RESTART. SIGHUP
+    has the configuration read again.
 
     `started` is called when it drives, which may be long after: another process may drive now.
     """
+    app.restarts, ends = True, _Ends(app)
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.run, started)
+            tasks.start_soon(ends.when_asked, tasks)
             async for order in orders:
                 if order == signal.SIGHUP:
                     await app.look_again()
-                    continue
-                break
-            log.info("told to end: what is under way has %.0f s", DRAIN_S)
-            tasks.start_soon(_drain, app, tasks)
-            async for order in orders:
-                if order != signal.SIGHUP:
-                    tasks.cancel_scope.cancel()
-    return 0
+                else:
+                    ends.by_order(tasks)
+    return ends.code
 
 
-async def _drain(app: App, tasks: TaskGroup) -> None:
-    with anyio.move_on_after(DRAIN_S):
-        await app.drain()
-    tasks.cancel_scope.cancel()
+class _Ends:
+    """How it comes to an end: `code` is what for."""
+
+    def __init__(self, app: App) -> None:
+        self._app, self._ending = app, False
+        self.code = 0
+
+    async def when_asked(self, tasks: TaskGroup) -> None:
+        await self._app.restart.asked.wait()
+        if not self._ending:
+            self._ending, self.code = True, RESTART
+            await self._drain(tasks)
+
+    def by_order(self, tasks: TaskGroup) -> None:
+        if self._ending:
+            tasks.cancel_scope.cancel()
+        else:
+            self._ending = True
+            tasks.start_soon(self._drain, tasks)
+
+    async def _drain(self, tasks: TaskGroup) -> None:
+        log.info("told to end: what is under way has %.0f s", DRAIN_S)
+        with anyio.move_on_after(DRAIN_S):
+            await self._app.drain()
+        try:
+            await self._app.restart.leave_word()
+        except StoreError as error:
+            log.warning("nobody will be told of the restart: %s", error)
+        tasks.cancel_scope.cancel()
 
 
 async def guarded(settings: Settings, main: Callable[[], Awaitable[int]], now: Callable[[], float]) -> int:

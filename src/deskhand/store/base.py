@@ -95,7 +95,22 @@ class Store(Protocol):
         """As `rows`, for the little that is asked at every turn."""
         ...
 
-    async def events(self, session: str, after: int = 0) -> list[Recorded]: ...
+    async def events(self, session: str, after: int = 0, limit: int | None = None) -> list[Recorded]:
+        """Those after number `after`. With a `limit` no more than that, and fewer where they are large: there may be
+        more until the list is empty."""
+        ...
+
+    async def events_since(self, principal: Principal, seq: int, limit: int) -> list[Recorded]:
+        """What happened after `seq` in all sessions that `principal` may see, in pages as above."""
+        ...
+
+    async def latest(self, principal: Principal, kinds: Collection[str], limit: int) -> list[Recorded]:
+        """The last events of these kinds in all sessions that `principal` may see, in order."""
+        ...
+
+    def last_seq(self) -> int:
+        """The number of the last event of all sessions."""
+        ...
 
     async def history(self, session: str) -> list[Recorded]:
         """The events that a cold start needs, without their `seq`: from the last `Compacted` on, or all."""

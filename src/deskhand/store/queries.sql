@@ -30,7 +30,19 @@ SELECT n, hash FROM event WHERE session = ? ORDER BY n DESC LIMIT 1
 INSERT INTO event(session, n, at, kind, body, salt, hash) VALUES(?, ?, ?, ?, ?, ?, ?)
 
 -- event_read --
-SELECT seq, n, at, kind, body FROM event WHERE session = ? AND n > ? ORDER BY n
+SELECT seq, session, n, at, kind, body FROM event WHERE session = ? AND n > ? ORDER BY n LIMIT ?
+
+-- event_since: of the sessions that this principal takes part in; an owner sees all --
+SELECT seq, session, n, at, kind, body FROM event
+WHERE seq > ?1 AND (?2 OR session IN (SELECT session FROM session_member WHERE principal = ?3)) ORDER BY seq LIMIT ?4
+
+-- event_latest --
+SELECT seq, session, n, at, kind, body FROM event
+WHERE kind IN (SELECT value FROM json_each(?1))
+AND (?2 OR session IN (SELECT session FROM session_member WHERE principal = ?3)) ORDER BY seq DESC LIMIT ?4
+
+-- event_last_seq --
+SELECT coalesce(max(seq), 0) FROM event
 
 -- event_history: what a fold needs of each event; what was erased is told as the event `erased` --
 SELECT n, at, coalesce(body, json_object('type', 'erased', 'of', kind)) FROM event WHERE session = ? AND n > ? ORDER BY n
@@ -145,6 +157,9 @@ DELETE FROM session_member WHERE session = ?
 SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session
 WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2) ORDER BY last_at DESC LIMIT ?3
 
+-- session_get --
+SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session WHERE session = ?
+
 -- session_is_member --
 SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ? AND principal = ?)
 
@@ -153,6 +168,9 @@ INSERT OR IGNORE INTO blob_use(digest, session, n) VALUES(?, ?, ?)
 
 -- blob_is_used --
 SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ?1) OR EXISTS(SELECT 1 FROM undo WHERE digest = ?1)
+
+-- blob_is_in: whether that session names it --
+SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ? AND session = ?)
 
 -- blob_forget --
 DELETE FROM blob_use WHERE session = ?

@@ -25,6 +25,7 @@ from .writer import Writer
 
 Args = tuple[str | int | float | bytes | None, ...]
 Row = tuple[Any, ...]  # as the STRICT tables of our own migrations declare it
+PAGE_BYTES = 1_000_000
 CRASHES = 3
 """After so many crashes a session is driven by itself, and given up at the next."""
 
@@ -39,6 +40,11 @@ class _Row(msgspec.Struct, frozen=True):
 _encode = msgspec.json.Encoder().encode
 _decode_row = msgspec.json.Decoder(_Row).decode
 _decode_outgoing = msgspec.json.Decoder(Outgoing).decode
+
+
+def _recorded(row: Row) -> Recorded:
+    seq, session, n, at, tag, body = row
+    return Recorded(seq, session, n, at, decode_event(body) if body is not None else Erased(tag))
 
 
 def _abort(error: BaseException) -> None:
@@ -244,13 +250,36 @@ class SqliteStore:
     def look(self, statement: str, args: Args = ()) -> list[Row]:
         return self._all(self._statements[statement], args)
 
-    async def events(self, session: str, after: int = 0) -> list[Recorded]:
-        rows = self._all(self._sql["event_read"], (session, after))
+    async def events(self, session: str, after: int = 0, limit: int | None = None) -> list[Recorded]:
+        if limit is not None:
+            return self._page("event_read", (session, after, limit))
+        rows = self._all(self._sql["event_read"], (session, after, -1))
         with plain_errors(self.path):
-            return [
-                Recorded(seq, session, n, at, decode_event(body) if body is not None else Erased(tag))
-                for seq, n, at, tag, body in rows
-            ]
+            return [_recorded(row) for row in rows]
+
+    async def events_since(self, principal: Principal, seq: int, limit: int) -> list[Recorded]:
+        return self._page("event_since", (seq, int("owner" in principal.roles), principal.id, limit))
+
+    async def latest(self, principal: Principal, kinds: Collection[str], limit: int) -> list[Recorded]:
+        listed = msgspec.json.encode(sorted(kinds)).decode()
+        found = self._page("event_latest", (listed, int("owner" in principal.roles), principal.id, limit))
+        return found[::-1]
+
+    def last_seq(self) -> int:
+        return int(self._all(self._sql["event_last_seq"])[0][0])
+
+    def _page(self, name: str, args: Args) -> list[Recorded]:
+        """As many rows as fit into PAGE_BYTES, but one at least."""
+        found, size = [], 0
+        with plain_errors(self.path):
+            cursor = self._read.execute(self._sql[name], args)
+            for row in cursor:
+                found.append(_recorded(row))
+                size += len(row[-1] or b"")
+                if size > PAGE_BYTES:
+                    cursor.close(True)
+                    break
+        return found
 
     async def history(self, session: str) -> list[Recorded]:
         last = self._all(self._sql["event_last_of_kind"], (session, "compacted"))[0][0]

@@ -28,5 +28,6 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("model", "which model answers here; /model provider/name chooses one"),
         ChatCommand("title", "name this conversation"),
         ChatCommand("approval", "on: ask before every tool; off: ask as the rules say"),
+        ChatCommand("restart", "end the service and start it anew", "owner"),
     )
 }

@@ -49,6 +49,11 @@ class Door(Protocol):
         """
         ...
 
+    def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
+        """The events of all sessions that the principal may see, after `seq`, then what happens, for ever. Close it
+        too."""
+        ...
+
     async def stop(self, session: str, principal: Principal) -> Receipt:
         """Stop what runs in the session, at once and journalled."""
         ...

@@ -122,7 +122,12 @@ def _serves(web: Web, endpoint: Endpoint) -> Route:
 async def _call(web: Web, endpoint: Endpoint, request: Request) -> Call:
     grant: Grant | None = request.state.grant
     if endpoint.needs != "public":
-        check_scope(grant, endpoint.needs)
+        try:
+            check_scope(grant, endpoint.needs)
+        except HttpProblem:
+            if grant is not None:
+                await web.people.note(grant.principal, "refused", f"{request.method} {request.url.path}"[:200])
+            raise
     query = query_of(request, endpoint.query)
     body = None
     if endpoint.body is not None and not endpoint.raw:

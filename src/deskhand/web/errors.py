@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from starlette.responses import Response
 
-from ..types.errors import BlobMissing, ConfigError, DeskhandError, Refused, StoreUnavailable, ToolError
+from ..types.errors import BlobMissing, ConfigError, DeskhandError, ModelUnknown, Refused, StoreUnavailable, ToolError
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ def problem_of(error: DeskhandError) -> HttpProblem:
             return HttpProblem(400, "bad_request", said)
         case BlobMissing():
             return not_found("such file")
-        case ToolError():
+        case ToolError() | ModelUnknown():
             return HttpProblem(400, "bad_request", said)
         case _:
             return HttpProblem(500, "failed", said)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from . import house, login, setup, talk
+from . import blobs, files, house, login, people, session, setup, talk, watch
 from .routing import Endpoint
 from .sockets import Socket
 
-ENDPOINTS: tuple[Endpoint, ...] = (*login.ENDPOINTS, *house.ENDPOINTS, *setup.ENDPOINTS, *talk.ENDPOINTS)
+ROOMS = (login, house, setup, talk, session, watch, files, blobs, people)
+ENDPOINTS: tuple[Endpoint, ...] = tuple(endpoint for room in ROOMS for endpoint in room.ENDPOINTS)
 SOCKETS: tuple[Socket, ...] = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ..types.health import Fact, State
@@ -9,7 +11,9 @@ from .routing import Call, Endpoint
 from .views import (
     AgentView,
     ModelsView,
+    ModelView,
     PresetView,
+    SettingsView,
     SkillDraft,
     SkillView,
     StatusView,
@@ -39,6 +43,21 @@ class SelectModel(msgspec.Struct, frozen=True):
     model_id: str
     provider: str = ""
     agent: str = ""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    q: str = ""
+
+
+class ModelsFound(msgspec.Struct, frozen=True):
+    models: list[ModelView]
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One key of the configuration by its dotted path; null goes back to the default."""
+
+    key: str
+    value: Any = None
 
 
 def agent_of(call: Call) -> str:
@@ -88,6 +107,19 @@ async def select(call: Call) -> ModelsView:
     return await call.web.house.models()
 
 
+async def search(call: Call) -> ModelsFound:
+    return ModelsFound(await call.web.house.search_models(call.query.q))
+
+
+async def settings(call: Call) -> SettingsView:
+    return call.web.house.settings()
+
+
+async def change(call: Call) -> SettingsView:
+    await call.web.house.set(call.body.key, call.body.value)
+    return call.web.house.settings()
+
+
 ENDPOINTS = (
     Endpoint("GET", "/health", "public", health, "How each component is doing", returns=HealthView, tag="house"),
     Endpoint("GET", "/api/status", "read", status, "What runs here", returns=StatusView, tag="house"),
@@ -118,6 +150,27 @@ ENDPOINTS = (
         "Use another model",
         body=SelectModel,
         returns=ModelsView,
+        tag="house",
+    ),
+    Endpoint(
+        "GET",
+        "/api/models/search",
+        "read",
+        search,
+        "Models of the catalogue by name",
+        query=Wanted,
+        returns=ModelsFound,
+        tag="house",
+    ),
+    Endpoint("GET", "/api/settings", "admin", settings, "The configuration", returns=SettingsView, tag="house"),
+    Endpoint(
+        "PATCH",
+        "/api/settings",
+        "admin",
+        change,
+        "Set one key of the configuration",
+        body=Setting,
+        returns=SettingsView,
         tag="house",
     ),
 )

@@ -7,15 +7,29 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ..agent.state import State
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import Reach
 from ..types.clock import Clock, Ids
 from ..types.door import Door
+from ..types.events import Recorded
 from ..types.health import Health
+from ..types.identity import Principal
 from ..types.people import People
 from .steps import SetUp
-from .views import AgentView, ModelsView, PresetView, SkillDraft, SkillView, StatusView, ToolView
+from .views import (
+    AgentView,
+    ModelsView,
+    ModelView,
+    PresetView,
+    SettingsView,
+    SkillDraft,
+    SkillView,
+    SpanView,
+    StatusView,
+    ToolView,
+)
 
 
 class House(Protocol):
@@ -42,17 +56,29 @@ class House(Protocol):
         """Use this one from the next step on, and after a restart too. Raises ConfigError for one that cannot be."""
         ...
 
+    async def search_models(self, wanted: str) -> list[ModelView]:
+        """Those of the catalogue that have all these words in their name."""
+        ...
+
     async def reach(self, agent: str) -> Reach:
         """The agent's files. Raises ToolError."""
         ...
 
-    def settings(self) -> dict[str, Any]:
-        """The configuration as it holds, without secrets."""
-        ...
+    def settings(self) -> SettingsView: ...
 
     async def set(self, key: str, value: Any) -> None:
-        """Change one key of the configuration. Raises ConfigError, and then nothing is changed."""
+        """Change one key of the configuration; it holds at once. Raises ConfigError, and then nothing is changed."""
         ...
+
+    async def erase(self, principal: Principal, session: str) -> int:
+        """Stop what is going on there and erase what was said. Returns the number of events. Raises Refused."""
+        ...
+
+    def prompt(self, state: State) -> tuple[str, ...]:
+        """What stands before that conversation when the model is asked now."""
+        ...
+
+    def trace(self, log: Sequence[Recorded]) -> list[SpanView]: ...
 
 
 class Web(msgspec.Struct, frozen=True):

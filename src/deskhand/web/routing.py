@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -113,24 +113,30 @@ def check_depth(data: bytes) -> None:
 
 
 async def read_limited(request: Request, limit: int, within_s: float = BODY_S) -> bytes:
-    """The whole body. Raises HttpProblem where it is too large or too slow, or whoever sent it has gone."""
+    """The whole body. Raises HttpProblem as `limited` does."""
+    return b"".join([chunk async for chunk in limited(request, limit, within_s)])
+
+
+async def limited(request: Request, limit: int, within_s: float) -> AsyncGenerator[bytes]:
+    """The body in pieces. Raises HttpProblem where it is too large or too slow, or whoever sent it has gone."""
     too_large = HttpProblem(413, "too_large", f"That is too large: at most {limit:,} bytes are taken here.")
-    said = request.headers.get("content-length", "0")
+    said, size = request.headers.get("content-length", "0"), 0
     if said.isdecimal() and int(said[:18]) > limit:
         raise too_large
-    chunks, size = [], 0
+    until, stream = anyio.current_time() + within_s, request.stream()
     try:
-        with anyio.fail_after(within_s):
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size > limit:
-                    raise too_large
-                chunks.append(chunk)
+        while True:
+            with anyio.fail_after(max(0.0, until - anyio.current_time())):
+                chunk = await anext(stream, None)
+            if chunk is None:
+                return
+            if (size := size + len(chunk)) > limit:
+                raise too_large
+            yield chunk
     except TimeoutError:
         raise HttpProblem(408, "too_slow", f"The body did not come within {within_s:g} seconds.") from None
     except ClientDisconnect:
         raise bad("The body broke off.") from None
-    return b"".join(chunks)
 
 
 def as_response(endpoint: Endpoint, value: Any) -> Response:

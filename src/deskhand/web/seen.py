@@ -22,13 +22,16 @@ async def seen(call: Call, session: str = "") -> str:
     What was accepted a moment ago may not be in the log yet; that is waited for."""
     session = session or session_of(call)
     store, principal = call.web.store, call.principal
+    known = False
     with anyio.move_on_after(TAKEN_IN_S):
         while True:
-            known = (await store.rows("session_has_members", (session,)))[0][0]
+            known = bool((await store.rows("session_has_members", (session,)))[0][0])
             if known and await store.may_see(principal, session):
                 return session
             waiting = await store.waiting(session)
             if not any("owner" in principal.roles or row.principal.id == principal.id for row in waiting):
                 break
             await anyio.sleep(LOOK_S)
+    if known:
+        await call.web.people.note(principal, "conversation refused", session)
     raise not_found("such conversation")

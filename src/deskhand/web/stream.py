@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import anyio
 import msgspec
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -21,6 +22,8 @@ from .seen import seen
 
 BEAT_S = 15.0
 """A comment is sent so often, so that no proxy takes a quiet stream for a dead one."""
+STUCK_S = 30.0
+"""A client that takes in nothing for so long is hung up on."""
 LOOK_S = 0.5
 """How soon a credential that was revoked ends its streams."""
 
@@ -32,32 +35,47 @@ class From(msgspec.Struct, frozen=True):
     after: int = 0
 
 
-def as_sse(item: Recorded | Progress) -> bytes:
+def as_sse(item: Recorded | Progress, by_seq: bool = False) -> bytes:
     """One item on the wire. Only events have an id: what a client resumes from is always in the log."""
     data = msgspec.json.encode(item)
     if isinstance(item, Recorded):
-        return b"id: %d\nevent: recorded\ndata: %b\n\n" % (item.n, data)
+        return b"id: %d\nevent: recorded\ndata: %b\n\n" % (item.seq if by_seq else item.n, data)
     return b"event: progress\ndata: %b\n\n" % data
 
 
 async def events(call: Call) -> EventStream:
     """`GET /api/sessions/{name}/events`."""
     session = await seen(call)
-    items = call.web.door.follow(session, call.principal, resume_from(call))
+    items = call.web.door.follow(session, call.principal, resume_from(call, call.query.after))
     return sse(call, items)
 
 
-def resume_from(call: Call) -> int:
+def resume_from(call: Call, after: int) -> int:
     given = call.request.headers.get("last-event-id", "").strip()
     if not given:
-        return max(0, int(call.query.after))
+        return max(0, after)
     if not given.isdecimal() or len(given) > 18:
         raise bad("`Last-Event-ID` is the number of an event.")
     return int(given)
 
 
-def sse(call: Call, items: AsyncGenerator[Recorded | Progress]) -> EventStream:
-    return EventStream(call.web, items, Standing(call.request.state.credential, call.request.state.guesses))
+def sse(
+    call: Call, items: AsyncGenerator[Recorded | Progress] | AsyncGenerator[Recorded], by_seq: bool = False
+) -> EventStream:
+    return EventStream(call.web, pieces(items, by_seq), standing_of(call.request))
+
+
+async def pieces(
+    items: AsyncGenerator[Recorded | Progress] | AsyncGenerator[Recorded], by_seq: bool = False
+) -> AsyncGenerator[bytes]:
+    """The items on the wire, and why there will be no more."""
+    yield b": connected\n\n"
+    try:
+        async with aclosing(items):
+            async for item in items:
+                yield as_sse(item, by_seq)
+    except DeskhandError as error:
+        yield b"event: closed\ndata: %b\n\n" % msgspec.json.encode({"reason": str(error)})
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -80,24 +98,34 @@ class Standing(msgspec.Struct, frozen=True):
             tasks.cancel_scope.cancel()
 
 
+def standing_of(connection: HTTPConnection) -> Standing:
+    return Standing(connection.state.credential, connection.state.guesses)
+
+
 class EventStream(Response):
     """Sends what comes, with a beat in between. A client that reads slowly slows only itself: what it has not taken in
-    is read from the log again."""
+    is read from the log again. One that takes in nothing at all is hung up on, and comes back when it can."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, web: Web, items: AsyncGenerator[Recorded | Progress], standing: Standing) -> None:
+    def __init__(self, web: Web, pieces: AsyncGenerator[bytes], standing: Standing) -> None:
         super().__init__(headers={"x-accel-buffering": "no"}, media_type=self.media_type)
         del self.headers["content-length"]
-        self._web, self._items, self._standing = web, items, standing
+        self._web, self._pieces, self._standing = web, pieces, standing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
 
-        async def write(data: bytes) -> None:
-            await send({"type": "http.response.body", "body": data, "more_body": True})
-
+        stuck = False
         async with anyio.create_task_group() as tasks:
+
+            async def write(data: bytes) -> None:
+                nonlocal stuck
+                with anyio.move_on_after(STUCK_S) as waiting:
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+                if waiting.cancelled_caught:
+                    stuck = True
+                    tasks.cancel_scope.cancel()
 
             async def hung_up() -> None:
                 while (await receive())["type"] != "http.disconnect":
@@ -115,16 +143,9 @@ class EventStream(Response):
 
             for task in (hung_up, void, beat):
                 tasks.start_soon(task)
-            await write(b": connected\n\n")
-            await write_all(self._items, write)
+            async with aclosing(self._pieces):
+                async for piece in self._pieces:
+                    await write(piece)
             tasks.cancel_scope.cancel()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def write_all(items: AsyncGenerator[Recorded | Progress], write: Callable[[bytes], Awaitable[None]]) -> None:
-    try:
-        async with aclosing(items):
-            async for item in items:
-                await write(as_sse(item))
-    except DeskhandError as error:
-        await write(b"event: closed\ndata: %b\n\n" % msgspec.json.encode({"reason": str(error)}))
+        if not stuck:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -84,12 +84,16 @@ async def log(call: Call) -> list[Recorded]:
 
 
 async def say(call: Call) -> ReceiptView:
-    said: Say = call.body
+    return await submit(call, session_of(call), Said(message_of(call.body)), call.body)
+
+
+def message_of(said: Say) -> Message:
+    """Raises HttpProblem for nothing."""
     parts: list[Part] = [Text(said.text)] if said.text.strip() else []
     parts += [_attached(file) for file in said.files]
     if not parts:
         raise bad("The message is empty: send `text`, or `files`.")
-    return await submit(call, session_of(call), Said(Message("user", tuple(parts))), said)
+    return Message("user", tuple(parts))
 
 
 def _attached(file: Attached) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -71,3 +71,31 @@ class ModelsView(msgspec.Struct, frozen=True):
     current: str
     pinned: str
     models: list[ModelView]
+
+
+class SpanView(msgspec.Struct, frozen=True):
+    """One call of a model or a tool. `n` is the event that ended it (0: it has not ended), `parent` that of the reply
+    which made it. `at` is when it ended."""
+
+    seq: int
+    n: int
+    session: str
+    kind: Literal["model", "tool"]
+    name: str
+    at: float
+    took_s: float
+    status: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    parent: int
+    detail: str
+
+
+class SettingsView(msgspec.Struct, frozen=True):
+    """The configuration as it holds, without anything secret. `keys` are those that can be set here."""
+
+    config: dict[str, Any]
+    file: str
+    warnings: list[str]
+    keys: list[str]

@@ -2,7 +2,7 @@
 import { html, useState } from "./lib.js";
 import { may } from "./state.js";
 import { choose } from "./talk.js";
-import { clock } from "./format.js";
+import { clock, moment } from "./format.js";
 import { Icon } from "./icons.js";
 
 const WORDS = { once: "Allow once", always: "Always allow exactly this", no: "Do not allow", never: "Never allow exactly this" };
@@ -12,6 +12,7 @@ const MEANS = {
   no: "It is not done now. The agent is told and goes on without it.",
   never: "Calls with exactly these bytes are turned down unasked, until you take it back in Settings, Approvals.",
 };
+const until = (at) => (at - Date.now() / 1000 > 12 * 3600 ? moment(at) : clock(at));
 const DONE = { once: "Allowed once", always: "Allowed, always for exactly this", no: "Not allowed", never: "Never allowed for exactly this", closed: "Nobody answered" };
 
 export function Ask({ ask, open = false }) {
@@ -38,7 +39,7 @@ function Approval({ ask }) {
     ${may("approve") ? html`<div class="choices" role="group" aria-label="Your answer" aria-describedby="means">
       ${Object.entries(WORDS).map(([choice, words], i) => html`<button key=${choice} type="button" disabled=${busy !== ""} class=${`btn ${i === 0 ? "main" : ""}`} onFocus=${() => setExplained(choice)} onMouseEnter=${() => setExplained(choice)} onClick=${() => answer(choice)}>${words}<kbd aria-hidden="true">${["y", "a", "n", "N"][i]}</kbd></button>`)}
     </div><p class="small means" id="means">${MEANS[explained]}</p>` : html`<p class="small">Somebody with the role approver or owner has to answer this.</p>`}
-    <p class="tiny muted">It waits until ${clock(ask.until)}; then it is not done. Alt+A comes here.</p>
+    <p class="tiny muted">It waits until ${until(ask.until)}; then it is not done.<span class="only-wide"> Alt+A comes here.</span></p>
   </section>`;
 }
 
@@ -62,6 +63,6 @@ function Question({ ask }) {
     <h3><${Icon} name="ask" />${ask.question}</h3>
     ${ask.choices.length > 0 && html`<div class="choices">${ask.choices.map((choice) => html`<button key=${choice} type="button" class="btn" disabled=${busy} onClick=${() => answer(choice)}>${choice}</button>`)}</div>`}
     <form class="row" onSubmit=${send}><input class="input" name="answer" aria-label="Your answer in your own words" placeholder=${ask.choices.length ? "Or in your own words" : "Your answer"} autocomplete="off" disabled=${busy} /><button class="btn main" disabled=${busy}>Answer</button></form>
-    <p class="tiny muted">It waits until ${clock(ask.until)}.</p>
+    <p class="tiny muted">It waits until ${until(ask.until)}.</p>
   </section>`;
 }

@@ -1,11 +1,12 @@
 // The conversation in the middle: its head, what was said and done, and the field to write in.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib.js";
-import { change, developer, drawer, here, me, panel, session, attempt } from "./state.js";
+import { attempt, change, developer, drawer, here, may, me, panel, session } from "./state.js";
 import { loading, missing, talk, unsent } from "./talk.js";
 import { Composer, compose } from "./composer.js";
 import { Turn, Undone, Waiting } from "./turn.js";
 import { Ask } from "./asks.js";
 import { IconButton } from "./icons.js";
+import { useAsk } from "./panels/parts.js";
 
 const SHOWN = 30;
 
@@ -57,11 +58,13 @@ const EXAMPLES = [
 ];
 
 function FirstVisit() {
+  const setup = useAsk(may("admin") ? "/api/setup" : "").data, own = setup?.examples?.map((text) => [text]);
   return html`<div class="empty first">
     <img src="/icon.svg" alt="" width="44" height="44" />
     <h2 class="welcome">What shall we do, ${me.value.user}?</h2>
     <p class="muted">Deskhand works on this machine with files and commands. It asks before it does what cannot be undone.</p>
-    <ul class="examples">${EXAMPLES.map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => compose(text)}><strong>${title}</strong><span>${text}</span></button></li>`)}</ul>
+    ${setup?.demo && html`<p class="note warn">No model is chosen yet, so a script answers. <a href="#/house/setup">Choose one</a>: it takes a minute.</p>`}
+    <ul class="examples">${(own?.length ? own : EXAMPLES).slice(0, 3).map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => compose(text ?? title)}><strong>${title}</strong>${text && html`<span>${text}</span>`}</button></li>`)}</ul>
   </div>`;
 }
 
@@ -71,6 +74,7 @@ function Log({ empty }) {
   const toEnd = () => { stuck.current = true; box.current.scrollTop = box.current.scrollHeight; setAway(false); };
   useLayoutEffect(() => {
     const area = box.current;
+    if (!area) return;
     if (held.current !== null) { area.scrollTop = area.scrollHeight - held.current; held.current = null; } else if (stuck.current) area.scrollTop = area.scrollHeight;
   });
   useEffect(() => {
@@ -80,6 +84,7 @@ function Log({ empty }) {
     return () => watched.disconnect();
   }, []);
   const scrolled = () => {
+    if (!box.current) return;
     const area = box.current, end = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
     stuck.current = end;
     setAway(!end);

@@ -2,6 +2,7 @@
 import { html, useEffect, useRef } from "./lib.js";
 import { drawer, here } from "./state.js";
 import { Icon, IconButton } from "./icons.js";
+import { Setup } from "./panels/setup.js";
 import { Models } from "./panels/models.js";
 import { People } from "./panels/people.js";
 import { Approvals } from "./panels/approvals.js";
@@ -11,6 +12,7 @@ import { Settings } from "./panels/settings.js";
 
 /** id, name, icon, what is drawn. */
 export const PAGES = [
+  ["setup", "Set up", "check", Setup],
   ["models", "Models and skills", "spark", Models],
   ["approvals", "Approvals", "shield", Approvals],
   ["people", "People and pairing", "people", People],

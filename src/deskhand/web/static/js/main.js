@@ -45,7 +45,7 @@ function App() {
     <a class="skip" href="#composer" onClick=${toComposer}>Go to the message field</a>
     <${Sidebar} />
     ${drawer.value && html`<div class="veil" onClick=${() => { drawer.value = false; }}></div>`}
-    <main class="main" id="main" inert=${drawer.value && matchMedia("(max-width: 760px)").matches}>
+    <main class="middle" id="main" inert=${drawer.value && matchMedia("(max-width: 760px)").matches}>
       <${Banner} />
       ${place.place === "house" ? html`<${House} />` : html`<${Conversation} />`}
     </main>

@@ -11,6 +11,9 @@ export const loading = signal(false);
 export const sent = signal(waiting()); // what was written and is not in the log yet
 export const unsent = computed(() => sent.value.filter((message) => message.name === here.value.name && !talk.value.seen.includes(message.inbox)));
 
+/** The events of this conversation that are here, as they came. */
+export const rawEvents = () => events;
+
 let name = "", events = [], queue = [], frame = 0, stream = null, keeping = 0;
 
 /** Show this conversation ('' is a new one) and follow it. */

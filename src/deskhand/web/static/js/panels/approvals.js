@@ -1,2 +1,21 @@
-import { html } from "../lib.js";
-export function Approvals() { return html`<p class="muted">Soon.</p>`; }
+// What waits for an answer anywhere, and what was allowed or refused for good.
+import { html, useEffect } from "../lib.js";
+import { at, call, post } from "../api.js";
+import { activity, announce, attempt, hrefOf, may } from "../state.js";
+import { moment } from "../format.js";
+import { Loaded, None, Section, Sure, useAsk } from "./parts.js";
+
+const WORDS = { once: "Allow once", always: "Always exactly this", no: "Do not allow", never: "Never exactly this" };
+
+export function Approvals() {
+  const waiting = useAsk("/api/approvals"), grants = useAsk("/api/grants");
+  const { value } = activity;
+  useEffect(() => { waiting.again(); }, [value]);
+  const answer = (one, choice) => attempt(async () => { await post(at(one.name, `/asks/${encodeURIComponent(one.ask_id)}`), { choice }); announce("Answered"); waiting.again(); grants.again(); });
+  const revoke = (hash) => attempt(async () => { await call("DELETE", `/api/grants/${encodeURIComponent(hash)}`); announce("Taken back"); grants.again(); });
+  return html`<div class="stack wide">
+    <${Section} title="Waiting for an answer" note="Any approver may answer, here or wherever it was asked; the first answer counts."><${Loaded} of=${waiting} what="approvals">${(all) => (all.length ? html`<ul class="rows">${all.map((one) => html`<li key=${one.ask_id} class="tall"><span class="grow"><pre class="exact" tabindex="0">${one.question}</pre>${one.reason && html`<span class="small muted">Asked because ${one.reason}. </span>`}<span class="small muted">Until ${moment(one.until)}, in <a href=${hrefOf(one.name)}>this conversation</a></span></span>
+      ${may("approve") && html`<span class="choices">${(one.approval === false ? one.choices : Object.keys(WORDS)).map((choice) => html`<button key=${choice} type="button" class="btn little" onClick=${() => answer(one, choice)}>${WORDS[choice] ?? choice}</button>`)}</span>`}</li>`)}</ul>` : html`<${None}>Nothing waits for you.<//>`)}<//><//>
+    <${Section} title="Standing answers" note="Calls with exactly these bytes go through, or are turned down, without asking."><${Loaded} of=${grants} what="standing answers">${(all) => (all.length ? html`<ul class="rows">${all.map((one) => html`<li key=${one.hash} class="tall"><span class="grow"><pre class="exact" tabindex="0">${one.question ?? one.shown ?? one.call ?? `${one.tool ?? ""} ${one.arguments ?? one.hash}`}</pre><span class="small muted">${[one.by ?? one.principal, one.at ? moment(one.at) : "", one.agent].filter(Boolean).join(" · ")}</span></span><span class=${`tag ${(one.choice ?? one.verdict) === "never" || one.verdict === "deny" ? "bad" : "good"}`}>${one.choice ?? one.verdict ?? "always"}</span>${may("approve") && html`<${Sure} label="Take back" sure="Yes, ask again" onYes=${() => revoke(one.hash)} />`}</li>`)}</ul>` : html`<${None}>You have allowed nothing for good. “Always allow exactly this” puts it here.<//>`)}<//><//>
+  </div>`;
+}

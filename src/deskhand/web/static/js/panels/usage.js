@@ -1,2 +1,27 @@
-import { html } from "../lib.js";
-export function Usage() { return html`<p class="muted">Soon.</p>`; }
+// What was used and what it cost.
+import { html, useState } from "../lib.js";
+import { hrefOf } from "../state.js";
+import { count, money } from "../format.js";
+import { Loaded, None, Section, useAsk } from "./parts.js";
+
+const RANGES = [["today", "Today"], ["7d", "7 days"], ["30d", "30 days"], ["all", "All"]];
+
+export function Usage() {
+  const [range, setRange] = useState("7d"), found = useAsk(`/api/usage?range=${range}`);
+  return html`<div class="stack wide"><div class="tabs" role="tablist" aria-label="Time">${RANGES.map(([id, label]) => html`<button key=${id} type="button" role="tab" aria-selected=${String(id === range)} onClick=${() => setRange(id)}>${label}</button>`)}</div>
+    <${Loaded} of=${found} what="usage">${(data) => html`<${Shown} data=${data} />`}<//></div>`;
+}
+
+function Shown({ data }) {
+  const { total } = data, days = data.days ?? [], most = Math.max(1, ...days.map((day) => day.total_tokens ?? 0));
+  if (!total?.api_calls) return html`<${None}>Nothing was used in this time.<//>`;
+  return html`<dl class="figures"><div><dt>Tokens</dt><dd>${count(total.total_tokens)}</dd></div><div><dt>Read</dt><dd>${count(total.prompt)}</dd></div><div><dt>Written</dt><dd>${count(total.completion)}</dd></div><div><dt>Model calls</dt><dd>${count(total.api_calls)}</dd></div><div><dt>Cost</dt><dd>${money(total.cost)}</dd></div></dl>
+    ${days.length > 1 && html`<${Section} title="By day"><ol class="bars">${days.map((day) => html`<li key=${day.day ?? day.date} title=${`${day.day ?? day.date}: ${count(day.total_tokens)} tokens`}><span class="sr">${day.day ?? day.date}: ${count(day.total_tokens)} tokens</span><span class="bar" style=${{ height: `${Math.max(2, (100 * (day.total_tokens ?? 0)) / most)}%` }}></span></li>`)}</ol><//>`}
+    <${Section} title="By model"><${Table} rows=${data.models ?? []} name=${(row) => row.model ?? row.name} /><//>
+    <${Section} title="By conversation"><${Table} rows=${(data.sessions ?? []).slice(0, 30)} name=${(row) => html`<a href=${hrefOf(row.name ?? row.session)}>${row.title || row.name || row.session}</a>`} /><//>`;
+}
+
+function Table({ rows, name }) {
+  if (!rows.length) return html`<${None}>Nothing.<//>`;
+  return html`<div class="table"><table><thead><tr><th scope="col">Name</th><th scope="col">Tokens</th><th scope="col">Calls</th><th scope="col">Cost</th></tr></thead><tbody>${rows.map((row, i) => html`<tr key=${i}><th scope="row">${name(row)}</th><td>${count(row.total_tokens)}</td><td>${count(row.api_calls)}</td><td>${money(row.cost)}</td></tr>`)}</tbody></table></div>`;
+}

@@ -1,0 +1,165 @@
+"""`deskhand tokens` and `login`: credentials for programs, and a way in for a browser."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+
+from ..runtime.clock import SystemClock
+from ..runtime.people import LocalPeople
+from ..types.people import OWNER_NAME, SCOPES, Scope, TokenRow
+from .run import USAGE, Listing, config_option, fail, settings_of
+from .sessions import when
+from .table import table
+from .users import with_people
+
+DAY_S = 24 * 3600.0
+
+
+@click.group(cls=Listing)
+def tokens() -> None:
+    """Make, list and revoke tokens, with which programs speak to the API.
+
+    A token does what its scopes say, and never more than its user may: read, chat, approve (answer approvals), admin
+    (change the house). Only a hash of it is kept.
+
+    \b
+    Examples:
+      deskhand tokens create phone --scopes read,chat
+      curl -H "Authorization: Bearer dh_..." http://127.0.0.1:8000/api/status
+      deskhand tokens revoke tok_5f0c
+    """
+
+
+@tokens.command("list")
+@click.option("--user", default="", metavar="NAME", help="Only those of this user.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@config_option
+def list_(user: str, as_json: bool, config: str | None) -> None:
+    """List tokens and logged-in browsers.
+
+    \b
+    Example:
+      deskhand tokens list
+    """
+    settings = settings_of(config)
+    rows = with_people(settings, lambda people: people.tokens(user))
+    if as_json:
+        click.echo(msgspec.json.encode(rows))
+        return
+    if not rows:
+        click.echo("No tokens yet. Make one: deskhand tokens create phone")
+        return
+    zone, now = ZoneInfo(settings.config.timezone), SystemClock().now()
+
+    def at(time: float | None, none: str) -> str:
+        return none if time is None else "expired" if none == "never" and time <= now else when(time, zone)
+
+    titles = ("id", "user", "name", "scopes", "expires", "last used")
+    table(
+        titles,
+        [
+            (row.id, row.user, row.name, ",".join(row.scopes), at(row.expires_at, "never"), at(row.last_used_at, "-"))
+            for row in rows
+        ],
+    )
+
+
+@tokens.command()
+@click.argument("name")
+@click.option("--user", default=OWNER_NAME, show_default=True, metavar="NAME", help="Whose token it is.")
+@click.option("--scopes", default=",".join(SCOPES), show_default=True, help="What it may do.")
+@click.option("--days", default=90.0, show_default=True, type=click.FloatRange(0), help="How long; 0 for ever.")
+@config_option
+def create(name: str, user: str, scopes: str, days: float, config: str | None) -> None:
+    """Make a token. It is printed once, alone on its line; nobody can show it again.
+
+    \b
+    Example:
+      deskhand tokens create phone --scopes read,chat --days 30
+    """
+    wanted: list[Scope] = []
+    for scope in scopes.split(","):
+        known = next((each for each in SCOPES if each == scope.strip()), None)
+        if known is None:
+            fail(f"there is no scope {scope.strip()!r}; there are: {', '.join(SCOPES)}", USAGE)
+        wanted.append(known)
+    lasts_s = days * DAY_S if days else None
+    row, secret = with_people(settings_of(config), lambda people: people.make_token(user, name, tuple(wanted), lasts_s))
+    _show(row, secret, days)
+
+
+def _show(row: TokenRow, secret: str, days: float | None) -> None:
+    click.echo(secret)
+    lasts = f"for {days:g} days" if days else "until it is revoked" if days == 0 else "for as long as the old one had"
+    click.echo(
+        f"{row.id}: {row.user} may {', '.join(row.scopes)} with it, {lasts}. Keep it: it is not shown again.", err=True
+    )
+
+
+@tokens.command()
+@click.argument("token_id", metavar="ID")
+@config_option
+def rotate(token_id: str, config: str | None) -> None:
+    """Make a token anew: the old one is dead at once. The beginning of an id is enough.
+
+    \b
+    Example:
+      deskhand tokens rotate tok_5f0c
+    """
+
+    async def use(people: LocalPeople) -> tuple[TokenRow, str]:
+        return await people.rotate(await _meant(people, token_id))
+
+    row, secret = with_people(settings_of(config), use)
+    _show(row, secret, None)
+
+
+@tokens.command()
+@click.argument("token_id", metavar="ID")
+@config_option
+def revoke(token_id: str, config: str | None) -> None:
+    """End a token or a browser's login at once. The beginning of an id is enough.
+
+    \b
+    Example:
+      deskhand tokens revoke tok_5f0c
+    """
+
+    async def use(people: LocalPeople) -> str:
+        meant = await _meant(people, token_id)
+        await people.revoke(meant)
+        return meant
+
+    click.echo(f"{with_people(settings_of(config), use)} is dead.")
+
+
+async def _meant(people: LocalPeople, beginning: str) -> str:
+    found = [row.id for row in await people.tokens() if row.id.startswith(beginning)]
+    if len(found) != 1:
+        why = "begins more than one" if found else "is no token"
+        fail(f"{beginning!r} {why}; `deskhand tokens list` shows them", USAGE)
+    return found[0]
+
+
+@click.command()
+@click.option("--user", default=OWNER_NAME, show_default=True, metavar="NAME", help="Who is logged in with it.")
+@config_option
+def login(user: str, config: str | None) -> None:
+    """Print a link that logs one browser in: once, within ten minutes. `deskhand serve` must be running.
+
+    \b
+    Example:
+      deskhand login
+    """
+    from ..runtime.web import noted_address
+
+    settings = settings_of(config)
+    url = noted_address(settings.home)
+    if not url:
+        fail("nothing serves the page now; start it with: deskhand serve")
+    secret = with_people(settings, lambda people: people.make_login(user))
+    click.echo(f"{url}/#login={secret}")
+    click.echo(f"Open it within ten minutes; it logs one browser in as {user}.", err=True)

@@ -1,0 +1,238 @@
+"""`deskhand users`: who may talk here, as whom they are known, and what they may do."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+
+from ..policy.roles import agents_of, scopes_of
+from ..runtime.clock import SystemClock
+from ..runtime.config import Settings
+from ..runtime.pairing import described
+from ..runtime.people import LocalPeople, open_people
+from ..types.people import Identity, User
+from .plain import plain
+from .run import USAGE, Listing, config_option, fail, settings_of, with_store
+from .sessions import when
+from .table import table
+
+T = TypeVar("T")
+
+
+def with_people(settings: Settings, use: Callable[[LocalPeople], Awaitable[T]]) -> T:
+    """Open the users alone, as the owner. What is changed holds at once in a Deskhand that runs."""
+    roles = {name: role.agents for name, role in settings.config.roles.items()}
+    return with_store(settings, lambda store: use(open_people(store, SystemClock(), lambda: roles, dict)))
+
+
+def account_option(command: Callable[..., None]) -> Callable[..., None]:
+    text = "Only on this account (this bot) of the channel."
+    return click.option("--account", default="", metavar="NAME", help=text)(command)
+
+
+def _identity(channel: str, external_id: str, account: str = "") -> Identity:
+    return Identity(channel, external_id, account)
+
+
+@click.group(cls=Listing)
+def users() -> None:
+    """Who may talk to your agents: users, their ids on chat platforms, and their roles.
+
+    owner may do everything; approver may also answer approvals; member may talk; viewer may only read. Further roles
+    stand in the configuration (roles.NAME.agents).
+
+    \b
+    Examples:
+      deskhand users
+      deskhand users add gavin --role member telegram 12345678
+      deskhand users add-role gavin approver
+    """
+
+
+@users.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@config_option
+def list_(as_json: bool, config: str | None) -> None:
+    """List users, their roles and their identities.
+
+    \b
+    Example:
+      deskhand users list
+    """
+    found = with_people(settings_of(config), lambda people: people.users())
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+        return
+    table(("user", "roles", "known as"), [(user.name, ", ".join(user.roles), _known_as(user)) for user in found])
+    if len(found) == 1 and not found[0].identities:
+        click.echo("Only you, at this machine. Let in who writes to a bot: deskhand pair", err=True)
+
+
+def _known_as(user: User) -> str:
+    return ", ".join(described(identity) for identity in user.identities)
+
+
+@users.command()
+@click.argument("name")
+@config_option
+def info(name: str, config: str | None) -> None:
+    """What a user may do, where they are known, and their tokens.
+
+    \b
+    Example:
+      deskhand users info gavin
+    """
+    settings = settings_of(config)
+    roles = {each: role.agents for each, role in settings.config.roles.items()}
+
+    async def use(people: LocalPeople) -> None:
+        user = next((each for each in await people.users() if each.name == name), None)
+        if user is None:
+            fail(f"there is no user {name!r}; `deskhand users list` shows them", USAGE)
+        agents = agents_of(user.roles, roles)
+        tokens = await people.tokens(name)
+        since = when(user.created_at, ZoneInfo(settings.config.timezone)) if user.created_at else "the beginning"
+        lines = (
+            ("user", user.name),
+            ("since", since),
+            ("roles", ", ".join(user.roles) or "none: they are let in nowhere"),
+            ("may", ", ".join(scopes_of(user.roles, roles)) or "nothing"),
+            ("agents", "all" if agents is None else ", ".join(agents) or "none"),
+            ("known as", _known_as(user) or "nobody yet: deskhand users link"),
+            ("tokens", ", ".join(f"{token.id} ({token.name})" for token in tokens) or "none"),
+        )
+        for title, text in lines:
+            click.echo(f"{title:9} {plain(text)}")
+
+    with_people(settings, use)
+
+
+@users.command()
+@click.argument("name")
+@click.option("--role", "-r", default="member", show_default=True, help="What they may do.")
+@click.argument("channel", required=False, default="")
+@click.argument("external_id", metavar="[ID]", required=False, default="")
+@account_option
+@config_option
+def add(name: str, role: str, channel: str, external_id: str, account: str, config: str | None) -> None:
+    """Add a user, and how one chat platform knows them: its own number or id, never a name.
+
+    \b
+    Examples:
+      deskhand users add gavin --role member telegram 12345678
+      deskhand users add kiosk --role viewer
+    """
+    if bool(channel) != bool(external_id):
+        fail(f"{channel!r} needs the platform's own id behind it, such as: telegram 12345678", USAGE)
+    identity = _identity(channel, external_id, account) if channel else None
+    user = with_people(settings_of(config), lambda people: people.add_user(name, role, identity))
+    click.echo(f"{user.name} is a user now: {', '.join(user.roles)}" + (f", {_known_as(user)}" if channel else ""))
+
+
+@users.command()
+@click.argument("name")
+@config_option
+def remove(name: str, config: str | None) -> None:
+    """Remove a user with their identities and tokens. What they said stays.
+
+    \b
+    Example:
+      deskhand users remove gavin
+    """
+    with_people(settings_of(config), lambda people: people.remove_user(name))
+    click.echo(f"{name} is no user any more. Their conversations stay: who gets this name later could read them.")
+
+
+@users.command()
+@click.argument("name")
+@click.argument("channel")
+@click.argument("external_id", metavar="ID")
+@account_option
+@config_option
+def link(name: str, channel: str, external_id: str, account: str, config: str | None) -> None:
+    """Say that an id on a chat platform is this user.
+
+    \b
+    Example:
+      deskhand users link gavin slack U04ABC123
+    """
+    user = with_people(settings_of(config), lambda people: people.link(name, _identity(channel, external_id, account)))
+    click.echo(f"{user.name} is known as: {_known_as(user)}")
+
+
+@users.command()
+@click.argument("name")
+@click.argument("channel")
+@click.argument("external_id", metavar="ID")
+@account_option
+@config_option
+def unlink(name: str, channel: str, external_id: str, account: str, config: str | None) -> None:
+    """Take an id away from a user: from there they are a stranger again.
+
+    \b
+    Example:
+      deskhand users unlink gavin slack U04ABC123
+    """
+    wanted = _identity(channel, external_id, account)
+
+    async def use(people: LocalPeople) -> None:
+        theirs = next((each.identities for each in await people.users() if each.name == name), ())
+        if not any((each.channel, each.external_id) == (channel, external_id) for each in theirs):
+            fail(f"{described(wanted)} is not {name!r}; `deskhand users info {name}` shows who they are", USAGE)
+        await people.unlink(wanted)
+
+    with_people(settings_of(config), use)
+    click.echo(f"{described(wanted)} is nobody's now.")
+
+
+@users.command("add-role")
+@click.argument("name")
+@click.argument("role")
+@config_option
+def add_role(name: str, role: str, config: str | None) -> None:
+    """Give a user one more role.
+
+    \b
+    Example:
+      deskhand users add-role gavin approver
+    """
+    user = with_people(settings_of(config), lambda people: people.add_role(name, role))
+    click.echo(f"{user.name} has: {', '.join(user.roles)}")
+
+
+@users.command("remove-role")
+@click.argument("name")
+@click.argument("role")
+@config_option
+def remove_role(name: str, role: str, config: str | None) -> None:
+    """Take a role away. It holds at once, also for tokens that were made before.
+
+    \b
+    Example:
+      deskhand users remove-role gavin approver
+    """
+    user = with_people(settings_of(config), lambda people: people.remove_role(name, role))
+    click.echo(f"{user.name} has: {', '.join(user.roles) or 'no role, and is let in nowhere'}")
+
+
+@users.command("log")
+@click.option("--limit", "-n", default=20, show_default=True, type=click.IntRange(1), help="How many at most.")
+@config_option
+def log_(limit: int, config: str | None) -> None:
+    """Who changed what about people, and who asked for what is not theirs; the latest first.
+
+    \b
+    Example:
+      deskhand users log -n 50
+    """
+    settings = settings_of(config)
+    notes = with_people(settings, lambda people: people.notes(limit))
+    zone = ZoneInfo(settings.config.timezone)
+    if not notes:
+        click.echo("Nothing was changed yet.")
+        return
+    table(("when", "who", "what", "whom or what"), [(when(n.at, zone), n.who, n.what, n.subject) for n in notes])

@@ -1,0 +1,125 @@
+"""The tool with which an owner changes, in a conversation, who may use Deskhand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from ..policy.rules import Case, Decision
+from ..tools.base import Context, Done, Outcome, Spec, Tool, done
+from ..tools.define import decode_arguments, tool
+from ..types.effects import Effect
+from ..types.errors import ConfigError, Refused, ToolError
+from ..types.identity import Address, Principal
+from ..types.labels import LOCAL
+from ..types.messages import Text
+from ..types.people import Identity, People, User
+from .pairing import described
+
+NAME = "manage_users"
+REFUSED = "[error: this tool requires the 'admin' role]"
+Action = Literal["list", "add", "remove", "link", "unlink", "add_role", "remove_role"]
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """The arguments, as far as the gate looks at them."""
+
+    action: str = ""
+
+
+class ManageUsers:
+    """Every agent shows it, and only an owner who is there may use it. It is never done by a job."""
+
+    def __init__(self, people: People | None) -> None:
+        self._inner = _make(people)
+
+    @property
+    def spec(self) -> Spec:
+        return self._inner.spec
+
+    def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
+        return "none" if _action(bytes(arguments)) == "list" else "host"
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        if not _may(context.principal):
+            return Done((Text(REFUSED, LOCAL),), "error")
+        return await self._inner.run(arguments, context)
+
+
+def _may(principal: Principal) -> bool:
+    return principal.kind == "person" and not principal.on_behalf_of and "owner" in principal.roles
+
+
+def _action(arguments: bytes) -> str:
+    try:
+        return decode_arguments(msgspec.Raw(arguments), Wanted, NAME).action
+    except ToolError:
+        return ""
+
+
+def asking_about_users(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
+    """The judge, who lets the tool itself refuse whoever may not, and leaves no change of users to an agent alone."""
+
+    def careful(case: Case) -> Decision:
+        if case.tool != NAME:
+            return judge(case)
+        if not _may(case.principal):
+            return Decision("allow", "the tool refuses whoever is no owner")
+        decision = judge(case)
+        if decision.verdict == "allow" and _action(case.arguments) != "list":
+            return Decision("ask", "who may use Deskhand is changed by people alone")
+        return decision
+
+    return careful
+
+
+def _make(people: People | None) -> Tool:
+    @tool(effect="host", replay="never")
+    async def manage_users(
+        action: Action,
+        context: Context,
+        username: str = "",
+        role: str = "",
+        transport: str = "",
+        external_id: str = "",
+    ) -> Done:
+        """List and change who may talk to you: users, their roles and their ids on chat platforms. For owners alone.
+
+        username: small letters, digits, dot and hyphen
+        role: owner, approver, member, viewer, or one of the configuration
+        transport: the channel on which they are known, such as telegram
+        external_id: their id there, a number or code, never a name
+        """
+        if people is None:
+            raise ToolError("users are managed where Deskhand runs; see `deskhand users`")
+        acting, identity = people.acting(context.principal), Identity(transport, external_id)
+        try:
+            match action:
+                case "list":
+                    return done("\n".join(map(_line, await acting.users())))
+                case "add":
+                    user = await acting.add_user(username, role or "member", identity if transport else None)
+                case "remove":
+                    await acting.remove_user(username)
+                    return done(f"ok, {username} is no user any more")
+                case "link":
+                    user = await acting.link(username, identity)
+                case "unlink":
+                    await acting.unlink(identity)
+                    return done(f"ok, {described(identity)} is nobody's now")
+                case "add_role":
+                    user = await acting.add_role(username, role)
+                case "remove_role":
+                    user = await acting.remove_role(username, role)
+        except (Refused, ConfigError) as error:
+            raise ToolError(str(error)) from error
+        return done(f"ok, {_line(user)}")
+
+    return manage_users
+
+
+def _line(user: User) -> str:
+    known_as = ", ".join(map(described, user.identities)) or "nobody"
+    return f"{user.name}: {', '.join(user.roles) or 'no role'}; known as {known_as}"

@@ -1,0 +1,41 @@
+"""Writes a skill that a person hands in, so that every agent which may use it finds it at its next step."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from ..tools.paths import Workspace
+from ..types.errors import ConfigError, ToolError
+from ..types.messages import clean
+from .skill import DESCRIPTION_CHARS, FILE_BYTES, FILE_NAME, NAME_CHARS
+
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+def write_skill(folder: Path, name: str, description: str, body: str) -> None:
+    """Make `folder/name/SKILL.md`. Raises ConfigError for what would be no skill by the specification, or is one
+    already, and ToolError where it cannot be written."""
+    description = " ".join(clean(description).split())
+    if not _NAME.fullmatch(name) or len(name) > NAME_CHARS:
+        raise ConfigError(
+            f"{name[:80]!r} is no name of a skill: lower case, digits and single hyphens, such as my-skill"
+        )
+    if not description or len(description) > DESCRIPTION_CHARS:
+        raise ConfigError(f"a skill needs a description of at most {DESCRIPTION_CHARS} characters: when to use it")
+    front = yaml.safe_dump(
+        {"name": name, "description": description}, sort_keys=False, allow_unicode=True, width=10_000
+    )
+    text = f"---\n{front}---\n\n{clean(body).strip()}\n".encode()
+    if len(text) > FILE_BYTES:
+        raise ConfigError(f"a skill has at most {FILE_BYTES // 1024} kB; put the rest into files beside it")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with Workspace(str(folder)) as files:
+        try:
+            files.stat(f"{name}/{FILE_NAME}")
+        except ToolError:
+            files.write(f"{name}/{FILE_NAME}", text)
+            return
+    raise ConfigError(f"there is a skill {name!r} already; change its {FILE_NAME} in {folder / name}")

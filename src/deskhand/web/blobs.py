@@ -1,0 +1,104 @@
+"""Files that go with a message: sent before it, and fetched back by whoever sees the conversation that names them."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+from starlette.responses import Response
+
+from ..types.errors import BlobMissing
+from .errors import HttpProblem, bad, not_found
+from .files import attachment
+from .names import key_of
+from .routing import Call, Endpoint, read_limited
+from .seen import seen
+
+BLOB_BYTES, UPLOAD_S = 20_000_000, 120.0
+INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+NAME_CHARS = 255
+
+
+class Named(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class InSession(msgspec.Struct, frozen=True):
+    """`session` is the conversation that names the file; `name` what it is saved as."""
+
+    session: str
+    name: str = ""
+
+
+class BlobView(msgspec.Struct, frozen=True):
+    """What to attach to a message."""
+
+    blob: str
+    name: str
+    mime: str
+    size_bytes: int
+
+
+async def put(call: Call) -> BlobView:
+    mime = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not _MIME.fullmatch(mime):
+        raise HttpProblem(415, "no_type", "Say what it is in the header `Content-Type`, such as image/png.")
+    data = await read_limited(call.request, BLOB_BYTES, UPLOAD_S)
+    if not data:
+        raise bad("The file is empty.")
+    name = call.query.name.replace("\\", "/").rpartition("/")[2][:NAME_CHARS]
+    name = "".join(each for each in name if each.isprintable()) or "file"
+    return BlobView(await call.web.blobs.put(data), name, mime, len(data))
+
+
+async def get(call: Call) -> Response:
+    """Only what that conversation names: a digest alone opens nothing."""
+    digest, web = call.path("blob"), call.web
+    session = await seen(call, key_of(call.query.session, call.principal, web.house.agents[0]))
+    if not _DIGEST.fullmatch(digest) or not (await web.store.rows("blob_is_in", (digest, session)))[0][0]:
+        raise not_found("such file")
+    try:
+        data = await web.blobs.get(digest)
+    except BlobMissing as error:
+        raise not_found("such file") from error
+    kind = picture_type(data)
+    return attachment(data, call.query.name or "file", kind or "application/octet-stream", inline=kind in INLINE)
+
+
+def picture_type(data: bytes) -> str:
+    """The media type of a picture, by its first bytes and never by what somebody says; '' for all else."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
+
+
+ENDPOINTS = (
+    Endpoint(
+        "POST",
+        "/api/blobs",
+        "chat",
+        put,
+        "Send a file to attach to a message; Content-Type says what it is",
+        query=Named,
+        returns=BlobView,
+        status=201,
+        raw=True,
+        tag="files",
+    ),
+    Endpoint(
+        "GET",
+        "/api/blobs/{blob}",
+        "read",
+        get,
+        "A file that a conversation names",
+        query=InSession,
+        media="application/octet-stream",
+        tag="files",
+    ),
+)

@@ -1,0 +1,309 @@
+"""One conversation: what it is, how it is held, what it came to, and going back in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+
+from ..agent.rewind import Past
+from ..agent.state import State, fold
+from ..models.forms import FORMS
+from ..store.base import SessionRow
+from ..types import events as e
+from ..types.errors import Refused, StaleSession
+from ..types.identity import Command
+from ..types.messages import Audio, File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
+from ..types.options import SessionOptions
+from .errors import HttpProblem, bad, sentence
+from .names import name_of
+from .routing import Call, Endpoint
+from .seen import seen, session_of
+from .talk import Attached, ReceiptView, Say, SessionView, message_of, receipt_view, submit, view
+from .views import SpanView
+
+Place = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+class OptionsView(msgspec.Struct, frozen=True):
+    """How it is held. None: as the agent is."""
+
+    model: str | None
+    thinking: str | None
+    preset: str | None
+    system_prompt: str | None
+    approval: bool
+    plan_mode: bool
+    teams: bool
+    tracing: bool
+    mode: str
+
+
+class DetailView(msgspec.Struct, frozen=True):
+    """A conversation with its options and what it has used. `running`: something is going on in it. `not_yet` names
+    options that are kept, and that nothing acts on yet."""
+
+    session: SessionView
+    options: OptionsView
+    usage: Usage
+    model: str
+    events: int
+    running: bool
+    not_yet: list[str]
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What is to change; what is left out stays."""
+
+    title: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    model: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    thinking: Literal["", "off", "low", "medium", "high", "max"] | None = None
+    preset: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    system_prompt: Annotated[str, msgspec.Meta(max_length=100_000)] | None = None
+    approval: bool | None = None
+    plan_mode: bool | None = None
+    teams: bool | None = None
+    tracing: bool | None = None
+    mode: Literal["", "normal", "deep_work"] | None = None
+
+
+class Back(msgspec.Struct, frozen=True):
+    """Go back to how it was after event `to_n`; with `text` or `files`, say that next (edit and resend)."""
+
+    to_n: Place
+    text: str = ""
+    files: tuple[Attached, ...] = ()
+
+
+class At(msgspec.Struct, frozen=True):
+    at_n: Place
+
+
+class AtN(msgspec.Struct, frozen=True):
+    """`n` is the number of an event; without it, the last."""
+
+    n: Place | None = None
+
+
+class BranchView(msgspec.Struct, frozen=True):
+    name: str
+    key: str
+
+
+class ErasedView(msgspec.Struct, frozen=True):
+    erased: int
+
+
+class ShownView(msgspec.Struct, frozen=True):
+    """A message as the model sees it after that event; `n` is the event that it came with."""
+
+    n: int
+    role: str
+    text: str
+
+
+class DecisionView(msgspec.Struct, frozen=True):
+    """What was decided about a call, and why."""
+
+    n: int
+    call_id: str
+    tool: str
+    verdict: Literal["allowed", "asked", "denied"]
+    reason: str
+
+
+class StateView(msgspec.Struct, frozen=True):
+    """How the conversation was after event `n`: what the model saw of it, the prompt before that, the tokens used and
+    what was decided up to there. `rest`: no turn was open, so that one can go back to it."""
+
+    n: int
+    rest: bool
+    context: list[ShownView]
+    prompt: list[str]
+    usage: Usage
+    decisions: list[DecisionView]
+
+
+NOT_YET = ("teams", "plan_mode", "mode")
+
+
+async def state_of(call: Call, session: str) -> State:
+    return fold(State(session), await call.web.store.events(session))
+
+
+async def detail(call: Call) -> DetailView:
+    session = await seen(call)
+    state = await state_of(call, session)
+    row = SessionRow(*(await call.web.store.rows("session_get", (session,)))[0])
+    given = state.options
+    on = [name for name in NOT_YET if getattr(given, name) not in (None, False, "", "normal")]
+    options = OptionsView(
+        given.model or None,
+        given.thinking or None,
+        given.preset or None,
+        given.system_prompt or None,
+        bool(given.approval),
+        bool(given.plan_mode),
+        bool(given.teams),
+        bool(given.tracing),
+        given.mode or "normal",
+    )
+    return DetailView(view(row, call), options, state.usage, state.model, state.n, state.turn is not None, on)
+
+
+async def configure(call: Call) -> ReceiptView:
+    """A conversation that has not begun may be set up too: its first message then finds it so."""
+    session = session_of(call)
+    options = msgspec.convert(msgspec.structs.asdict(call.body), SessionOptions)
+    return receipt_view(call, await call.web.door.configure(session, call.principal, options))
+
+
+async def erase(call: Call) -> ErasedView:
+    return ErasedView(await call.web.house.erase(call.principal, await seen(call)))
+
+
+async def rewind(call: Call) -> ReceiptView:
+    session, back = await seen(call), call.body
+    message = message_of(Say(back.text, back.files)) if back.text.strip() or back.files else None
+    past = await past_of(call, session)
+    rest = _rest(past, back.to_n)
+    if rest != back.to_n:
+        said = f"Event {back.to_n} is in the middle of a turn. The turn before it ended with event {rest}."
+        raise HttpProblem(409, "not_at_rest", said)
+    return receipt_view(call, await call.web.door.rewind(session, call.principal, back.to_n, message))
+
+
+async def past_of(call: Call, session: str) -> Past:
+    return Past(session, await call.web.store.events(session))
+
+
+def _rest(past: Past, n: int) -> int:
+    try:
+        return past.rest(n)
+    except Refused as error:
+        raise bad(sentence(str(error))) from error
+
+
+async def retry(call: Call) -> ReceiptView:
+    return await submit(call, await seen(call), Command("retry"), Say())
+
+
+async def branch(call: Call) -> BranchView:
+    session, at_n = await seen(call), call.body.at_n
+    _rest(await past_of(call, session), at_n)
+    try:
+        receipt = await call.web.door.branch(session, call.principal, at_n)
+    except StaleSession:  # it was branched there before
+        other = f"{session}.{call.web.ids.new('b')}"
+        receipt = await call.web.door.branch(session, call.principal, at_n, other)
+    if receipt.status == "refused":
+        raise HttpProblem(403, "refused", sentence(receipt.reason))
+    return BranchView(name_of(receipt.session, call.principal, call.web.house.agents[0]), receipt.session)
+
+
+async def state(call: Call) -> StateView:
+    session = await seen(call)
+    log = await call.web.store.events(session)
+    n = len(log) if call.query.n is None else call.query.n
+    if n > len(log):
+        raise bad(f"There is no event {n}: this conversation has {len(log)}.")
+    then = fold(State(session), log[:n])
+    redact = call.web.redact
+    context = [ShownView(each.key // FORMS, each.message.role, redact(told(each.message))) for each in then.messages]
+    prompt = [redact(block) for block in call.web.house.prompt(then)]
+    return StateView(n, then.turn is None, context, prompt, then.usage, list(decisions(log[:n], redact)))
+
+
+def told(message: Message) -> str:
+    """A message as one text, with what is no text named in brackets."""
+    return "\n".join(filter(None, map(_part, message.parts)))
+
+
+def _part(part: Part) -> str:
+    match part:
+        case Text(text=text):
+            return text
+        case Thinking(text=text):
+            return f"[thinking] {text}" if text else ""
+        case ToolCall(name=name, arguments=arguments):
+            return f"[{name}] {bytes(arguments).decode(errors='replace')}"
+        case ToolResult():
+            return part.text
+        case File(name=name, shown=shown):
+            return shown or f"[file {name}]"
+        case Image(name=name):
+            return f"[image {name}]".replace(" ]", "]")
+        case Audio(transcript=transcript):
+            return transcript or "[audio]"
+
+
+def decisions(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> Iterator[DecisionView]:
+    """What became of each call that the policy judged."""
+    names: dict[str, str] = {}
+    asked: set[str] = set()
+    for each in log:
+        match each.event:
+            case e.ModelReplied(message=message):
+                names |= {call.id: call.name for call in message.calls}
+            case e.ApprovalAsked(call_id=call_id, reason=reason):
+                asked.add(call_id)
+                yield DecisionView(each.n, call_id, names.get(call_id, ""), "asked", redact(reason))
+            case e.ToolFinished(result=result) if result.status == "denied":
+                yield DecisionView(each.n, result.call_id, names.get(result.call_id, ""), "denied", redact(result.text))
+            case e.CallClosed(call_id=call_id, status="denied", reason=reason):
+                yield DecisionView(each.n, call_id, names.get(call_id, ""), "denied", redact(reason))
+            case e.ToolFinished(result=result):
+                why = "a person said yes" if result.call_id in asked else "the rules allow it"
+                yield DecisionView(each.n, result.call_id, names.get(result.call_id, ""), "allowed", why)
+            case _:
+                pass
+
+
+async def trace(call: Call) -> list[SpanView]:
+    return call.web.house.trace(await call.web.store.events(await seen(call)))
+
+
+_S, _T = "/api/sessions/{name}", "conversations"
+ENDPOINTS = (
+    Endpoint("GET", _S, "read", detail, "A conversation, and how it is held", returns=DetailView, tag=_T),
+    Endpoint(
+        "PATCH",
+        _S,
+        "chat",
+        configure,
+        "Set how it is held",
+        body=Options,
+        returns=ReceiptView,
+        status=202,
+        tag=_T,
+    ),
+    Endpoint("DELETE", _S, "chat", erase, "Erase what was said in it", returns=ErasedView, tag=_T),
+    Endpoint(
+        "POST",
+        f"{_S}/rewind",
+        "chat",
+        rewind,
+        "Go back, and perhaps on from there with another message",
+        body=Back,
+        returns=ReceiptView,
+        status=202,
+        tag=_T,
+    ),
+    Endpoint(
+        "POST", f"{_S}/retry", "chat", retry, "Answer the last message anew", returns=ReceiptView, status=202, tag=_T
+    ),
+    Endpoint(
+        "POST",
+        f"{_S}/branch",
+        "chat",
+        branch,
+        "Begin another conversation as this one was",
+        body=At,
+        returns=BranchView,
+        status=201,
+        tag=_T,
+    ),
+    Endpoint("GET", f"{_S}/state", "read", state, "How it was after an event", query=AtN, returns=StateView, tag=_T),
+    Endpoint("GET", f"{_S}/trace", "read", trace, "Its calls of models and tools", returns=list[SpanView], tag=_T),
+)

@@ -1,0 +1,113 @@
+"""Everything that happens in the conversations of one person: as a stream, and the calls of tools as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
+from .names import name_of
+from .routing import Call, Endpoint
+from .stream import EventStream, resume_from, sse
+
+KINDS = ("call_closed", "model_replied", "tool_finished")
+PREVIEW_CHARS = 500
+MOST = 200
+LOOK_BACK = 400
+
+
+class Since(msgspec.Struct, frozen=True):
+    """`after_seq` is the `seq` of the last event that the client has; without it, what happens from now on. The header
+    `Last-Event-ID` says the same, and wins."""
+
+    after_seq: int | None = None
+
+
+class Activity(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A call of a tool (`tool_call`, with its `input`), or what came of it (`tool_result`)."""
+
+    type: str
+    session_id: str
+    tool: str
+    tool_call_id: str
+    at: float
+    input: msgspec.Raw | None = None
+    result_preview: str | None = None
+    duration_ms: int | None = None
+    success: bool | None = None
+
+
+class ActivityView(msgspec.Struct, frozen=True):
+    activity: list[Activity]
+
+
+class Latest(msgspec.Struct, frozen=True):
+    limit: int = 50
+
+
+async def watch(call: Call) -> EventStream:
+    """`GET /api/watch`: resumes by `seq`, which counts the events of all conversations."""
+    store = call.web.store
+    after = resume_from(call, store.last_seq() if call.query.after_seq is None else call.query.after_seq)
+    return sse(call, call.web.door.watch(call.principal, after), by_seq=True)
+
+
+async def activity(call: Call) -> ActivityView:
+    recorded = await call.web.store.latest(call.principal, KINDS, LOOK_BACK)
+    limit = min(max(call.query.limit, 0), MOST)
+    calls, agent = Calls(call.web.redact), call.web.house.agents[0]
+    found = [line for each in recorded for line in calls.add(each, name_of(each.session, call.principal, agent))]
+    return ActivityView(found[len(found) - limit :] if limit < len(found) else found)
+
+
+class Calls:
+    """Makes lines of activity from events, fed in order."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact, self._open = redact, dict[tuple[str, str], tuple[str, float]]()
+
+    def add(self, recorded: Recorded, name: str) -> Iterator[Activity]:
+        event, at = recorded.event, recorded.at
+        if isinstance(event, ModelReplied):
+            for each in event.message.calls:
+                self._open[recorded.session, each.id] = (each.name, at)
+                yield Activity("tool_call", name, each.name, each.id, at, input=self._redact_raw(each.arguments))
+        elif isinstance(event, ToolFinished):
+            text, good = event.result.text, event.result.status == "ok"
+            yield self._ended(recorded, name, event.result.call_id, text, good)
+        elif isinstance(event, CallClosed):
+            yield self._ended(recorded, name, event.call_id, event.reason, False)
+
+    def _ended(self, recorded: Recorded, name: str, call_id: str, text: str, good: bool) -> Activity:
+        tool, began = self._open.pop((recorded.session, call_id), ("", recorded.at))
+        took = max(0, round((recorded.at - began) * 1000))
+        preview = self._redact(text)[:PREVIEW_CHARS]
+        return Activity("tool_result", name, tool, call_id, recorded.at, None, preview, took, good)
+
+    def _redact_raw(self, raw: msgspec.Raw) -> msgspec.Raw:
+        return msgspec.Raw(self._redact(bytes(raw).decode(errors="replace")).encode())
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/api/watch",
+        "read",
+        watch,
+        "What happens in all of your conversations, as server-sent events",
+        query=Since,
+        media="text/event-stream",
+        tag="conversations",
+    ),
+    Endpoint(
+        "GET",
+        "/api/activity",
+        "read",
+        activity,
+        "The latest calls of tools, and what came of them",
+        query=Latest,
+        returns=ActivityView,
+        tag="conversations",
+    ),
+)

@@ -1,0 +1,80 @@
+"""What can be known and changed of the house over HTTP: settings, skills, models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .served import Served, serving
+from .test_guard import problem
+
+
+async def test_settings_are_shown_without_secrets_and_set_at_once(served: Served) -> None:
+    before = await served.owner.get("/api/settings")
+    assert "defaults.steps" in before["keys"] and "web.host" not in before["keys"]
+    status, after = await served.owner.ask("PATCH", "/api/settings", {"key": "defaults.steps", "value": 7})
+    assert (status, after["config"]["defaults"]["steps"]) == (200, 7)
+    assert served.app.settings.agent("default").steps == 7
+    assert "steps: 7" in Path(after["file"]).read_text() or '"steps": 7' in Path(after["file"]).read_text()
+    status, back = await served.owner.ask("PATCH", "/api/settings", {"key": "defaults.steps", "value": None})
+    assert status == 200 and "steps" not in back["config"]["defaults"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("defaults.stepz", 1),
+        ("defaults.steps", "many"),
+        ("timezone", "Mars/Base"),
+        ("web.host", "0.0.0.0"),
+        ("plugins", ["evil"]),
+        ("policy", []),
+        ("defaults.sandbox", False),
+        ("agents.default.workspace", "/"),
+        ("agents.default", {"sandbox": False}),
+        ("defaults", {"sandbox": False}),
+        ("roles.all", {"agents": ["*"]}),
+        ("", 1),
+        ("defaults.preset", "no-such"),
+    ],
+)
+async def test_what_is_not_set_from_here(served: Served, key: str, value: object) -> None:
+    file, before = served.app.settings.file, served.app.settings.config
+    text = file.read_text()
+    assert problem(await served.owner.ask("PATCH", "/api/settings", {"key": key, "value": value}))[0] == 400
+    assert file.read_text() == text and served.app.settings.config == before
+
+
+async def test_a_secret_in_the_configuration_is_not_shown(tmp_path: Path) -> None:
+    providers = {"mine": {"base_url": "http://127.0.0.1:1/v1?key=sk-very-secret-0123456789", "key_env": "MINE_KEY"}}
+    async with serving(tmp_path, providers=providers) as served:
+        shown = await served.owner.ask("GET", "/api/settings")
+        assert "sk-very-secret" not in str(shown), shown
+
+
+async def test_a_skill_is_written_and_found(served: Served) -> None:
+    draft = {"name": "tidy-up", "description": "Use it to tidy:\n up", "body": "# Tidy\nPut it away."}
+    status, made = await served.owner.ask("POST", "/api/skills", draft)
+    assert (status, made) == (201, {"name": "tidy-up", "description": "Use it to tidy: up", "source": "shared"})
+    assert made in await served.owner.get("/api/skills")
+    file = served.app.settings.skills_folder / "tidy-up" / "SKILL.md"
+    assert file.read_text().endswith("---\n\n# Tidy\nPut it away.\n")
+    assert problem(await served.owner.ask("POST", "/api/skills", draft)) == (400, "bad_request")
+    for name in ("../evil", "Tidy", "a b", "", "x" * 65, "a/b", ".hidden"):
+        answer = await served.owner.ask("POST", "/api/skills", {**draft, "name": name})
+        assert problem(answer) == (400, "bad_request"), name
+    assert [each.name for each in served.app.settings.skills_folder.iterdir()] == ["tidy-up"]
+
+
+async def test_models(served: Served) -> None:
+    found = (await served.owner.get("/api/models/search?q=claude sonnet"))["models"]
+    assert found and all("claude" in each["id"] and not each["ready"] for each in found)
+    listed = await served.owner.get("/api/models")
+    assert listed["current"] == "scripted/echo" and "scripted/echo" in {each["id"] for each in listed["models"]}
+    body = {"provider": "scripted", "model_id": "tour"}
+    status, chosen = await served.owner.ask("POST", "/api/models/select", body)
+    assert status == 200 and chosen["current"] == "scripted/tour"
+    assert served.app.settings.agent("default").models == ("scripted/tour",)
+    bad = {"provider": "scripted", "model_id": "nothing"}
+    assert problem(await served.owner.ask("POST", "/api/models/select", bad))[0] == 400
