@@ -18,7 +18,7 @@ from deskhand.cli.root import cli
 from deskhand.models.catalogue import read_catalogue
 from deskhand.runtime import keys
 from deskhand.runtime.config import Config
-from deskhand.runtime.worker import DRAIN_S
+from deskhand.runtime.supervise import DRAIN_S
 
 ROOT = Path(__file__).parent.parent
 LINES = re.sub(r"\s*\\\n\s*", " ", (ROOT / "Dockerfile").read_text()).splitlines()

@@ -92,6 +92,11 @@ def test_help_imports_little() -> None:
         (("sessions", "list", "--json"), "[]\n"),
         (("approvals", "list"), "Nothing waits for you.\n"),
         (("approvals", "list", "--json"), "[]\n"),
+        (("approvals", "grants", "--json"), "[]\n"),
+        (
+            ("approvals", "grants"),
+            "Nothing is allowed or refused for good. An answer to an approval can be: always, or never.\n",
+        ),
         (("dlq", "list"), "Nothing was given up.\n"),
         (("dlq", "list", "--json"), "[]\n"),
         (("kv", "list"), "{}\n"),

@@ -9,13 +9,12 @@ import anyio
 import anyio.to_thread
 import click
 
+from ..runtime.address import noted_address
 from ..runtime.config import Settings
 from ..runtime.lock import holder_of
-from ..runtime.web import noted_address
 from ..types.people import OWNER_NAME
 from .plain import plain
 from .run import config_option, settings_of
-from .users import with_people
 
 WAIT_S, LOOK_S = 60.0, 0.02
 
@@ -42,6 +41,8 @@ def open_(ctx: click.Context, config: str | None) -> None:
 
 def link(settings: Settings, url: str, user: str = OWNER_NAME) -> str:
     """A link that logs one browser in: once, within ten minutes. What stands behind `#` is sent to nobody."""
+    from .users import with_people  # the parent of a service stays small without it
+
     return f"{url}/#login={with_people(settings, lambda people: people.make_login(user))}"
 
 

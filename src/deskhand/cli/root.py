@@ -28,7 +28,7 @@ COMMANDS = {
     "login": ("deskhand.cli.tokens:login", "Print a link that logs one browser in."),
     "open": ("deskhand.cli.open:open_", "Open the page, and start Deskhand where it does not run."),
     "serve": ("deskhand.cli.serve:serve", "Stay and work, and be started again."),
-    "service": ("deskhand.cli.service:service", "Have the system run it for ever."),
+    "service": ("deskhand.cli.units:service", "Have the system run it for ever."),
     "status": ("deskhand.cli.status:status", "What runs, and how each part of it is."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),

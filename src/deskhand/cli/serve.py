@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import anyio
 import click
 
-from ..runtime.app import App, Parts, open_app
-from ..runtime.channels import with_channels
+from ..runtime.address import forget_address, noted_address
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings, worker_environment
 from ..runtime.lock import Holder, holder_of, take
-from ..runtime.models import Models
-from ..runtime.onboarding import DEMO
-from ..runtime.starts import newer_startup_error
 from ..runtime.supervise import Supervisor
-from ..runtime.web import Site, forget_address, noted_address
-from ..runtime.worker import CRASHED, end_with_parent, guarded, started_well, work
 from ..types.errors import ConfigError
 from ..web.settings import check_exposure
-from .asks import somebody_drives
 from .open import announce
-from .plain import plain
-from .run import USAGE, config_option, fail, logging_of, service_settings, verbose
+from .run import USAGE, config_option, fail, service_settings, verbose
 
 
 @click.command()
@@ -48,7 +39,9 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
     """
     settings = service_settings(config, quiet=worker is not None)
     if worker is not None:
-        sys.exit(_work(settings) if end_with_parent(worker) else 0)
+        from .worker import live
+
+        sys.exit(live(settings, worker))
     try:
         check_exposure(settings.config.web)
     except ConfigError as error:
@@ -88,44 +81,3 @@ def _be_the_only_one(settings: Settings) -> None:
     url = noted_address(home)
     where = f", at {url}" if url else ""
     fail(f"{who}{where}. See it with `deskhand status`; for a second Deskhand, set DESKHAND_HOME to another folder.")
-
-
-def page(models: Models) -> Callable[[App], Awaitable[None]]:
-    """The page of an App, for ever; where the configuration has none, nothing, for ever."""
-
-    async def serve(app: App) -> None:
-        if app.settings.config.web.enabled:
-            await Site(app, models).run()
-        else:
-            app.vitals.ready("web", "switched off (web.enabled)")
-            await anyio.sleep_forever()
-
-    return serve
-
-
-def _work(settings: Settings) -> int:
-    now = SystemClock().now
-
-    def started() -> None:
-        started_well(settings, now)
-
-    async def use(app: App) -> int:
-        if somebody_drives(settings):
-            click.echo("Another Deskhand drives now; this one takes over when it ends.", err=True)
-        return await work(app, started)
-
-    async def main() -> int:
-        async with Models(settings, demo=DEMO) as models:
-            parts = Parts(models.open, serve=page(models), renew=models.renew)
-            parts = with_channels(parts, settings)
-            async with open_app(settings, parts) as app:
-                models.warm(model for name in settings.agents for model in settings.agent(name).models)
-                return await use(app)
-
-    with logging_of(settings):
-        code = anyio.run(guarded, settings, main, now)
-    if code == CRASHED:
-        error = newer_startup_error(settings.home)
-        why = f"{error.type}: {error.message}" if error else "the disk may be full"
-        click.echo(f"deskhand: it broke: {plain(why)}. What to do: deskhand doctor, deskhand logs", err=True)
-    return code

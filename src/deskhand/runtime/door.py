@@ -210,6 +210,12 @@ class LocalDoor:
     async def configure(self, session: str, principal: Principal, options: SessionOptions) -> Receipt:
         return await self._take_in(self._inbound(session, principal, Configure(options)), principal)
 
+    async def answer(self, ask_id: str, choice: str, principal: Principal) -> Receipt:
+        session = await self._store.session_of_ask(ask_id)
+        if not session or not await self._store.may_see(principal, session):
+            return Receipt("refused", reason=f"{ask_id!r} is not open any more, or is not yours to answer")
+        return await self._take_in(self._inbound(session, principal, Answer(ask_id, choice)), principal)
+
     def _inbound(self, session: str, principal: Principal, body: Body, when: When = "steer") -> Inbound:
         """What somebody does who was let in by a surface that names conversations; an answer is read from the log."""
         key, now = self._ids.new("door"), self._clock.now()

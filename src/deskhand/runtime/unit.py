@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from .worker import DRAIN_S, RESTART
+from .supervise import DRAIN_S, RESTART
 
 Kind = Literal["systemd", "launchd"]
 STOP_S = int(DRAIN_S) + 10

@@ -75,6 +75,11 @@ class Door(Protocol):
         """Hand in how the conversation is to be held."""
         ...
 
+    async def answer(self, ask_id: str, choice: str, principal: Principal) -> Receipt:
+        """Hand in the answer to whatever is open under this id, in any session that the principal may see. Whether it
+        counts is decided there: the yes of somebody who may not approve is answered in words."""
+        ...
+
     async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:
         """Begin session `to` (None: named after this one) as this one was at its last rest up to event `at_n`. It is
         there when this returns. Raises StaleSession when there is a session `to` already."""
