@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
+from msgspec.structs import replace
 
 from ..types.errors import StoreUnavailable
 from ..types.events import (
@@ -74,12 +75,21 @@ class Looking:
         return [Used(*row) for row in self._all(self._sql["usage_of"], (*_scope(principal), int(since // DAY_S)))]
 
     async def activity(self, principal: Principal, limit: int = 50) -> list[Activity]:
-        rows = self._all(self._sql["event_activity"], (*_scope(principal), 2 * limit))
+        rows = self._all(self._sql["event_activity"], (*_scope(principal), limit))
         found, names = list[Activity](), dict[tuple[str, str], str]()
         with plain_errors(self.path):
             for seq, session, n, at, body in reversed(rows):
                 found += _acts((seq, session, n, at), decode_event(body), names)
-        return found[::-1][:limit]
+            return [self._named(act) for act in found[::-1][:limit]]
+
+    def _named(self, act: Activity) -> Activity:
+        """With its tool's name, where the call lies further back."""
+        for (body,) in self._all(self._sql["event_calls_before"], (act.session, act.n)) if not act.name else ():
+            reply = decode_event(body)
+            calls = reply.message.calls if isinstance(reply, ModelReplied) else ()
+            if name := next((call.name for call in calls if call.id == act.call_id), ""):
+                return replace(act, name=name)
+        return act
 
     async def _catch_up(self) -> None:
         """Look up what has been said since somebody asked last. A disk that cannot be written is no reason to find

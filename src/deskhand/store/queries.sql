@@ -268,6 +268,10 @@ SELECT seq, session, n, at, body FROM event WHERE body IS NOT NULL
 AND (kind IN ('tool_finished', 'call_closed') OR (kind = 'model_replied' AND instr(body, x'22746f6f6c5f63616c6c22')))
 AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2)) ORDER BY seq DESC LIMIT ?3
 
+-- event_calls_before: the latest first --
+SELECT body FROM event WHERE session = ? AND n < ? AND kind = 'model_replied' AND body IS NOT NULL
+AND instr(body, x'22746f6f6c5f63616c6c22') ORDER BY n DESC LIMIT 8
+
 -- call_grants_of: of all people, or of one --
 SELECT hash, verdict, agent, tool, shown, at, by FROM call_grant WHERE ?1 OR by = ?2 ORDER BY at
 
