@@ -217,7 +217,22 @@ async def test_a_question_is_answered_by_a_button_after_a_restart(world: World) 
     async with world.running():
         world.chats.presses(BOB, post, "blue")
         await until(lambda: "so: blue" in world.chats.said(BOB) and not post.buttons)
+    assert not any(each.buttons for each in world.chats.messages(BOB))
     assert post.text == "Which colour?\n\ntelegram:88: blue"
+
+
+async def test_a_question_that_was_asked_twice_is_decided_once(world: World) -> None:
+    """Nobody was told that the first one arrived. The button of either will do, and neither keeps any."""
+    world.model = calling("act", text="rm x")
+    async with world.running():
+        world.chats.says(ANN, "hello")
+        world.server.lose("sendMessage")
+        first = await asked(world, ANN)
+        world.chats.presses(ANN, first, "Yes, once")
+        await until(lambda: len(world.chats.said(ANN)) == 3)
+        await until(lambda: not any(post.buttons for post in world.chats.messages(ANN)))
+    assert (world.home / "acts.txt").read_text().count("rm x") == 1
+    assert sum("Allowed, once, by ann" in text for text in world.chats.said(ANN)) == 2
 
 
 async def test_files_in_and_out(world: World) -> None:

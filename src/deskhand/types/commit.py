@@ -25,6 +25,11 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     approval: bool = False
     decided: str = ""
 
+    @property
+    def words(self) -> str:
+        """All of it, where there are no buttons."""
+        return f"{self.question} ({' / '.join(self.choices)})" if self.choices else self.question
+
 
 class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Something to be said at `address`. `key` is the idempotency key: at most one row has it."""
