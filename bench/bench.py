@@ -19,6 +19,7 @@ from pathlib import Path
 import aiohttp
 import anyio
 import msgspec
+import serving
 
 from deskhand.agent.state import State, fold
 from deskhand.runtime.app import OWNER, App, Parts, open_app
@@ -314,6 +315,8 @@ async def run(names: list[str]) -> list[Row]:
                 rows += await cold_load(Path(home))
             if "help" in names:
                 rows += start_up()
+            if "serve" in names:
+                rows += [Row(name, value, unit, None, limit) for name, value, unit, limit in serving.figures()]
     finally:
         fake.terminate()
         await fake.wait()
@@ -331,7 +334,7 @@ def show(rows: list[Row]) -> None:
 def main() -> None:
     tune()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", default=[*CASES, "cold", "help"])
+    parser.add_argument("cases", nargs="*", default=[*CASES, "cold", "help", "serve"])
     rows = anyio.run(run, parser.parse_args().cases)
     print()
     show(rows)

@@ -14,7 +14,7 @@ from deskhand.models.base import Model, Request
 from deskhand.policy.rules import Case, Decision
 from deskhand.store.base import Store
 from deskhand.store.sqlite import SqliteStore
-from deskhand.testing.bench import ANN, BOB, SESSION, Bench
+from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
 from deskhand.testing.crash import Crash
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import ChangeTool, FileTool
@@ -24,7 +24,7 @@ from deskhand.types.commit import Commit
 from deskhand.types.effects import Replay
 from deskhand.types.errors import ToolError
 from deskhand.types.events import ApprovalAsked, CallClosed, CommandRun, QuestionAsked, TurnEnded
-from deskhand.types.identity import Answer, Command
+from deskhand.types.identity import Answer, Command, Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
@@ -245,7 +245,7 @@ async def test_an_unanswered_question_expires(bench: MakeBench) -> None:
         b.clock.advance(1)
         assert await b.start().drive() is None
         (result,) = await b.results()
-        assert result.status == "denied" and "nobody answered in time" in result.text
+        assert result.status == "expired" and "nobody answered in time" in result.text
 
 
 @pytest.mark.parametrize("replay", ["again", "never"])
@@ -338,3 +338,94 @@ async def test_rows_of_a_tool_come_with_its_result(bench: MakeBench) -> None:
     assert b.store._all("SELECT key, value FROM kv") == [(f"{SESSION}#2.remember", "x")]
     assert await b.results() == [ToolResult("remember", done("remembered").parts)]
     assert isinstance((await b.results())[0].parts[0], Text)
+
+
+# ---------------------------------------------------------- asking too often, too late, or where nobody may
+
+
+def many(number: int, name: str = "write") -> ScriptedModel:
+    """Makes a call in each of so many replies, then says `fine`."""
+
+    def script(request: Request) -> Message:
+        made = sum(shown.message.role == "tool" for shown in request.messages)
+        return say("fine") if made >= number else say("", call(name, b'{"text":"%d"}' % made, f"c{made}"))
+
+    return ScriptedModel(script)
+
+
+async def test_a_person_is_asked_five_times_in_a_turn(bench: MakeBench, tmp_path: Path) -> None:
+    b = bench(many(8), [FileTool("write", tmp_path / "out")])
+    b.configure(decide=lambda case: Decision("ask", "because"))
+    await b.say("go")
+    for _ in range(5):
+        await b.answer("once")
+    events = await b.events()
+    assert sum(isinstance(event, ApprovalAsked) for event in events) == 5
+    refused = [event for event in events if isinstance(event, CallClosed)]
+    assert [event.status for event in refused] == ["denied"] * 3
+    assert all(event.reason.startswith("denied: this turn has asked 5 times") for event in refused)
+    assert isinstance(events[-1], TurnEnded) and len((tmp_path / "out").read_text().splitlines()) == 5
+    assert sum("has asked 5 times" in text for text in await b.sent()) == 1, "the person is told once"
+    await b.say("more")
+    assert isinstance((await b.events())[-1], TurnEnded) is True
+
+
+async def test_the_next_turn_may_ask_again(bench: MakeBench, tmp_path: Path) -> None:
+    b = bench(many(6), [FileTool("write", tmp_path / "out")])
+    b.configure(decide=lambda case: Decision("ask", "because"))
+    await b.say("go")
+    for _ in range(5):
+        await b.answer("no")
+    b._model = many(7)  # one more call
+    await b.say("again")
+    assert isinstance((await b.events())[-1], ApprovalAsked)
+
+
+async def test_a_no_that_expires_and_nobody_there_are_three_things(bench: MakeBench, tmp_path: Path) -> None:
+    texts: dict[str, str] = {}
+    for name, who in (("denied", ANN), ("expired", ANN), ("unasked", BOB)):
+        b = bench(once(call("write")), [FileTool("write", tmp_path / name)])
+        b.configure(decide=lambda case: Decision("ask", "because"))
+        b.driver._ports = msgspec.structs.replace(b.driver._ports, elsewhere=_ann)
+        await b.say("go", who)
+        asked = (await b.events())[-1]
+        assert isinstance(asked, ApprovalAsked) and asked.elsewhere == (("ann",) if who is BOB else ())
+        told = (await b.sent())[-1]
+        assert ("Only ann may allow this" in told) == (who is BOB)
+        if name == "denied":
+            await b.answer("no")
+        else:
+            b.clock.at += 25 * 3600.0
+            await b.driver.drive()
+        (result,) = await b.results()
+        assert result.status == name and not (tmp_path / name).exists()
+        texts[name] = result.text
+    assert texts["denied"] == "not permitted: ann said no"
+    assert texts["expired"].startswith("nobody answered in time: write")
+    assert texts["unasked"].startswith("nobody in this conversation may allow it") and "Only ann" in texts["unasked"]
+
+
+async def _ann(session: str) -> tuple[str, ...]:
+    return ("ann",)
+
+
+async def test_an_answer_overtakes_what_waits(bench: MakeBench, tmp_path: Path) -> None:
+    """Messages that queued before it do not hold it up: else the turn that waits for it would wait for them."""
+    b = bench(once(call("write")), [FileTool("write", tmp_path / "out")])
+    b.configure(decide=lambda case: Decision("ask", "because"))
+    await b.say("go")
+    for number in range(20):
+        await b.accept(said(f"later {number}"), ANN, "queue")
+    await b.answer("once")
+    kinds = [type(event).__name__ for event in await b.events()]
+    assert kinds.index("ApprovalAnswered") < kinds.index("ToolFinished") < kinds.index("MessageReceived", 1)
+    assert (tmp_path / "out").exists()
+
+
+async def test_the_approver_need_not_have_asked(bench: MakeBench, tmp_path: Path) -> None:
+    olga = Principal("olga", ("approver",))
+    b = bench(once(call("write")), [FileTool("write", tmp_path / "out")])
+    b.configure(decide=lambda case: Decision("ask", "because"))
+    await b.say("go", ANN)
+    await b.answer("once", olga)
+    assert (tmp_path / "out").exists()

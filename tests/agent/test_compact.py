@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.agent.compact import compact, mask_due
+from deskhand.agent.compact import compact
 from deskhand.agent.state import State, fold, view
-from deskhand.models.forms import MASKED_CHARS
+from deskhand.models.forms import MASKED_CHARS, mask_due
 from deskhand.models.tokens import tokens
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
@@ -94,20 +94,22 @@ def test_pairs_stay_together_and_it_fits_where_it_can(shape: list[tuple[int, lis
     assert [shown.message for shown in again.messages] == [message for _, message in short.kept]
 
 
+def due(state: State, window: int) -> int:
+    return mask_due(state.messages, state.masked_up_to, state.context_tokens, window)
+
+
 def test_mask_moves_far_or_not_at_all() -> None:
     window, long = 1600, "r" * 200
     state, marks = State("s"), []
     events = exchange("go", *[long] * 60, done=False)
     for n, event in enumerate(events, 1):
         fold(state, [e.Recorded(0, "s", n, 0.0, event)])
-        if isinstance(event, e.ToolFinished) and (masked := mask_due(state, window)):
-            state.masked_up_to = masked.up_to_n
+        if isinstance(event, e.ToolFinished) and (up_to := due(state, window)):
+            state.masked_up_to = up_to
             marks.append(len([s for s in state.messages if s.message.role == "tool"]))
     assert marks and min(b - a for a, b in pairwise(marks)) >= 2
-    assert mask_due(state_of(*exchange("go", *[long] * 3, done=False)), window) is None, (
-        "the last three are never masked"
-    )
-    assert mask_due(state_of(*exchange("go", *[long] * 60, done=False)), 100_000) is None, "there is room"
+    assert due(state_of(*exchange("go", *[long] * 3, done=False)), window) == 0, "the last three are never masked"
+    assert due(state_of(*exchange("go", *[long] * 60, done=False)), 100_000) == 0, "there is room"
 
 
 def test_masked_results_keep_their_place() -> None:

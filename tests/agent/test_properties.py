@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from deskhand.agent.admit import admit
-from deskhand.agent.compact import compact, mask_due
+from deskhand.agent.compact import compact
 from deskhand.agent.rewind import Past, rewound
 from deskhand.agent.state import State, fold, view
 from deskhand.agent.step import AskModel, Compact, EndTurn, RunTools, Wait, next_step
 from deskhand.models.base import Shown
+from deskhand.models.forms import mask_due
 from deskhand.models.usable import usable
 from deskhand.runtime.commands import run
 from deskhand.types import events as e
@@ -150,8 +151,9 @@ class Conversation:
 
     def ask_model(self, step: AskModel) -> None:
         self.record(*step.hints)
-        if masked := mask_due(self.state, LIMITS.window):
-            self.record(masked)
+        used = (self.state.masked_up_to, self.state.context_tokens, LIMITS.window)
+        if up_to := mask_due(self.state.messages, *used):
+            self.record(e.Masked(up_to))
         if self.one(False, False, False, True):
             error = self.one("ModelOverloaded", "ContextOverflow", "MalformedReply")
             retry = self.one(None, self.now, self.now + 30)

@@ -43,5 +43,9 @@ def test_undo_retry_and_branch(tmp_path: Path) -> None:
     code, said = run(home, "sessions", "show", name)
     assert code == 0 and "goes on from default/terminal:talk" in said
     assert run(home, "audit", "verify")[0] == 0
+    code, said = run(home, "sessions", "search", "ON")
+    assert code == 0 and "talk" in said and "you: one" in said and "it: You said: one" in said
+    code, said = run(home, "sessions", "search", '"', "AND", "(")
+    assert code == 0 and said.startswith("Nothing like that was said.")
     code, said = run(home, "sessions", "undo", "nobody")
     assert code == 2 and "no conversation 'nobody'" in said

@@ -92,6 +92,11 @@ def test_help_imports_little() -> None:
         (("sessions", "list", "--json"), "[]\n"),
         (("approvals", "list"), "Nothing waits for you.\n"),
         (("approvals", "list", "--json"), "[]\n"),
+        (("approvals", "grants", "--json"), "[]\n"),
+        (
+            ("approvals", "grants"),
+            "Nothing is allowed or refused for good. An answer to an approval can be: always, or never.\n",
+        ),
         (("dlq", "list"), "Nothing was given up.\n"),
         (("dlq", "list", "--json"), "[]\n"),
         (("kv", "list"), "{}\n"),
@@ -284,7 +289,6 @@ def test_agents_of_another_system_are_left_alone(desk: Desk, text: str) -> None:
     [
         (("gateway", "--help"), ("serve", "--help")),
         (("onboard", "--help"), ("setup", "--help")),
-        (("status", "--help"), ("doctor", "--help")),
         (("models", "anthropic"), ("model", "list", "anthropic")),
         (("config", "list"), ("config",)),
         (("sessions", "-n", "5"), ("sessions", "list", "-n", "5")),

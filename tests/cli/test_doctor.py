@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import apsw
 import msgspec
 import pytest
@@ -86,6 +87,19 @@ def test_a_log_that_was_changed(tmp_path: Path) -> None:
     assert verified.returncode == 1
     assert b"the log of this session has been cut off" in verified.stdout
     assert b"the log was changed" in run(tmp_path, "doctor").stdout
+
+
+def test_people(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    assert anyio.run(findings, settings, "people") == [("good", "only you, at this machine", "")]
+    Desk(tmp_path)("users", "add", "ann", "chat", "42")
+    assert anyio.run(findings, settings, "people") == [("good", "2 users, 1 of them known on a channel", "")]
+    db = apsw.Connection(str(settings.home.database))
+    db.execute("DROP TABLE user_identity")
+    db.close()
+    ((level, text, remedy),) = anyio.run(findings, settings, "people")
+    assert (level, remedy) == ("bad", f"restore a backup of {settings.home.database}")
+    assert text.startswith("users cannot be read, so only the terminal is let in")
 
 
 def test_a_damaged_database_ends_in_a_sentence(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_it_works_and_ends_when_told(served: Served) -> None:
         out, _ = process.communicate(timeout=15)
     assert process.returncode == 0, out
     assert gone(worker)
-    assert "No channel is set up yet" in out
+    assert "The page: http://127.0.0.1:" in out
     assert not (served.home / "state" / "startup_error.json").exists()
     assert "`deskhand serve` last began to drive at" in served.run("doctor").stdout
 

@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from deskhand.policy.postures import POSTURES, Posture, posture_rules
 from deskhand.policy.rules import FREE, Case, Rule, Verdict, decide
@@ -97,3 +98,24 @@ def test_a_posture_stands_behind_ones_own_rules(
 def test_no_posture_lets_what_was_read_outside_act_outward() -> None:
     for posture in POSTURES:
         assert decide(posture_rules(posture), case("host", context=PAGE)).verdict in ("ask", "deny")
+
+
+SAFE_TOOLS = [
+    *("think", "read_file", "list_skills", "read_skill", "todo_list", "task_list", "task_get", "check_background"),
+    *("read_inbox", "list_teammates", "check_protocol", "compact", "enter_plan_mode", "exit_plan_mode", "ask_user"),
+]
+
+
+@pytest.mark.parametrize("tool", SAFE_TOOLS)
+def test_the_safe_tools_run_also_where_everything_is_asked(tool: str) -> None:
+    case = Case("main", tool, "none", Principal("ann", ("owner",)), OWNER, strict=True)
+    assert decide((), case).verdict == "allow"
+    assert decide((Rule("deny", tool=tool),), case).verdict == "deny"
+
+
+@pytest.mark.parametrize("tool", ["write_file", "shell", "list_files", "send_message", "anything"])
+def test_everything_else_is_asked_there_and_never_less(tool: str) -> None:
+    case = Case("main", tool, "none", Principal("ann", ("owner",)), OWNER, strict=True)
+    assert decide((), case).verdict == decide((Rule("allow"),), case).verdict == "ask"
+    assert decide((Rule("deny"),), case).verdict == "deny"
+    assert decide((Rule("ask"),), replace(case, strict=False)).verdict == "ask"

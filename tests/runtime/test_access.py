@@ -54,7 +54,7 @@ T0 = 1_800_000_000.0
 
 COMMAND_RULES = dict.fromkeys(
     ("help", "stop", "start", "status", "undo", "retry", "branch", "model", "title", "approval"), ""
-)
+) | {"restart": "owner"}
 """The role that each chat command needs; '' for everyone who may talk here."""
 BODY_RULES: dict[type, tuple[str, ...]] = {
     Said: ("chat",),
@@ -76,10 +76,10 @@ PEOPLE_RULES: dict[str, set[str]] = {
     "anyone": {"acting", "health", "note", "authorise", "may_talk", "grant_of", "redeem_login", "ask_in"},
 }
 """Who may call each method: `test_only_an_owner_changes_anything` in test_people.py tries those of owners."""
-PUBLIC_ROUTES = {"POST /api/login", "GET /health", "GET /openapi.json"}
+PUBLIC_ROUTES = {"POST /api/login", "GET /health", "GET /openapi.json", "GET /api/auth/config"}
 """What is answered without a credential: nothing that tells or changes anything of anyone."""
-READING_POSTS = {"POST /api/logout"}
-"""What changes nothing but the caller's own credential."""
+READING_POSTS = {"POST /api/logout", "DELETE /api/tokens/{id}"}
+"""What changes nothing but the caller's own credentials."""
 NEEDS: dict[str, Needs] = {each.name: each.needs for each in ENDPOINTS} | {f"WS {s.path}": s.needs for s in SOCKETS}
 
 
@@ -190,9 +190,10 @@ KINDS: dict[str, Body] = {
     "button": Answer("ask_1", "once"),
     "command": Command("stop"),
     "typed command": Said(message(Text("/stop"))),
-    "result": Result("c1", (Text("all is well"),)),
-    "undo": Rewind(0),
+    "rewind": Rewind(0),
+    "rewind with a message": Rewind(0, message(Text("hello"))),
     "options": Configure(SessionOptions(title="mine")),
+    "result": Result("c1", (Text("all is well"),)),
 }
 
 

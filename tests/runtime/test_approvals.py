@@ -16,16 +16,19 @@ import pytest
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.grants import grants, revoke
 from deskhand.testing.crash import Crash, Fuse
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import FileTool
 from deskhand.tools.base import Tool
 from deskhand.tools.define import tool
 from deskhand.types.effects import Effect
+from deskhand.types.errors import Refused
 from deskhand.types.events import ApprovalAsked, CommandRun, ToolFinished, TurnEnded
 from deskhand.types.identity import Address, Answer, Body, Inbound, Principal, Receipt, Said
 from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+from deskhand.types.options import SessionOptions
 
 CALL = '{"text":"rm x"}'
 HOUR = 3600.0
@@ -229,7 +232,7 @@ async def test_nobody_answers_for_a_day(world: World, body: str) -> None:
         await world.write(app, Answer(ask.ask_id, "yes") if body == "answer" else "yes")
     async with world.process() as app:
         if body == "answer":
-            assert (await answered(app)).startswith("denied: nobody answered in time")
+            assert (await answered(app)).startswith("expired: nobody answered in time")
         else:
             await until(lambda: _closed(app))  # it is a message like any other
         assert world.acts() == []
@@ -244,7 +247,7 @@ async def test_a_member_cannot_answer(world: World) -> None:
         async def told() -> Any:
             return [each.reply for each in await events(app) if isinstance(each, CommandRun)]
 
-        assert await until(told) == ["Only an owner may answer that."] and world.acts() == []
+        assert await until(told) == ["Only an owner or an approver may answer that."] and world.acts() == []
         await world.write(app, Answer(ask.ask_id, "yes"), sender="olga")
         assert await answered(app) == "ok: noted" and world.acts() == ["rm x"]
 
@@ -360,3 +363,100 @@ async def test_what_is_too_long_for_a_person_is_refused(world: World) -> None:
     async with world.process() as app:
         await world.write(app, '{"text":"%s"}' % ("x" * 30_000))
         assert "too long for a person to approve" in await answered(app) and world.acts() == []
+
+
+async def test_open_to_every_surface_of_an_approver(world: World) -> None:
+    """One list of what is open, one way to answer it, from wherever."""
+    mia, olga, eve = Principal("mia", ("member",)), Principal("olga", ("owner",)), Principal("eve", ("member",))
+    async with world.process() as app:
+        await world.write(app, CALL, sender="mia")
+        ask = await asked(app)
+        (mine,), (all_,) = await app.store.open_asks(mia), await app.store.open_asks(olga)
+        assert mine == all_ and not await app.store.open_asks(eve)
+        assert (all_.ask_id, all_.session, all_.tool, all_.arguments) == (ask.ask_id, "default/1", "act", CALL)
+        assert all_.reason == ask.reason and all_.until == ask.until
+        assert ask.elsewhere == ("owner",), "mia may not allow it, and nobody else takes part"
+        assert (await app.door.answer(ask.ask_id, "once", eve)).status == "refused"
+        assert (await app.door.answer("ask_nowhere", "once", olga)).status == "refused"
+        assert (await app.door.answer(ask.ask_id, "once", olga)).status == "accepted"
+        assert await answered(app) == "ok: noted"
+        assert not await app.store.open_asks(olga)
+        again = await app.door.answer(ask.ask_id, "once", olga)
+        assert again.status == "refused" and "not open any more" in again.reason
+
+
+@pytest.mark.parametrize("end", ["stop", "another message", "undo", "erased", "expired"])
+async def test_what_has_ended_is_not_open(world: World, end: str) -> None:
+    async with world.process() as app:
+        await world.write(app, CALL)
+        await asked(app)
+        assert await app.store.open_asks(OLGA)
+        if end == "erased":
+            await app.store.erase(OLGA, "default/1", 1.0)
+        elif end == "expired":
+            world.clock.at += 25 * HOUR
+            app.dispatch.wake("default/1")
+        else:
+            await world.write(app, {"stop": "/stop", "undo": "/undo"}.get(end, "something else"))
+            if end == "another message":
+                await asked(app, number=2)
+
+        async def gone() -> bool:
+            return len(await app.store.open_asks(OLGA)) == (end == "another message")
+
+        await until(gone)
+        before = await app.store.open_asks(OLGA)
+        await app.store.rebuild()  # type: ignore[attr-defined]
+        assert await app.store.open_asks(OLGA) == before
+
+
+OLGA = Principal("olga", ("owner",))
+
+
+async def test_it_is_said_where_the_least_trusted_comes_from(world: World) -> None:
+    async with world.process() as app:
+        await world.write(app, "!" + CALL)
+        await asked(app)
+        assert [ask.source for ask in await app.store.open_asks(OLGA)] == ["https://evil.test/page"]
+
+
+async def test_what_is_allowed_for_good_is_listed_and_taken_back(world: World) -> None:
+    async with world.process() as app:
+        await world.write(app, CALL)
+        ask = await asked(app)
+        await app.door.answer(ask.ask_id, "always", Principal("ann", ("owner",)))
+        await answered(app)
+        (grant,) = await grants(app.store, OLGA)
+        assert (grant.verdict, grant.tool, grant.arguments, grant.by) == ("always", "act", CALL, "ann")
+        bob = Principal("bob", ("approver",))
+        assert await grants(app.store, bob) == []
+        for who, beginning in ((bob, grant.id), (OLGA, ""), (OLGA, "xyz")):
+            with pytest.raises(Refused):
+                await revoke(app.store, who, beginning)
+        assert await revoke(app.store, Principal("ann", ("approver",)), grant.id[:8]) == grant
+        assert await grants(app.store, OLGA) == []
+        await world.write(app, CALL)
+        assert (await asked(app, number=2)).question == ask.question, "it is asked again"
+
+
+async def test_the_rest_of_a_session_without_asking_for_everything(world: World) -> None:
+    """`approve the rest` is a yes and the option off: the rules still ask, never less."""
+    world.effect = "none"
+    async with world.process() as app:
+        await app.door.configure("default/1", OLGA, SessionOptions(approval=True))
+        await world.write(app, CALL)
+        ask = await asked(app)
+        assert "asks before every tool" in ask.reason
+        await app.door.configure("default/1", OLGA, SessionOptions(approval=False))
+        await app.door.answer(ask.ask_id, "once", OLGA)
+        assert await answered(app) == "ok: noted"
+        await world.write(app, '{"text":"free"}')
+        await until(lambda: _acts(world, 2))
+    world.effect = "network"
+    async with world.process() as app:
+        await world.write(app, '{"text":"out"}')
+        assert "network" in (await asked(app, number=2)).reason
+
+
+async def _acts(world: World, number: int) -> bool:
+    return len(world.acts()) == number

@@ -13,6 +13,7 @@ from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.runtime.pairing import BAD_CODES, HOLDS_S, LETTERS, LOCKED_S, PENDING, RESERVED
 from deskhand.runtime.toolbox import READ_FROM_LOG
+from deskhand.store.schema import connect
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel
@@ -184,6 +185,30 @@ async def test_under_which_name(tmp_path: Path) -> None:
                 await bad
         ann = await people.approve(more, "ann", "owner")
         assert len(ann.identities) == 2 and ann.roles == ("member",), "linking gives no role"
+
+
+async def test_health_says_that_users_are_missing(tmp_path: Path) -> None:
+    """Nobody may write on a channel, and then the users are gone: a whole Deskhand says so of itself."""
+    channel = MemoryChannel()
+    async with running(tmp_path, channel, SetClock(T0)) as app:
+
+        async def people() -> tuple[str, str, str]:
+            health = await app.health()
+            (fact,) = [fact for fact in health.facts if fact.name == "people"]
+            return fact.state, fact.detail, health.state
+
+        assert (await people())[0] == "degraded" and "nobody may write on memory yet" in (await people())[1]
+        await app.people.add_user("ann", "member", Identity("memory", "42"))
+        assert (await people())[:2] == ("ok", "")
+        db = connect(app.settings.home.database, write=True)
+        db.execute("DROP TABLE user_role").fetchall()
+        db.execute("UPDATE people SET version = version + 1").fetchall()
+        db.close()
+        state, why, overall = await people()
+        assert (state, overall) == ("degraded", "degraded") and "only the terminal is let in" in why
+        channel.write("hello", chat="of 42", sender="42")
+        await until(lambda: not channel.waiting)
+        assert app.store.last_inbox_id() == 0 and channel.sent == []
 
 
 def test_no_surface_of_our_own_can_be_a_channel() -> None:

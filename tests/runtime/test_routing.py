@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
-from deskhand.runtime.config import read_settings
+from deskhand.runtime.app import Parts, open_app
+from deskhand.runtime.config import Config, Home, Settings, read_settings
 from deskhand.runtime.routing import Binding, route
-from deskhand.types.identity import Address
+from deskhand.testing.channel import MemoryChannel
+from deskhand.testing.scripted import ScriptedModel
+from deskhand.types.identity import Address, Principal
+from deskhand.types.messages import Text
 
 AGENTS = ("main", "coder", "sales")
 BINDINGS = (
@@ -42,3 +47,39 @@ bindings:
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)})
     assert settings.config.bindings == (Binding("sales", "chat", "shop", "12"), Binding("coder", "mail", chat="7"))
     assert settings.warnings == ()
+
+
+async def test_several_conversations_in_one_chat(tmp_path: Path) -> None:
+    """`/start NAME` begins one, or goes back to it, and it stays chosen: over a restart, and in that chat alone."""
+    channel, ann = MemoryChannel(), Principal("ann", ("owner",))
+    settings = Settings(Home(tmp_path), Config()).with_model("scripted/x")
+
+    async def write(*texts: str, chat: str = "1") -> list[str]:
+        parts = Parts(lambda name: ScriptedModel(), {}, channels=(channel,), authorise=lambda inbound: ann)
+        async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run)
+            for text in texts:
+                channel.write(text, chat=chat)
+                sent = len(channel.sent) + 1
+                with anyio.fail_after(20):
+                    while len(channel.sent) < sent:
+                        await anyio.sleep(0.005)
+            sessions = {row.session: row.turns for row in await app.store.sessions(ann)}
+            tasks.cancel_scope.cancel()
+        return sorted(f"{session} {turns}" for session, turns in sessions.items())
+
+    await write("hello", "/start Taxes", "one")
+    said = "".join(part.text for part in channel.sent[1][0].parts if isinstance(part, Text))
+    assert "taxes" in said
+    assert {outgoing.address.chat for outgoing, _ in channel.sent} == {"1"}, "the answers come into the same chat"
+    assert await write("two") == ["default/memory:1 1", "default/memory:1:taxes 2"]
+    assert await write("elsewhere", chat="2") == [
+        "default/memory:1 1",
+        "default/memory:1:taxes 2",
+        "default/memory:2 1",
+    ]
+    assert (await write("/start", "three"))[0] == "default/memory:1 2"
+    assert (await write("/start taxes", "four", "/start 7", "five"))[:2] == [
+        "default/memory:1 3",
+        "default/memory:1:taxes 3",
+    ]

@@ -16,8 +16,8 @@ from deskhand.models.base import Item, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Home, read_settings, worker_environment
 from deskhand.runtime.starts import last_start, newer_startup_error, note_start, write_startup_error
-from deskhand.runtime.supervise import LONGEST_PAUSE_S, Supervisor, pause_s
-from deskhand.runtime.worker import CRASHED, RESTART, guarded, work
+from deskhand.runtime.supervise import CRASHED, LONGEST_PAUSE_S, RESTART, Supervisor, pause_s
+from deskhand.runtime.worker import guarded, work
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.events import TurnEnded

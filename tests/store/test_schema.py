@@ -54,8 +54,13 @@ async def test_every_released_schema_is_brought_up_to_date(golden: Path, tmp_pat
     assert [row.inbound.external_id for row in await store.waiting("default/terminal:golden")] == ["m3"]
     assert [row.outgoing.key for row in await store.outbox_due(2e9, 9)] == ["k1"]
     assert [(row.session, row.wake_at) for row in await store.open_sessions()] == [("default/terminal:golden", None)]
+    asks, used = await store.open_asks(OWNER), await store.usage(OWNER)
+    assert [ask.ask_id for ask in asks] == ["ask_1"] and used[0].calls == 3
+    hits = await store.search(OWNER, "picture")
+    assert [(hit.session, hit.n) for hit in hits] == [("default/terminal:golden", 4)]
     await store.rebuild()
-    assert await store.sessions(OWNER) == sessions
+    assert await store.sessions(OWNER) == sessions and await store.open_asks(OWNER) == asks
+    assert await store.usage(OWNER) == used and await store.search(OWNER, "picture") == hits
     await store.close()
 
 

@@ -51,10 +51,10 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] 
             call = next((c for c in state.calls.values() if c.ask is not None and c.ask.ask_id == ask_id), None)
             if call is None or call.ask is None or row.inbound.at > call.ask.until:
                 said = "That question is no longer open."
-            elif not (_is_asked(state, row.principal) or "owner" in row.principal.roles):
-                said = "That was asked of somebody else."
             elif call.ask.binds and not may_approve(row.principal):
-                said = "Only an owner may answer that."
+                said = "Only an owner or an approver may answer that."
+            elif not (call.ask.binds or _is_asked(state, row.principal) or "owner" in row.principal.roles):
+                said = "That was asked of somebody else."
             else:
                 return [_answered(call, row, choice)]
             return [e.CommandRun(row.inbox_id, row.principal, "answer", ask_id, said, refused=True)]

@@ -9,13 +9,13 @@ import anyio
 from msgspec.structs import replace
 
 from ..models.base import Reply, Request, TextDelta, ToolSchema
+from ..models.forms import mask_due
 from ..models.usable import usable
 from ..types.door import Progress
 from ..types.errors import MalformedReply, ModelError
-from ..types.events import ModelFailed, ModelReplied
+from ..types.events import Masked, ModelFailed, ModelReplied
 from ..types.interrupt import Interrupt
 from ..types.messages import Message, Text, clean
-from .compact import mask_due
 from .journal import Journal
 from .state import view
 from .step import AskModel
@@ -43,8 +43,9 @@ class Asking:
         """Do the step: afterwards the log holds a reply or a failure. Only a stop leaves it without either."""
         journal = self._journal
         journal.record(*step.hints)
-        if masked := mask_due(journal.state, journal.agent.limits.window):
-            journal.record(masked)
+        state, window = journal.state, journal.agent.limits.window
+        if up_to := mask_due(state.messages, state.masked_up_to, state.context_tokens, window):
+            journal.record(Masked(up_to))
         await journal.flush()
         model = step.model or self._first()
         self._partial, reply, failed = [], None, None

@@ -9,14 +9,15 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from ..policy.approval import EXECUTE_WITHIN_S, Setting, binding, shown, standing
+from ..policy import approval
+from ..policy.approval import Setting, shown, standing
 from ..policy.rules import Case, Decision
 from ..tools.aliases import TOOLS
 from ..tools.base import Ask, Context, Done, Tool, judged_by
 from ..types.commit import Change
 from ..types.door import PREVIEW_CHARS, Progress
 from ..types.errors import ToolError
-from ..types.events import ApprovalAnswered, ApprovalAsked, QuestionAsked, ToolFinished, ToolStarted
+from ..types.events import ApprovalAnswered, ApprovalAsked, CallClosed, QuestionAsked, ToolFinished, ToolStarted
 from ..types.interrupt import Interrupt, meanwhile
 from ..types.labels import LOCAL
 from ..types.messages import ResultPart, ResultStatus, Text, ToolCall, ToolResult, clean
@@ -37,7 +38,7 @@ class Ready(msgspec.Struct, frozen=True):
     tool: Tool
 
 
-Verdict = Ready | ToolResult | ApprovalAsked
+Verdict = Ready | ToolResult | ApprovalAsked | CallClosed
 
 
 class Calls:
@@ -62,6 +63,10 @@ class Calls:
                 case ApprovalAsked():
                     self._journal.record(verdict)
                     return
+                case CallClosed():
+                    if turn.asked == approval.ASKS_PER_TURN:
+                        self._journal.say(turn.address, (Text(verdict.reason),))
+                    self._journal.record(verdict)
                 case Ready():
                     group.append(verdict)
                     if not verdict.tool.spec.parallel:
@@ -80,7 +85,7 @@ class Calls:
         if call.answer is not None:
             return ToolResult(call.call.id, tuple(p for p in call.answer.parts if isinstance(p, ResultPart)))
         if call.ask is not None:
-            return _failed(call, "denied", f"nobody answered in time: {call.ask.question}")
+            return _failed(call, *approval.unanswered(call.ask))
         if call.started and tool.spec.replay == "never":
             return _failed(call, "interrupted", "it may or may not have happened; check before you repeat it")
         if call.refusal:
@@ -95,19 +100,20 @@ class Calls:
             decision = await self._standing(call.call, setting, turn) or decision
         if decision.verdict == "deny":
             return _failed(call, "denied", f"not permitted: {decision.reason}")
-        binds = binding(call.call, setting, turn.principal)
-        if call.yes_at is not None:
-            if call.yes_binds != binds:
-                return _failed(call, "denied", "something else was approved than what would be done now; ask again")
-            if now - call.yes_at > EXECUTE_WITHIN_S:
-                return _failed(call, "denied", "the approval came too long ago; ask again if it is still wanted")
+        binds = approval.binding(call.call, setting, turn.principal)
+        if call.yes_at is not None and (void := approval.lapsed(call.yes_binds == binds, now - call.yes_at)):
+            return _failed(call, "denied", void)
         if decision.verdict == "allow" or call.yes_at is not None:
             return Ready(call, tool)
         question = f"{spec.name} {shown(call.call)}"
         if len(question) > SHOWN_ARGUMENT_CHARS:
             return _failed(call, "denied", "too long for a person to approve: do it in smaller steps")
-        ask_id = journal.ports.ids.new("ask")
-        return ApprovalAsked(ask_id, call.call.id, binds, question, decision.reason, now + ASK_WAIT_S)
+        if turn.asked >= approval.ASKS_PER_TURN:
+            return CallClosed(call.call.id, "denied", approval.TOO_MANY)
+        shut_out, source = not approval.may_approve(turn.principal), journal.state.label.source
+        elsewhere = await journal.ports.elsewhere(journal.session) if shut_out and journal.ports.elsewhere else ()
+        asked = (journal.ports.ids.new("ask"), call.call.id, binds, question, decision.reason, now + ASK_WAIT_S)
+        return ApprovalAsked(*asked, source, elsewhere)
 
     def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
         effect = tool.spec.effect

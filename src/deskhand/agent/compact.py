@@ -5,25 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from ..models.forms import FORMS
-from ..models.tokens import fit, tokens
-from ..types.events import Compacted, Ledger, Masked, OpenTurn
+from ..models.tokens import fit
+from ..types.events import Compacted, Ledger, OpenTurn
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text
 from .state import State
-
-MASK_AT, MASK_STEP, MASK_KEEP = 0.5, 0.1, 3
-
-
-def mask_due(state: State, window: int) -> Masked | None:
-    """A far step of the mask, once the context is half full: old tool results become one line each. It moves seldom,
-    since each move makes the provider read the conversation anew."""
-    if state.context_tokens < MASK_AT * window:
-        return None
-    results = [shown for shown in state.messages if shown.message.role == "tool"][:-MASK_KEEP]
-    fresh = [shown for shown in results if shown.key // FORMS > state.masked_up_to]
-    if sum(tokens(shown.message) for shown in fresh) < MASK_STEP * window:
-        return None
-    return Masked(fresh[-1].key // FORMS)
 
 
 def compact(state: State, budget: int) -> Compacted:

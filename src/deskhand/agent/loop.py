@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from ..policy.approval import only
 from ..store.base import First
 from ..types.commit import Change, Choices, Commit
 from ..types.door import Progress
@@ -233,7 +234,8 @@ class Driver:
 
     def _say_asks(self, journal: Journal, turn: Turn) -> None:
         for ask in [call.ask for call in journal.state.calls.values() if call.ask is not None]:
-            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds))
+            note = only(ask.elsewhere) if ask.elsewhere else ""
+            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), note)
             journal.say(turn.address, (Text(shown.words),), turn.reply_to, shown)
 
 

@@ -66,6 +66,7 @@ class Ports(msgspec.Struct, frozen=True):
     `model` opens a model of the chain; raises ModelError. `retry` says which model to try next, and when, after these
     failures of the step, or None for no more. `publish` hands events and progress to whoever follows and never waits.
     `posts` tells whether answers at this address go through the outbox; elsewhere people read them from the log.
+    `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it.
     """
 
     store: Store
@@ -76,3 +77,4 @@ class Ports(msgspec.Struct, frozen=True):
     publish: Callable[[str, Recorded | Progress], None]
     posts: Callable[[Address], bool]
     blob: Callable[[str], Awaitable[bytes]] | None = None
+    elsewhere: Callable[[str], Awaitable[tuple[str, ...]]] | None = None

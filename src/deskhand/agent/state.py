@@ -117,6 +117,7 @@ def _start(state: State, recorded: e.Recorded, event: e.ToolStarted) -> None:
 def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished | e.CallClosed) -> None:
     if isinstance(event, e.CallClosed):
         _close(state, recorded.n, ToolResult(event.call_id, (Text(event.reason, LOCAL),), event.status))
+        _turn(state).asked += event.status == "denied"  # beyond what may be asked: it is told once
     else:
         _close(state, recorded.n, event.result)
         if event.end_turn:
@@ -137,8 +138,10 @@ def _ask(
     event: e.ApprovalAsked | e.QuestionAsked | e.ApprovalAnswered | e.QuestionAnswered,
 ) -> None:
     if isinstance(event, e.ApprovalAsked):
-        ask = OpenAsk(event.ask_id, event.binds, event.question, ("once", "always", "no", "never"), event.until)
+        choices = ("once", "always", "no", "never")
+        ask = OpenAsk(event.ask_id, event.binds, event.question, choices, event.until, event.elsewhere)
         state.calls[event.call_id].ask = ask
+        _turn(state).asked += 1
     elif isinstance(event, e.QuestionAsked):
         ask = OpenAsk(event.ask_id, "", event.question, event.choices, event.until)
         state.calls[event.call_id].ask = ask

@@ -107,8 +107,7 @@ def _answered(turn: Turn) -> EndTurn | None:
         return None
     if turn.finish == "length" and turn.continued <= CONTINUE_TIMES:
         return None
-    text = answer(turn)
-    if not text.strip():
+    if not answer(turn).strip():
         if turn.empty <= EMPTY_TIMES and turn.finish != "filtered":
             return None
         why = "the provider held its answer back" if turn.finish == "filtered" else "the model gave no answer"

@@ -25,7 +25,7 @@ from ..types.commit import Outgoing
 from ..types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
 from ..types.identity import Address, Inbound
 from ..types.messages import File, Image, Text
-from .base import Allowing, Channel, Closing, Editing, Health, Healthy, Instructing, Kit, Typing
+from .base import Allowing, Channel, Closing, Editing, Health, Healthy, Instructing, Introduction, Kit, Typing
 from .telegram_in import PRESS, Reader, message_id, number_of
 from .telegram_out import buttons, chat_of, entity, noted, place_of, texts_of, translated
 from .telegram_text import Rich
@@ -270,6 +270,11 @@ class TelegramChannel:
 
     def instructions(self, address: Address) -> str:
         return _HOW
+
+    async def introduce(self) -> Introduction:
+        async with self._told():
+            await self._open()
+        return Introduction(self._me.username or self._me.first_name, f"https://t.me/{self._me.username}")
 
     def health(self) -> Health:
         return self._health

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from zoneinfo import ZoneInfo
+
 import click
 import msgspec
 
 from ..runtime.app import App
-from .asks import OpenAsk, answer, back_to, open_asks, somebody_drives
+from ..runtime.grants import StandingGrant, grants, revoke
+from ..store.base import OpenAsk
+from ..store.sqlite import SqliteStore
+from ..types.errors import Refused
+from .asks import answer, back_to, somebody_drives
 from .live import with_app
 from .plain import plain
-from .run import FAILED, Listing, config_option, fail, settings_of, with_store
+from .run import FAILED, ME, Listing, config_option, fail, settings_of, with_store
+from .sessions import when
+from .table import table
 
 
 @click.group(cls=Listing)
@@ -21,6 +29,7 @@ def approvals() -> None:
       deskhand approvals list
       deskhand approvals allow ask_5f0c
       deskhand approvals deny ask_5f0c
+      deskhand approvals grants
     """
 
 
@@ -35,22 +44,22 @@ def list_(as_json: bool, config: str | None) -> None:
       deskhand approvals list
     """
     settings = settings_of(config)
-    asks = with_store(settings, open_asks)
+    asks = with_store(settings, lambda store: store.open_asks(ME))
     if as_json:
         click.echo(msgspec.json.encode(asks))
         return
     if not asks:
         click.echo("Nothing waits for you.")
     for ask in asks:
-        kind = "wants to run" if ask.approval else "asks"
-        click.echo(f"{click.style(ask.id, bold=True)}  {plain(ask.session)} {kind}")
+        kind = "wants to run" if ask.tool else "asks"
+        click.echo(f"{click.style(ask.ask_id, bold=True)}  {plain(ask.session)} {kind}")
         click.echo("    " + plain(ask.question).replace("\n", "\n    "))
         if ask.reason:
             click.echo(f"    because {plain(ask.reason)}")
-        if not ask.approval and ask.choices:
+        if not ask.tool and ask.choices:
             click.echo(f"    choices: {', '.join(map(plain, ask.choices))}")
         click.echo(
-            f"    deskhand approvals allow {ask.id}" if ask.approval else f"    {back_to(ask.session, settings)}"
+            f"    deskhand approvals allow {ask.ask_id}" if ask.tool else f"    {back_to(ask.session, settings)}"
         )
 
 
@@ -82,16 +91,63 @@ def deny(ask_id: str, never: bool, config: str | None) -> None:
     _answer(ask_id, "never" if never else "no", config)
 
 
+@approvals.command("grants")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@config_option
+def grants_(as_json: bool, config: str | None) -> None:
+    """Show what was allowed or refused for good.
+
+    \b
+    Example:
+      deskhand approvals grants
+    """
+    settings = settings_of(config)
+    found = with_store(settings, lambda store: grants(store, ME))
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+        return
+    if not found:
+        click.echo("Nothing is allowed or refused for good. An answer to an approval can be: always, or never.")
+        return
+    zone = ZoneInfo(settings.config.timezone)
+    rows = [
+        (grant.id[:12], grant.verdict, grant.by, when(grant.at, zone), plain(f"{grant.tool} {grant.arguments}"))
+        for grant in found
+    ]
+    table(("id", "", "said by", "at", "to exactly this"), rows)
+
+
+@approvals.command("revoke")
+@click.argument("grant_id", metavar="ID")
+@config_option
+def revoke_(grant_id: str, config: str | None) -> None:
+    """Take back an always or a never: it is asked again. The beginning of an id is enough.
+
+    \b
+    Example:
+      deskhand approvals revoke 5f0c92ab
+    """
+
+    async def use(store: SqliteStore) -> StandingGrant:
+        try:
+            return await revoke(store, ME, grant_id)
+        except Refused as error:
+            fail(f"{error}; `deskhand approvals grants` shows them", FAILED)
+
+    grant = with_store(settings_of(config), use)
+    click.echo(f"Taken back: {grant.verdict} {plain(f'{grant.tool} {grant.arguments}')}")
+
+
 def _answer(ask_id: str, choice: str, config: str | None) -> None:
     settings = settings_of(config)
 
     async def use(app: App) -> OpenAsk:
-        asks = await open_asks(app.store)
-        found = [ask for ask in asks if ask.approval and ask.id.startswith(ask_id)]
+        asks = await app.store.open_asks(ME)
+        found = [ask for ask in asks if ask.tool and ask.ask_id.startswith(ask_id)]
         if len(found) != 1:
             why = "begins more than one" if found else "is not open any more, or never was"
             fail(f"{ask_id!r} {why}; `deskhand approvals list` shows what is open", FAILED)
-        receipt = await answer(app, found[0], choice)
+        receipt = await answer(app, (found[0].session, found[0].ask_id), choice)
         if receipt.status == "refused":
             fail(receipt.reason)
         return found[0]

@@ -1,16 +1,21 @@
-"""`deskhand sessions undo`, `retry`, `branch`: going back in a conversation from the shell."""
+"""`deskhand sessions undo`, `retry`, `branch`, `search`: going back to what was said, from the shell."""
 
 from __future__ import annotations
 
 import sys
 from typing import NoReturn
+from zoneinfo import ZoneInfo
 
 import click
+import msgspec
 
+from ..store.base import Hit
 from .ask import Question, converse
+from .asks import name_of
 from .live import with_app
-from .run import config_option, settings_of
-from .sessions import events_of, key_of, sessions
+from .plain import plain
+from .run import ME, config_option, settings_of, with_store
+from .sessions import events_of, key_of, sessions, when
 
 __all__ = ["sessions"]
 
@@ -63,3 +68,40 @@ def _run(name: str, command: str, config: str | None) -> NoReturn:
     events_of(settings, name)
     key = key_of(settings, name)
     sys.exit(with_app(settings, lambda app: converse(app, Question(command, key.partition("/")[0], key))))
+
+
+@sessions.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--session", "-s", default="", metavar="NAME", help="Only in this conversation.")
+@click.option("--limit", "-n", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@config_option
+def search(words: tuple[str, ...], session: str, limit: int, as_json: bool, config: str | None) -> None:
+    """Find what you and the model said, in any conversation: where all words stand, or words that begin so.
+
+    \b
+    Example:
+      deskhand sessions search tax invoice
+    """
+    settings = settings_of(config)
+    key = key_of(settings, session) if session else ""
+    hits = with_store(settings, lambda store: store.search(ME, " ".join(words), limit, key))
+    if as_json:
+        click.echo(msgspec.json.encode(hits))
+        return
+    if not hits:
+        click.echo("Nothing like that was said. Fewer words find more, and the beginning of a word is enough.")
+    zone = ZoneInfo(settings.config.timezone)
+    for hit in hits:
+        place = f"{plain(name_of(hit.session, settings))}  {when(hit.at, zone)}  event {hit.n}"
+        click.echo(click.style(place, dim=True))
+        click.echo(f"  {'you' if hit.role == 'user' else 'it'}: {_marked(hit)}")
+
+
+def _marked(hit: Hit) -> str:
+    """The excerpt, with what was searched for in bold where there are colours."""
+    shown, done = "", 0
+    for start, end in hit.marks:
+        shown += plain(hit.excerpt[done:start]) + click.style(plain(hit.excerpt[start:end]), bold=True)
+        done = end
+    return shown + plain(hit.excerpt[done:])

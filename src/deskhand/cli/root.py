@@ -26,7 +26,10 @@ COMMANDS = {
     "pair": ("deskhand.cli.pair:pair", "Let in who wrote to a bot of yours."),
     "tokens": ("deskhand.cli.tokens:tokens", "Make, list and revoke tokens for the API."),
     "login": ("deskhand.cli.tokens:login", "Print a link that logs one browser in."),
+    "open": ("deskhand.cli.open:open_", "Open the page, and start Deskhand where it does not run."),
     "serve": ("deskhand.cli.serve:serve", "Stay and work, and be started again."),
+    "service": ("deskhand.cli.units:service", "Have the system run it for ever."),
+    "status": ("deskhand.cli.status:status", "What runs, and how each part of it is."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
     "dlq": ("deskhand.cli.dlq:dlq", "See what was given up, and try it again."),
@@ -40,16 +43,15 @@ ALIASES = {
     "gateway": ("serve",),
     "models": ("model", "list"),
     "onboard": ("setup",),
-    "status": ("doctor",),
     "user": ("users",),
 }
 """What other systems call a command of ours -> ours. They work, and are not listed."""
 
 SECTIONS = (
-    ("Talk", ("ask", "approvals", "sessions", "demo")),
+    ("Talk", ("open", "ask", "approvals", "sessions", "demo")),
     ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv", "allow")),
     ("People", ("users", "pair", "tokens", "login")),
-    ("Look after it", ("serve", "policy", "doctor", "logs", "trace", "dlq", "audit", "version")),
+    ("Look after it", ("serve", "service", "status", "policy", "doctor", "logs", "trace", "dlq", "audit", "version")),
 )
 
 EXAMPLES = """\b

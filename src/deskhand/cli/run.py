@@ -14,6 +14,7 @@ import click
 
 from ..runtime.config import Settings, read_settings
 from ..runtime.logs import logging_to_file
+from ..runtime.standing import read_or_last_good
 from ..runtime.statements import statements
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, DeskhandError
@@ -82,6 +83,20 @@ def settings_of(config: str | None, model: str = "") -> Settings:
     for warning in settings.warnings:
         click.echo(f"deskhand: {plain(warning)}", err=True)
     return settings.with_model(model) if model else settings
+
+
+def service_settings(config: str | None, *, quiet: bool) -> Settings:
+    """The settings, or the last good ones: a mistake in the file is no reason for nobody to be there."""
+    try:
+        settings = read_or_last_good(Path(config) if config else None)
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+    for warning in () if quiet else settings.warnings:
+        click.echo(f"deskhand: {plain(warning)}", err=True)
+    if settings.problem and not quiet:
+        click.echo(f"deskhand: {plain(settings.problem)}", err=True)
+        click.echo("deskhand: until that is mended, the last good configuration holds.", err=True)
+    return settings
 
 
 def agent_of(settings: Settings, agent: str) -> str:

@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
 from datetime import datetime
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import anyio
 import click
 
-from ..runtime.app import App, Parts, open_app
-from ..runtime.channels import with_channels
+from ..runtime.address import forget_address, noted_address
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings, worker_environment
 from ..runtime.lock import Holder, holder_of, take
-from ..runtime.models import Models
-from ..runtime.standing import read_or_last_good
-from ..runtime.starts import newer_startup_error
 from ..runtime.supervise import Supervisor
-from ..runtime.web import Site, noted_address
-from ..runtime.worker import CRASHED, end_with_parent, guarded, started_well, work
-from ..types.errors import DeskhandError
-from .asks import somebody_drives
-from .plain import plain
-from .run import USAGE, config_option, fail, logging_of, verbose
-
-QUIET = "No channel is set up yet, so nobody can write from elsewhere: it drives the conversations that are open."
+from ..types.errors import ConfigError
+from ..web.settings import check_exposure
+from .open import announce
+from .run import USAGE, config_option, fail, service_settings, verbose
 
 
 @click.command()
 @click.option("--worker", type=int, hidden=True, metavar="PID", help="Be the process that works, for this parent.")
+@click.option("--open", "-o", "open_", is_flag=True, help="Open the page in a browser, logged in.")
 @config_option
-def serve(worker: int | None, config: str | None) -> None:
+def serve(worker: int | None, open_: bool, config: str | None) -> None:
     """Stay and work until you end it with Ctrl+C or SIGTERM.
 
     A second process does the work and is started again when it asks for that; SIGHUP has it read the configuration
@@ -43,34 +34,36 @@ def serve(worker: int | None, config: str | None) -> None:
     \b
     Examples:
       deskhand serve
+      deskhand serve --open
       deskhand -v serve
     """
-    settings = _settings(config, quiet=worker is not None)
+    settings = service_settings(config, quiet=worker is not None)
     if worker is not None:
-        sys.exit(_work(settings) if end_with_parent(worker) else 0)
+        from .worker import live
+
+        sys.exit(live(settings, worker))
+    try:
+        check_exposure(settings.config.web)
+    except ConfigError as error:
+        fail(str(error), USAGE)
     _be_the_only_one(settings)
-    click.echo(f"Deskhand works until you end it (Ctrl+C). Talk to it: deskhand. Its log: {settings.home.log}")
-    if not any(channel.enabled for channel in settings.config.channels.values()):
-        click.echo(QUIET)
+    click.echo(f"Deskhand works until you end it (Ctrl+C). Its log: {settings.home.log}")
     command = [sys.executable, "-P", "-m", "deskhand"]  # -P: what lies in this folder is not ours to import
     command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ())]
     command += ["serve", "--worker", str(os.getpid())]
     parent = Supervisor(command, worker_environment(), SystemClock().monotonic, reload=not sys.stdin.isatty())
-    sys.exit(anyio.run(parent.run))
+    sys.exit(anyio.run(_beside, parent, settings, open_))
 
 
-def _settings(config: str | None, *, quiet: bool) -> Settings:
-    """The settings, or the last good ones: a mistake in the file is no reason for nobody to be there."""
-    try:
-        settings = read_or_last_good(Path(config) if config else None)
-    except DeskhandError as error:
-        fail(str(error), USAGE)
-    for warning in () if quiet else settings.warnings:
-        click.echo(f"deskhand: {plain(warning)}", err=True)
-    if settings.problem and not quiet:
-        click.echo(f"deskhand: {plain(settings.problem)}", err=True)
-        click.echo("deskhand: until that is mended, the last good configuration holds.", err=True)
-    return settings
+async def _beside(parent: Supervisor, settings: Settings, open_: bool) -> int:
+    """Run the parent, and say where the page is as soon as it is there."""
+    async with anyio.create_task_group() as tasks:
+        if settings.config.web.enabled:
+            forget_address(settings.home)  # what stands there is of an earlier life
+            tasks.start_soon(announce, settings, open_)
+        code = await parent.run()
+        tasks.cancel_scope.cancel()
+    return code
 
 
 def _be_the_only_one(settings: Settings) -> None:
@@ -88,44 +81,3 @@ def _be_the_only_one(settings: Settings) -> None:
     url = noted_address(home)
     where = f", at {url}" if url else ""
     fail(f"{who}{where}. See it with `deskhand status`; for a second Deskhand, set DESKHAND_HOME to another folder.")
-
-
-def page(models: Models) -> Callable[[App], Awaitable[None]]:
-    """The page of an App, for ever; where the configuration has none, nothing, for ever."""
-
-    async def serve(app: App) -> None:
-        if app.settings.config.web.enabled:
-            await Site(app, models).run()
-        else:
-            app.vitals.ready("web", "switched off (web.enabled)")
-            await anyio.sleep_forever()
-
-    return serve
-
-
-def _work(settings: Settings) -> int:
-    now = SystemClock().now
-
-    def started() -> None:
-        started_well(settings, now)
-
-    async def use(app: App) -> int:
-        if somebody_drives(settings):
-            click.echo("Another Deskhand drives now; this one takes over when it ends.", err=True)
-        return await work(app, started)
-
-    async def main() -> int:
-        async with Models(settings) as models:
-            parts = Parts(models.open, serve=page(models), renew=models.renew)
-            parts = with_channels(parts, settings)
-            async with open_app(settings, parts) as app:
-                models.warm(model for name in settings.agents for model in settings.agent(name).models)
-                return await use(app)
-
-    with logging_of(settings):
-        code = anyio.run(guarded, settings, main, now)
-    if code == CRASHED:
-        error = newer_startup_error(settings.home)
-        why = f"{error.type}: {error.message}" if error else "the disk may be full"
-        click.echo(f"deskhand: it broke: {plain(why)}. What to do: deskhand doctor, deskhand logs", err=True)
-    return code

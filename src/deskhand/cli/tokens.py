@@ -154,7 +154,7 @@ def login(user: str, config: str | None) -> None:
     Example:
       deskhand login
     """
-    from ..runtime.web import noted_address
+    from ..runtime.address import noted_address
 
     settings = settings_of(config)
     url = noted_address(settings.home)

@@ -22,7 +22,7 @@ from .sessions import events_of, key_of
 
 POLL_S = 0.2
 STYLES = {"failed": "red", "error": "red", "denied": "yellow", "interrupted": "yellow", "running": "cyan"}
-STYLES |= {"waits": "cyan", "superseded": "yellow"}
+STYLES |= {"waits": "cyan", "superseded": "yellow", "expired": "yellow", "unasked": "yellow"}
 
 
 @click.command()

@@ -9,11 +9,21 @@ from msgspec.structs import replace
 from ..types.labels import LOCAL
 from ..types.messages import Image, Message, Part, Text, ToolResult
 from .base import Shown
-from .tokens import chars
+from .tokens import chars, tokens
 
 FORMS = 4
 """In how many forms the model may be shown one message; the key of a message in full is a multiple of it."""
-MASKED_CHARS = 200
+MASK_AT, MASK_STEP, MASK_KEEP, MASKED_CHARS = 0.5, 0.1, 3, 200
+
+
+def mask_due(messages: Sequence[Shown], masked_up_to: int, used: int, window: int) -> int:
+    """Up to which event tool results are to be one line each from now on, once the context is half full (`used` tokens
+    of its `window`); 0 for no change. It moves seldom and far, since each move makes the provider read all anew."""
+    if used < MASK_AT * window:
+        return 0
+    results = [shown for shown in messages if shown.message.role == "tool"][:-MASK_KEEP]
+    fresh = [shown for shown in results if shown.key // FORMS > masked_up_to]
+    return fresh[-1].key // FORMS if sum(tokens(shown.message) for shown in fresh) >= MASK_STEP * window else 0
 
 
 def as_shown(messages: Sequence[Shown], pictures: Sequence[int], masked_up_to: int) -> tuple[Shown, ...]:

@@ -153,7 +153,7 @@ def plan(turn: Turn, offered: Collection[str]) -> Plan:
     last, missed = turn.did[-1], len({as_json(d.move.tool, d.move.arguments) for d in turn.did if d.failed})
     owed = _owed(turn.did)
     ended = len(turn.did) >= STEPS - 1 or len(names) == 1
-    if last.status == "denied":
+    if last.status in ("denied", "expired", "unasked"):
         return Say(f"I did not do that: {_first_line(last)}")
     if last.status not in ("ok", "error"):
         return Say(f"I was interrupted: {_first_line(last)}")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Literal
 
 import msgspec
 
 from ..types.identity import Principal
-from ..types.messages import ToolCall
+from ..types.messages import ResultStatus, ToolCall
+from ..types.turn import OpenAsk
 
 EXECUTE_WITHIN_S = 600.0
 """A given approval is void after this long."""
+ASKS_PER_TURN = 5
+"""Who is asked more often does not read any more what they allow."""
+TOO_MANY = f"denied: this turn has asked {ASKS_PER_TURN} times, and asks no more. Write `continue` to go on."
 
 Choice = Literal["once", "always", "no", "never"]
 _WORDS: tuple[tuple[Choice, str], ...] = (
@@ -78,6 +83,25 @@ def _escaped(char: str) -> str:
 def read_choice(text: str) -> Choice | None:
     """What a typed answer to an approval means: `once`, `always`, `no`, `never`, or None where it is neither."""
     return _MEANS.get(text.strip().strip(".!/").lower())
+
+
+def lapsed(same: bool, age_s: float) -> str:
+    """Why a yes that was given so long ago, to the `same` or not, does not hold; '' if it does."""
+    if not same:
+        return "something else was approved than what would be done now; ask again"
+    return "the approval came too long ago; ask again if it is still wanted" if age_s > EXECUTE_WITHIN_S else ""
+
+
+def unanswered(ask: OpenAsk) -> tuple[ResultStatus, str]:
+    """What the end of its time means: that those who could did not, or that there was nobody who could."""
+    if not ask.elsewhere:
+        return "expired", f"nobody answered in time: {ask.question}"
+    return "unasked", f"nobody in this conversation may allow it, and nobody else did. {only(ask.elsewhere)}"
+
+
+def only(names: Sequence[str]) -> str:
+    """Who could have allowed it, and how."""
+    return f"Only {' or '.join(names)} may allow this: on the page, or with `deskhand approvals`."
 
 
 def may_approve(principal: Principal) -> bool:

@@ -13,9 +13,11 @@ from ..web.errors import ErrorBody, Problem
 
 HEAD_S = 5.0
 """The head of a request is here by then, from its first byte on, or from when the connection was made."""
-STRANGERS = 64
+STRANGERS, CROWD = 64, 1000
 """Connections that have not shown a credential which holds. One more, and the oldest that is idle is closed: who
-really wants something has asked before 64 others could come."""
+really wants something has asked before 64 others could come. After a restart all clients come back at once, so those
+of the last YOUNG_S do not count until they are a crowd."""
+YOUNG_S = 1.0
 HEAD_BYTES = 32_768
 
 
@@ -39,7 +41,8 @@ class Connection(H11Protocol):
         self.born = self.loop.time()
         self._expect_head()
         strangers = [each for each in self.connections if isinstance(each, Connection) and each.stranger]
-        if len(strangers) > STRANGERS:
+        old = [each for each in strangers if each.born < self.born - YOUNG_S]
+        if len(old) > STRANGERS or len(strangers) > CROWD:
             oldest = min(strangers, key=lambda each: (not each.idle, each.born))
             oldest.connections.discard(oldest)
             oldest.transport.abort()

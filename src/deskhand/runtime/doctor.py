@@ -26,6 +26,7 @@ from .anchor import read_anchors
 from .clock import SystemClock
 from .config import Settings
 from .models import Models, catalogue_of
+from .people import open_people
 from .starts import last_start, newer_startup_error
 from .statements import statements
 
@@ -130,6 +131,22 @@ async def _database(settings: Settings) -> list[Finding]:
     return [Finding("good", f"sound; the chain of {events} events holds")]
 
 
+async def _people(settings: Settings) -> list[Finding]:
+    path = settings.home.database
+    if not path.exists():
+        return [Finding("good", "only you, at this machine")]
+    store = SqliteStore(path, statements())
+    try:
+        people = open_people(store, SystemClock(), dict, dict)
+        if why := people.health():
+            return [Finding("bad", why, f"restore a backup of {path}" if people.broken() else "deskhand pair list")]
+        users = await people.users()
+    finally:
+        await store.close()
+    known = sum(bool(user.identities) for user in users)
+    return [Finding("good", f"{len(users)} users, {known} of them known on a channel")]
+
+
 async def _models(settings: Settings) -> list[Finding]:
     names = dict.fromkeys(model for agent in settings.agents for model in settings.agent(agent).models)
     if not names:
@@ -226,6 +243,7 @@ PROBES: tuple[Probe, ...] = (
     Probe("disk", _disk),
     Probe("configuration", _config),
     Probe("database", _database),
+    Probe("people", _people),
     Probe("models", _models),
     Probe("sandbox", _sandbox),
     Probe("serve", _starts),

@@ -38,7 +38,8 @@ from ..types.messages import Audio, File, Image, Message, Part, Text, clean
 from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
-from .feed import Feed, Noting, Source, follow, watch
+from .feed import Batch, Feed, Noting, Source, batches, follow, watch
+from .places import Places
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
@@ -73,6 +74,7 @@ class LocalDoor:
         self._store, self._dispatch = store, dispatch
         self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
         self._access, self._clock, self._ids = access, clock, ids
+        self._places = Places(store)
         self._own: set[int] = set()
 
     def took(self, inbox_id: int) -> bool:
@@ -88,13 +90,15 @@ class LocalDoor:
         return await self._take_in(inbound, principal)
 
     async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
-        session = inbound.session or await self._replied_to(inbound, principal)
-        session = session or session_key(self._access.route(inbound), inbound.address)
+        own = session_key(self._access.route(inbound), inbound.address)
+        session = inbound.session or await self._replied_to(inbound, principal) or self._places.now(own, inbound)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
         inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
         if wrong := self._wrong(inbound.body, session):
             return Receipt("refused", reason=wrong)
+        if not inbound.session and (moved := await self._places.moved(own, inbound)) is not None:
+            session, inbound = moved
         try:
             return await self._accept(await self._unpacked(inbound, session), principal, session)
         except Refused as error:
@@ -184,6 +188,9 @@ class LocalDoor:
     def follow(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Recorded | Progress]:
         return follow(self._source, session, principal, after)
 
+    def follow_in_batches(self, session: str, principal: Principal, after: int = 0) -> AsyncGenerator[Batch]:
+        return batches(self._source, session, principal, after)
+
     def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
         return watch(self._source, principal, after_seq)
 
@@ -202,6 +209,12 @@ class LocalDoor:
 
     async def configure(self, session: str, principal: Principal, options: SessionOptions) -> Receipt:
         return await self._take_in(self._inbound(session, principal, Configure(options)), principal)
+
+    async def answer(self, ask_id: str, choice: str, principal: Principal) -> Receipt:
+        session = await self._store.session_of_ask(ask_id)
+        if not session or not await self._store.may_see(principal, session):
+            return Receipt("refused", reason=f"{ask_id!r} is not open any more, or is not yours to answer")
+        return await self._take_in(self._inbound(session, principal, Answer(ask_id, choice)), principal)
 
     def _inbound(self, session: str, principal: Principal, body: Body, when: When = "steer") -> Inbound:
         """What somebody does who was let in by a surface that names conversations; an answer is read from the log."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, closing, contextmanager
 from typing import Protocol
 
 import anyio
@@ -24,6 +24,7 @@ and what many readers have in mind is not."""
 PAGE = 64
 POLL_S, SLOW_POLL_S = 0.05, 1.0
 """How often the log is looked at where another process drives: alone, and beside a tap that flows."""
+Batch = Sequence[Recorded | Progress]
 _OF_TOOLS = ("tool_output", "tool_result")
 
 
@@ -201,26 +202,36 @@ async def follow(source: Source, session: str, principal: Principal, after: int)
 
     Raises Refused when the session is not the principal's to see, and what the session cannot go on from.
     """
-    store, n, stale, first = source.store, after, True, True
+    async with aclosing(batches(source, session, principal, after)) as found:
+        async for batch in found:
+            for item in batch:
+                yield item
+
+
+async def batches(source: Source, session: str, principal: Principal, after: int) -> AsyncGenerator[Batch]:
+    """The same, and each time all that there is: at most a page of the log, or what a follower may lag behind."""
+    store, n, stale, told = source.store, after, True, False
     if not await store.may_see(principal, session):
         await source.note(principal, "follow", session)
         raise Refused(f"{session!r} is not yours to see")
     with source.feed.following(session) as follower, closing(source.feed.tap(session, principal, follower)) as tap:
         while True:
             if stale or follower.lost:
-                stale, follower.lost = False, False
+                stale, follower.lost, told = False, False, False
                 version = -1 if source.driving() else store.version()  # what this process writes, it hears of
                 while page := await store.events(session, n, PAGE):
-                    for recorded in page:
-                        n = recorded.n
-                        yield recorded
-            if first and (partial := source.snapshot(session)) is not None:
-                yield partial
-            first = False
+                    n = page[-1].n
+                    yield page
+            if not told and (partial := source.snapshot(session)) is not None:
+                yield [partial]  # pieces were missed
+            told = True
+            batch: list[Recorded | Progress] = []
             while (item := follower.take(n)) is not None:
                 if isinstance(item, Recorded):
                     n = item.n
-                yield item
+                batch.append(item)
+            if batch:
+                yield batch
             if follower.failed is not None:
                 raise follower.failed
             if not follower.lost:

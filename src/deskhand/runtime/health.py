@@ -62,7 +62,9 @@ class Checkup:
         """What is still to be sent. It is as well as its sender, and late where that is."""
         (count, oldest, error), *_ = await self._store.rows("outbox_owed", ())
         late = count and self._clock.now() - oldest > LATE_S
+        (working,), *_ = await self._store.rows("open_owed", ())
         detail = f"{count} to be sent" if count else "nothing to be sent"
+        detail += f", {working} to go on with" if working else ""
         return Fact("owed", "degraded" if late else "ok", detail, oldest, last_error=str(error))
 
 

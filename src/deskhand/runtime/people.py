@@ -61,6 +61,10 @@ class LocalPeople(Credentials, Pairings):
         """Whether anybody is let in on any channel."""
         return bool(self._roster.look().of) or any(self._guests().values())
 
+    def broken(self) -> bool:
+        """Whether the users cannot be read."""
+        return bool(self._roster.look().broken)
+
     def health(self) -> str:
         snapshot = self._roster.look()
         if snapshot.broken:

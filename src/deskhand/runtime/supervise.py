@@ -10,8 +10,10 @@ from subprocess import DEVNULL
 import anyio
 from anyio.abc import Process, TaskStatus
 
-from .worker import DRAIN_S, RESTART
-
+RESTART, CRASHED = 75, 76
+"""Exit codes: start me again (EX_TEMPFAIL of sysexits.h); it broke, and `startup_error.json` says why."""
+DRAIN_S = 20.0
+"""So long may what is under way go on after the order to end. Docker and systemd are told to wait for 30 s."""
 SETTLED_S = 10.0
 """A worker that lived longer has not failed at its start."""
 LONGEST_PAUSE_S = 60.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import socket
 from collections.abc import Iterator
@@ -24,10 +23,9 @@ from ..web.page import routes
 from ..web.ports import Web
 from ..web.settings import WebConfig, allowed_hosts, allowed_origins, check_exposure
 from ..web.sockets import FRAME_BYTES
+from .address import forget_address, note_address
 from .app import App
-from .config import Home
 from .connections import HEAD_BYTES, connection_class
-from .edit import write_private
 from .house import RunningHouse
 from .models import Models
 from .onboarding import Onboarding
@@ -154,20 +152,3 @@ def uvicorn_config(site: ASGIApp, config: WebConfig, ids: Ids) -> uvicorn.Config
         ssl_certfile=config.tls_cert or None,
         ssl_keyfile=config.tls_key or None,
     )
-
-
-def note_address(home: Home, url: str) -> None:
-    """Where the page is, for `deskhand login` and whoever wants to open it."""
-    write_private(home.address, json.dumps({"url": url}) + "\n")
-
-
-def forget_address(home: Home) -> None:
-    home.address.unlink(missing_ok=True)
-
-
-def noted_address(home: Home) -> str:
-    """Where the page is now; '' where nothing serves it."""
-    try:
-        return str(json.loads(home.address.read_text())["url"])
-    except (OSError, ValueError, KeyError):
-        return ""

@@ -16,13 +16,10 @@ from ..types.errors import StoreError
 from .app import App
 from .config import Settings
 from .starts import note_start, write_startup_error
+from .supervise import CRASHED, DRAIN_S, RESTART
 
 log = logging.getLogger(__name__)
 
-RESTART, CRASHED = 75, 76
-"""Exit codes: start me again (EX_TEMPFAIL of sysexits.h); it broke, and `startup_error.json` says why."""
-DRAIN_S = 20.0
-"""So long may what is under way go on after the order to end. Docker and systemd are told to wait for 30 s."""
 PR_SET_PDEATHSIG = 1
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from ..types.commit import Change, Commit, OutboxRow, OutboxState
 from ..types.events import Recorded
 from ..types.identity import Inbound, Principal, Waiting
+from ..types.messages import ResultStatus
 
 First = Callable[[int], Commit]
 """Makes the first commit of a turn from the inbox id that the message was given. It takes in that row and no other.
@@ -57,6 +58,67 @@ class SessionRow(msgspec.Struct, frozen=True, gc=False):
     opened_at: float
     last_at: float
     turns: int
+
+
+class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Something that a conversation waits for: an approval of a call, or a question (without a `tool`). `at` and
+    `until` are seconds since the epoch. `arguments` are the bytes of the call as they are shown; `source` is where the
+    least trusted content comes from that the model has read; `elsewhere` are those who may answer, where nobody may
+    who takes part."""
+
+    ask_id: str
+    session: str
+    title: str
+    at: float
+    until: float
+    question: str
+    choices: tuple[str, ...]
+    tool: str = ""
+    arguments: str = ""
+    reason: str = ""
+    source: str = ""
+    elsewhere: tuple[str, ...] = ()
+
+
+class Hit(msgspec.Struct, frozen=True, gc=False):
+    """A place where something was said. `marks` are where in the excerpt the words stand that were searched for, in
+    characters: (start, end)."""
+
+    session: str
+    n: int
+    at: float
+    role: str
+    excerpt: str
+    marks: tuple[tuple[int, int], ...]
+    title: str
+
+
+class Used(msgspec.Struct, frozen=True, gc=False):
+    """What calls of one model used in one session on one day. `day` is its begin (UTC), seconds since the epoch."""
+
+    session: str
+    title: str
+    model: str
+    day: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cache_write_tokens: int
+
+
+class Activity(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A tool's call or its result. `detail` is what it was called with, or what came of it."""
+
+    seq: int
+    session: str
+    n: int
+    at: float
+    kind: Literal["tool_call", "tool_result"]
+    call_id: str
+    name: str
+    detail: str
+    status: ResultStatus = "ok"
 
 
 class Store(Protocol):
@@ -163,6 +225,28 @@ class Store(Protocol):
 
     async def sessions(self, principal: Principal, limit: int = 50) -> list[SessionRow]:
         """The sessions that `principal` takes part in; an owner sees all. The latest first."""
+        ...
+
+    async def open_asks(self, principal: Principal) -> list[OpenAsk]:
+        """What waits for a person in the sessions that `principal` may see, the oldest first."""
+        ...
+
+    async def session_of_ask(self, ask_id: str) -> str:
+        """In which session this is open; '' where it is not."""
+        ...
+
+    async def search(self, principal: Principal, query: str, limit: int = 20, session: str = "") -> list[Hit]:
+        """What people and models said in the sessions that `principal` may see (or in one of them), the best first:
+        where all words of the query stand, or words that begin so. Whatever else is in the query counts as blank."""
+        ...
+
+    async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
+        """What models used in the sessions that `principal` may see, by session, model and day, from the day of
+        `since` on; the latest day first."""
+        ...
+
+    async def activity(self, principal: Principal, limit: int = 50) -> list[Activity]:
+        """The last calls and results of tools in the sessions that `principal` may see, the latest first."""
         ...
 
     async def may_see(self, principal: Principal, session: str) -> bool: ...

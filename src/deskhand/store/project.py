@@ -7,9 +7,22 @@ from collections.abc import Mapping
 
 import apsw
 
-from ..types.events import Branched, MessageReceived, OptionsSet, Recorded, TurnEnded
+from ..types.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    Branched,
+    CallClosed,
+    MessageReceived,
+    OptionsSet,
+    QuestionAnswered,
+    QuestionAsked,
+    Recorded,
+    ToolFinished,
+    TurnEnded,
+)
 from ..types.identity import Principal
 from ..types.options import TITLE_CHARS
+from . import looking
 
 _BLOB = re.compile(rb'"(sha256:[0-9a-f]{64})"')
 
@@ -29,6 +42,14 @@ def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body:
             _begun(db, sql, recorded, principal, "")
             if options.title is not None:
                 db.execute(sql["session_title"], (options.title, session))
+        case ApprovalAsked(ask_id=ask_id, call_id=call_id) | QuestionAsked(ask_id=ask_id, call_id=call_id):
+            db.execute(sql["ask_add"], (ask_id, session, recorded.n, call_id))
+        case ApprovalAnswered(ask_id=ask_id) | QuestionAnswered(ask_id=ask_id):
+            db.execute(sql["ask_answered"], (ask_id,))
+        case CallClosed(call_id=call_id):
+            db.execute(sql["ask_closed"], (session, call_id))
+        case ToolFinished(result=result) if result.status in ("expired", "unasked"):
+            db.execute(sql["ask_closed"], (session, result.call_id))
         case TurnEnded():
             db.execute(sql["session_turn"], (at, session))
         case _:
@@ -51,3 +72,4 @@ def clear(db: apsw.Connection) -> None:
     """Empty every projection."""
     for table in ("session", "session_member", "blob_use"):
         db.execute(f"DELETE FROM {table}")
+    looking.clear(db)

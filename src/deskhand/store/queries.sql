@@ -204,6 +204,80 @@ INSERT INTO undo(agent, session, call, path, digest, at) VALUES(?, ?, ?, ?, ?, ?
 -- undo_list: the latest first --
 SELECT id, agent, session, call, path, digest, at FROM undo ORDER BY id DESC LIMIT ?
 
+-- ask_add --
+INSERT OR REPLACE INTO ask(ask_id, session, n, call_id) VALUES(?, ?, ?, ?)
+
+-- ask_answered --
+DELETE FROM ask WHERE ask_id = ?
+
+-- ask_closed --
+DELETE FROM ask WHERE session = ? AND call_id = ?
+
+-- ask_forget --
+DELETE FROM ask WHERE session = ?
+
+-- ask_session --
+SELECT session FROM ask WHERE ask_id = ?
+
+-- ask_open: the oldest first --
+SELECT ask.session, coalesce(session.title, ''), event.at, event.body FROM ask
+JOIN event ON event.session = ask.session AND event.n = ask.n LEFT JOIN session ON session.session = ask.session
+WHERE event.body IS NOT NULL
+AND (?1 OR ask.session IN (SELECT session FROM session_member WHERE principal = ?2)) ORDER BY event.seq
+
+-- said_add --
+INSERT INTO said(rowid, words) VALUES(?, ?)
+
+-- said_forget --
+DELETE FROM said WHERE rowid IN (SELECT seq FROM event WHERE session = ?)
+
+-- said_find: what fits best first, of equals the latest --
+SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body FROM said
+JOIN event ON event.seq = said.rowid LEFT JOIN session ON session.session = event.session
+WHERE said MATCH ?3 AND event.body IS NOT NULL AND (?4 = '' OR event.session = ?4)
+AND (?1 OR event.session IN (SELECT session FROM session_member WHERE principal = ?2))
+ORDER BY said.rank, event.seq DESC LIMIT ?5
+
+-- usage_add --
+INSERT INTO usage VALUES(?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+  calls = calls + 1, input_tokens = input_tokens + excluded.input_tokens,
+  output_tokens = output_tokens + excluded.output_tokens, cached_tokens = cached_tokens + excluded.cached_tokens,
+  cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens
+
+-- usage_forget --
+DELETE FROM usage WHERE session = ?
+
+-- usage_of: from that day on, the latest first --
+SELECT usage.session, coalesce(session.title, ''), model, day * 86400, calls, input_tokens, output_tokens,
+  cached_tokens, cache_write_tokens FROM usage LEFT JOIN session ON session.session = usage.session
+WHERE day >= ?3 AND (?1 OR usage.session IN (SELECT session FROM session_member WHERE principal = ?2))
+ORDER BY day DESC, usage.session, model
+
+-- looked_up_behind: whether anything is new --
+SELECT (SELECT coalesce(max(seq), 0) FROM event) > seq FROM looked_up
+
+-- looked_up_next --
+SELECT seq, session, at, body FROM event WHERE seq > (SELECT seq FROM looked_up) AND body IS NOT NULL
+AND kind IN ('message_received', 'model_replied', 'question_answered') ORDER BY seq LIMIT ?
+
+-- looked_up_to: this event, or all there is --
+UPDATE looked_up SET seq = coalesce(?1, (SELECT max(seq) FROM event), 0)
+
+-- event_activity: the latest first --
+SELECT seq, session, n, at, body FROM event WHERE body IS NOT NULL
+AND (kind IN ('tool_finished', 'call_closed') OR (kind = 'model_replied' AND instr(body, x'22746f6f6c5f63616c6c22')))
+AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2)) ORDER BY seq DESC LIMIT ?3
+
+-- event_calls_before: the latest first --
+SELECT body FROM event WHERE session = ? AND n < ? AND kind = 'model_replied' AND body IS NOT NULL
+AND instr(body, x'22746f6f6c5f63616c6c22') ORDER BY n DESC LIMIT 8
+
+-- call_grants_of: of all people, or of one --
+SELECT hash, verdict, agent, tool, shown, at, by FROM call_grant WHERE ?1 OR by = ?2 ORDER BY at
+
+-- session_members: who takes part --
+SELECT principal FROM session_member WHERE session = ?
+
 -- session_has_members: somebody has written in it --
 SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ?)
 

@@ -19,6 +19,7 @@ from ..types.identity import Inbound, Principal, Waiting
 from . import project
 from .base import INBOX_LIMIT, Accepted, Delivered, First, OpenSession, SessionRow
 from .chain import START, Break, Link, content_digest, next_hash, verify
+from .looking import Looking, forget
 from .schema import connect, migrate, migrations, plain_errors
 from .sql import load_sql
 from .writer import Writer
@@ -52,7 +53,7 @@ def _abort(error: BaseException) -> None:
     os._exit(74)  # EX_IOERR
 
 
-class SqliteStore:
+class SqliteStore(Looking):
     """Open `path`, creating or migrating it. `statements` are those that other rooms registered, by name.
 
     Raises StoreError's kin in plain words. `on_fatal` is called from the writer thread after a failed fsync.
@@ -208,6 +209,7 @@ class SqliteStore:
                 self._append(db, Commit(session, n + 1, at, (Erased("session"),)), head)
             for name in ("outbox_erase", "inbox_erase", "session_forget", "session_member_forget", "blob_forget"):
                 db.execute(self._sql[name], (session,))
+            forget(db, self._sql, session)
             db.execute(self._sql["open_close"], (session,))
             return len(rows)
 

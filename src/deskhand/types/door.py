@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -49,6 +49,12 @@ class Door(Protocol):
         """
         ...
 
+    def follow_in_batches(
+        self, session: str, principal: Principal, after: int = 0
+    ) -> AsyncGenerator[Sequence[Recorded | Progress]]:
+        """The same, for who sends on: each time all that there is by then."""
+        ...
+
     def watch(self, principal: Principal, after_seq: int = 0) -> AsyncGenerator[Recorded]:
         """The events of all sessions that the principal may see, after `seq`, then what happens, for ever. Close it
         too."""
@@ -67,6 +73,11 @@ class Door(Protocol):
 
     async def configure(self, session: str, principal: Principal, options: SessionOptions) -> Receipt:
         """Hand in how the conversation is to be held."""
+        ...
+
+    async def answer(self, ask_id: str, choice: str, principal: Principal) -> Receipt:
+        """Hand in the answer to whatever is open under this id, in any session that the principal may see. Whether it
+        counts is decided there: the yes of somebody who may not approve is answered in words."""
         ...
 
     async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:

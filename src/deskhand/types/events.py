@@ -92,7 +92,9 @@ class ToolFinished(Event, frozen=True, tag="tool_finished"):
 
 
 class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
-    """The turn rests until an approver answers or `until` passes. `binds` is the hash of exactly what was shown."""
+    """The turn rests until an approver answers or `until` passes. `binds` is the hash of exactly what was shown,
+    `source` where the least trusted content comes from that the model has read. `elsewhere` are those who may answer
+    where nobody may who takes part."""
 
     ask_id: str
     call_id: str
@@ -100,6 +102,8 @@ class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
     question: str
     reason: str
     until: float
+    source: str = ""
+    elsewhere: tuple[str, ...] = ()
 
 
 class ApprovalAnswered(Event, frozen=True, tag="approval_answered"):
@@ -232,6 +236,7 @@ class OpenTurn(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     empty: int = 0
     finish: str = ""
     overflows: int = 0
+    asked: int = 0
 
 
 class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

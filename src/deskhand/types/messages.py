@@ -66,7 +66,9 @@ class ToolCall(msgspec.Struct, frozen=True, tag="tool_call", gc=False):
     arguments: msgspec.Raw
 
 
-ResultStatus = Literal["ok", "error", "denied", "interrupted", "superseded"]
+ResultStatus = Literal["ok", "error", "denied", "expired", "unasked", "interrupted", "superseded"]
+"""`denied`: a person or a rule said no. `expired`: nobody answered in time. `unasked`: nobody who takes part may allow
+it, and nobody else did."""
 ResultPart = Text | Image | File
 
 

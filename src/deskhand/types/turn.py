@@ -20,6 +20,7 @@ class OpenAsk(msgspec.Struct):
     question: str
     choices: tuple[str, ...]
     until: float
+    elsewhere: tuple[str, ...] = ()
 
 
 class OpenCall(msgspec.Struct):
@@ -39,7 +40,7 @@ class OpenCall(msgspec.Struct):
 class Turn(msgspec.Struct):
     """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
     replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at; `said` is what people
-    wrote in this turn, `ending` what a tool ends it with."""
+    wrote in this turn, `ending` what a tool ends it with, `asked` how often it asked for a yes."""
 
     principal: Principal
     address: Address
@@ -60,3 +61,4 @@ class Turn(msgspec.Struct):
     compacted: int = 0
     said: list[str] = []
     ending: str = ""
+    asked: int = 0

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from . import blobs, files, house, login, people, session, setup, talk, watch
+from . import (
+    blobs,
+    compat_computer,
+    compat_openagent,
+    compat_sockets,
+    files,
+    house,
+    login,
+    openai,
+    people,
+    session,
+    setup,
+    talk,
+    watch,
+)
+from .openapi import endpoint_of
 from .routing import Endpoint
 from .sockets import Socket
 
-ROOMS = (login, house, setup, talk, session, watch, files, blobs, people)
-ENDPOINTS: tuple[Endpoint, ...] = tuple(endpoint for room in ROOMS for endpoint in room.ENDPOINTS)
-SOCKETS: tuple[Socket, ...] = ()
+ROOMS = (login, house, setup, talk, session, watch, files, blobs, people, compat_computer, compat_openagent, openai)
+_ALL: tuple[Endpoint, ...] = tuple(endpoint for room in ROOMS for endpoint in room.ENDPOINTS)
+ENDPOINTS: tuple[Endpoint, ...] = (*_ALL, endpoint_of(_ALL))
+SOCKETS: tuple[Socket, ...] = compat_sockets.SOCKETS

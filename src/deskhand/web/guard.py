@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 
@@ -21,7 +21,7 @@ FORGERY_HEADER = "x-deskhand"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 GUESSES, REFILL_S = 10, 6.0
 """Wrong credentials that are looked at: ten at once, then one in six seconds, for each address and for all together."""
-REMEMBERED = 1000
+REMEMBERED, FRESH_S = 1000, 0.4
 STRANGER = Principal("anonymous")
 
 
@@ -82,16 +82,25 @@ class Guesses:
     def __init__(self, people: People, clock: Clock) -> None:
         self._people, self._clock = people, clock
         self._held: OrderedDict[bytes, None] = OrderedDict()
+        self._asking: Counter[bytes] = Counter()
+        self._looked: dict[Credential, tuple[float, bool]] = {}
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def grant(self, credential: Credential, client: str) -> Grant:
         """Raises HttpProblem: 401 where it does not hold, 429 where too many did not."""
         mark = sha256(credential.secret.encode("utf-8", "surrogateescape")).digest()
         held = mark in self._held
-        if not held:
+        guess = not held and not self._asking[mark]  # the same one ten times over is one guess: all clients come back
+        if guess:
             self.check(client)
             self.count(client)  # before it is looked at: others are asked meanwhile
-        found = await self._people.grant_of(credential.secret)
+        self._asking[mark] += 1
+        try:
+            found = await self._people.grant_of(credential.secret)
+        finally:
+            self._asking[mark] -= 1
+            if not self._asking[mark]:
+                del self._asking[mark]
         if found is None or found.browser != credential.browser:
             if self._held.pop(mark, held) is None:
                 self.count(client)
@@ -101,7 +110,7 @@ class Guesses:
                 "This token does not hold, or no longer. `deskhand login` and `deskhand tokens create` make new ones.",
                 {"www-authenticate": "Bearer"},
             )
-        if not held:
+        if guess:
             self._give_back(client)
         self._held[mark] = None
         self._held.move_to_end(mark)
@@ -110,9 +119,17 @@ class Guesses:
         return found
 
     async def holds(self, credential: Credential) -> bool:
-        """Whether it still does, for a stream that stays open."""
+        """Whether it still does (or did FRESH_S ago), for a stream that stays open: of one there may be hundreds."""
+        now = self._clock.monotonic()
+        looked_at, held = self._looked.get(credential, (-FRESH_S, False))
+        if now - looked_at < FRESH_S:
+            return held
         found = await self._people.grant_of(credential.secret)
-        return found is not None and found.browser == credential.browser
+        held = found is not None and found.browser == credential.browser
+        if len(self._looked) > REMEMBERED:
+            self._looked.clear()
+        self._looked[credential] = (now, held)
+        return held
 
     def check(self, client: str) -> None:
         """Raises HttpProblem where too much was guessed of late."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
 import anyio
 import msgspec
@@ -24,8 +26,15 @@ BEAT_S = 15.0
 """A comment is sent so often, so that no proxy takes a quiet stream for a dead one."""
 STUCK_S = 30.0
 """A client that takes in nothing for so long is hung up on."""
+SEND_BYTES = 65_536
+"""What is written at once, where there is much."""
 LOOK_S = 0.5
 """How soon a credential that was revoked ends its streams."""
+
+
+Batch = Sequence[Recorded | Progress]
+T = TypeVar("T", bound=Recorded | Progress)
+_encode = msgspec.json.Encoder().encode
 
 
 class From(msgspec.Struct, frozen=True):
@@ -35,19 +44,24 @@ class From(msgspec.Struct, frozen=True):
     after: int = 0
 
 
-def as_sse(item: Recorded | Progress, by_seq: bool = False) -> bytes:
+def as_sse(item: Recorded | Progress) -> bytes:
     """One item on the wire. Only events have an id: what a client resumes from is always in the log."""
-    data = msgspec.json.encode(item)
+    data = _encode(item)
     if isinstance(item, Recorded):
-        return b"id: %d\nevent: recorded\ndata: %b\n\n" % (item.seq if by_seq else item.n, data)
+        return b"id: %d\nevent: recorded\ndata: %b\n\n" % (item.n, data)
     return b"event: progress\ndata: %b\n\n" % data
+
+
+def as_sse_by_seq(recorded: Recorded) -> bytes:
+    """The same for events of many conversations."""
+    return b"id: %d\nevent: recorded\ndata: %b\n\n" % (recorded.seq, _encode(recorded))
 
 
 async def events(call: Call) -> EventStream:
     """`GET /api/sessions/{name}/events`."""
     session = await seen(call)
-    items = call.web.door.follow(session, call.principal, resume_from(call, call.query.after))
-    return sse(call, items)
+    after = resume_from(call, call.query.after)
+    return sse(call, call.web.door.follow_in_batches(session, call.principal, after))
 
 
 def resume_from(call: Call, after: int) -> int:
@@ -59,21 +73,28 @@ def resume_from(call: Call, after: int) -> int:
     return int(given)
 
 
-def sse(
-    call: Call, items: AsyncGenerator[Recorded | Progress] | AsyncGenerator[Recorded], by_seq: bool = False
-) -> EventStream:
-    return EventStream(call.web, pieces(items, by_seq), standing_of(call.request))
+def sse(call: Call, batches: AsyncGenerator[Batch]) -> EventStream:
+    return EventStream(call.web, pieces(batches, as_sse), standing_of(call.request))
 
 
-async def pieces(
-    items: AsyncGenerator[Recorded | Progress] | AsyncGenerator[Recorded], by_seq: bool = False
-) -> AsyncGenerator[bytes]:
-    """The items on the wire, and why there will be no more."""
+async def pieces(batches: AsyncGenerator[Sequence[T]], encode: Callable[[T], bytes]) -> AsyncGenerator[bytes]:
+    """The items on the wire, as many at once as there are, and why there will be no more."""
     yield b": connected\n\n"
     try:
-        async with aclosing(items):
-            async for item in items:
-                yield as_sse(item, by_seq)
+        async with aclosing(batches):
+            async for batch in batches:
+                if len(batch) == 1:
+                    yield encode(batch[0])
+                    continue
+                found, size = list[bytes](), 0
+                for item in batch:
+                    found.append(encode(item))
+                    size += len(found[-1])
+                    if size > SEND_BYTES:
+                        yield b"".join(found)
+                        found, size = [], 0
+                if found:
+                    yield b"".join(found)
     except DeskhandError as error:
         yield b"event: closed\ndata: %b\n\n" % msgspec.json.encode({"reason": str(error)})
 
@@ -84,6 +105,9 @@ class Standing(msgspec.Struct, frozen=True):
     credential: Credential | None
     guesses: Guesses
 
+    async def holds(self) -> bool:
+        return self.credential is None or await self.guesses.holds(self.credential)
+
     async def gone(self, web: Web) -> None:
         """Returns when it no longer holds, or the service is ending."""
         async with anyio.create_task_group() as tasks:
@@ -93,7 +117,7 @@ class Standing(msgspec.Struct, frozen=True):
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(stopping)
-            while self.credential is None or await self.guesses.holds(self.credential):  # noqa: ASYNC110 -- the store tells
+            while await self.holds():  # noqa: ASYNC110 -- the store tells
                 await anyio.sleep(LOOK_S)
             tasks.cancel_scope.cancel()
 
@@ -116,16 +140,15 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
 
-        stuck = False
+        stuck, began = False, 0.0  # when the write that is going on began
+        now = asyncio.get_running_loop().time
         async with anyio.create_task_group() as tasks:
 
             async def write(data: bytes) -> None:
-                nonlocal stuck
-                with anyio.move_on_after(STUCK_S) as waiting:
-                    await send({"type": "http.response.body", "body": data, "more_body": True})
-                if waiting.cancelled_caught:
-                    stuck = True
-                    tasks.cancel_scope.cancel()
+                nonlocal began
+                began = now()
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+                began = 0.0
 
             async def hung_up() -> None:
                 while (await receive())["type"] != "http.disconnect":
@@ -137,9 +160,13 @@ class EventStream(Response):
                 tasks.cancel_scope.cancel()
 
             async def beat() -> None:
-                while True:
+                nonlocal stuck
+                while not stuck:  # a scope for each write would cost more than the write
                     await anyio.sleep(BEAT_S)
-                    await write(b": beat\n\n")
+                    if not began:
+                        await write(b": beat\n\n")
+                    stuck = bool(began) and now() - began > STUCK_S
+                tasks.cancel_scope.cancel()
 
             for task in (hung_up, void, beat):
                 tasks.start_soon(task)

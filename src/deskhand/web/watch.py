@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 
 import msgspec
 
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
 from .names import name_of
 from .routing import Call, Endpoint
-from .stream import EventStream, resume_from, sse
+from .stream import EventStream, as_sse_by_seq, pieces, resume_from, standing_of
 
 KINDS = ("call_closed", "model_replied", "tool_finished")
 PREVIEW_CHARS = 500
@@ -50,7 +51,14 @@ async def watch(call: Call) -> EventStream:
     """`GET /api/watch`: resumes by `seq`, which counts the events of all conversations."""
     store = call.web.store
     after = resume_from(call, store.last_seq() if call.query.after_seq is None else call.query.after_seq)
-    return sse(call, call.web.door.watch(call.principal, after), by_seq=True)
+    events = one_by_one(call.web.door.watch(call.principal, after))
+    return EventStream(call.web, pieces(events, as_sse_by_seq), standing_of(call.request))
+
+
+async def one_by_one(events: AsyncGenerator[Recorded]) -> AsyncGenerator[Sequence[Recorded]]:
+    async with aclosing(events):
+        async for recorded in events:
+            yield [recorded]
 
 
 async def activity(call: Call) -> ActivityView:

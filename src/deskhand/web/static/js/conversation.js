@@ -1,7 +1,7 @@
 // The conversation in the middle: its head, what was said and done, and the field to write in.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib.js";
 import { attempt, change, developer, drawer, here, may, me, panel, session } from "./state.js";
-import { loading, missing, talk, unsent } from "./talk.js";
+import { loading, missing, talk, toEnd, unsent } from "./talk.js";
 import { Composer, compose } from "./composer.js";
 import { Turn, Undone, Waiting } from "./turn.js";
 import { Ask } from "./asks.js";
@@ -38,7 +38,7 @@ function Head() {
       ? html`<form class="grow" onSubmit=${save}><input class="input" name="title" aria-label="Title" maxlength="80" value=${title} ref=${(field) => field?.select()} onBlur=${(event) => event.target.form?.requestSubmit()} onKeyDown=${(event) => { if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); setEditing(false); } }} /></form>`
       : html`<h1 class="title cut">${title}</h1>${name && html`<${IconButton} name="edit" little label="Rename this conversation" onClick=${() => setEditing(true)} />`}<span class="grow"></span>`}
     ${state.model && html`<span class="tag only-wide" title="The model that answered last">${state.model}</span>`}
-    <div class="row tight" role="group" aria-label="Panels">${sides.filter(([, id]) => name || id === "files").map(([icon, id, label]) => html`<${IconButton} key=${id} name=${icon} label=${label} aria-pressed=${String(panel.value === id)} onClick=${toggle(id)} />`)}</div>
+    <div class="row tight" role="group" aria-label="Panels">${sides.filter(([, id]) => name || id === "files" || id === "options").map(([icon, id, label]) => html`<${IconButton} key=${id} name=${icon} label=${label} aria-pressed=${String(panel.value === id)} onClick=${toggle(id)} />`)}</div>
   </header>`;
 }
 
@@ -71,7 +71,7 @@ function FirstVisit() {
 /** What was said, the end of it in sight as long as one does not scroll away. */
 function Log({ empty }) {
   const state = talk.value, box = useRef(), [shown, setShown] = useState(SHOWN), [away, setAway] = useState(false), stuck = useRef(true), held = useRef(null);
-  const toEnd = () => { stuck.current = true; box.current.scrollTop = box.current.scrollHeight; setAway(false); };
+  const down = () => { stuck.current = true; box.current.scrollTop = box.current.scrollHeight; setAway(false); };
   useLayoutEffect(() => {
     const area = box.current;
     if (!area) return;
@@ -83,6 +83,7 @@ function Log({ empty }) {
     watched.observe(box.current);
     return () => watched.disconnect();
   }, []);
+  useLayoutEffect(() => { if (box.current) down(); }, [toEnd.value]);
   const scrolled = () => {
     if (!box.current) return;
     const area = box.current, end = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
@@ -99,7 +100,7 @@ function Log({ empty }) {
       ${grouped(turns, from).map((group) => (group.undone ? html`<${Undone} key=${`u${group.turns[0].id}`} turns=${group.turns} />` : html`<${Held} key=${group.turn.id} turn=${group.turn} last=${group.turn === turns.at(-1)} />`))}
       ${unsent.value.map((message) => html`<${Waiting} key=${message.id} message=${message} />`)}
     </div>
-    ${away && html`<button type="button" class="btn to-end" onClick=${toEnd}>To the end</button>`}
+    ${away && html`<button type="button" class="btn to-end" onClick=${down}>To the end</button>`}
   </div>`;
 }
 

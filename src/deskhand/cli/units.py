@@ -1,0 +1,245 @@
+"""`deskhand service`: have the system run `deskhand serve` for ever."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from ..runtime.config import Home, Settings
+from ..runtime.edit import write_private
+from ..runtime.lock import holder_of
+from ..runtime.unit import Kind, Unit, file_of, label, render, unit_of
+from .plain import plain
+from .run import config_option, fail, service_settings
+
+NOWHERE = (
+    "there is nothing here that could run it for you: {why}. Run `deskhand serve` in whatever keeps programs running "
+    "on this machine, or in a container (docs/serve.md)."
+)
+
+
+class Keeper(msgspec.Struct, frozen=True):
+    """What runs services for this user, and how it is told."""
+
+    kind: Kind
+    unit: Unit
+    file: Path
+    settings: Settings
+
+    def call(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return _call(words, self.settings)
+
+    def must(self, *words: str) -> None:
+        """Ends the command with its own words where it fails."""
+        done = self.call(*words)
+        if done.returncode != 0:
+            said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
+            fail(f"{' '.join(words)}: {said}")
+
+    @property
+    def domain(self) -> str:
+        return f"gui/{os.getuid()}"
+
+    @property
+    def target(self) -> str:
+        return f"{self.domain}/{label(self.unit)}"
+
+    def runs(self) -> bool:
+        if self.kind == "systemd":
+            return self.call("systemctl", "--user", "is-active", "--quiet", self.unit.name).returncode == 0
+        found = self.call("launchctl", "print", self.target)
+        return found.returncode == 0 and "state = running" in found.stdout
+
+    def start(self) -> None:
+        if self.kind == "systemd":
+            self.must("systemctl", "--user", "start", self.unit.name)
+        else:
+            if self.call("launchctl", "print", self.target).returncode != 0:
+                self.must("launchctl", "bootstrap", self.domain, str(self.file))
+            self.must("launchctl", "kickstart", self.target)
+
+    def stop(self) -> None:
+        if self.kind == "systemd":
+            self.must("systemctl", "--user", "stop", self.unit.name)
+        elif self.call("launchctl", "print", self.target).returncode == 0:
+            self.must("launchctl", "bootout", self.target)
+
+    def restart(self) -> None:
+        if self.kind == "systemd":
+            self.must("systemctl", "--user", "restart", self.unit.name)
+        else:
+            self.stop()
+            self.start()
+
+
+def _call(words: Sequence[str], settings: Settings) -> subprocess.CompletedProcess[str]:
+    env = dict(settings.started_with)
+    return subprocess.run(words, capture_output=True, text=True, check=False, env=env, stdin=subprocess.DEVNULL)
+
+
+def _has(tool: str, settings: Settings) -> bool:
+    return shutil.which(tool, path=settings.started_with.get("PATH", "")) is not None
+
+
+def _usual(settings: Settings) -> Kind:
+    """What this machine has."""
+    return "launchd" if _has("launchctl", settings) and not _has("systemctl", settings) else "systemd"
+
+
+def _unit(settings: Settings, config: str | None) -> Unit:
+    command = (sys.executable, "-P", "-m", "deskhand", *(("--config", str(Path(config).absolute())) if config else ()))
+    home, env = settings.home, settings.started_with
+    usual = Path(env.get("HOME", "/")) / ".deskhand"
+    return unit_of((*command, "serve"), home.root, usual, env.get("PATH", ""), home.logs / "service.log")
+
+
+def _keeper(config: str | None) -> Keeper:
+    """Ends the command, in words, where nothing keeps services running."""
+    settings = service_settings(config, quiet=True)
+    kind, env = _usual(settings), settings.started_with
+    if not _has("launchctl" if kind == "launchd" else "systemctl", settings):
+        fail(NOWHERE.format(why="neither systemd nor launchd is here"))
+    if kind == "systemd":
+        found = _call(("systemctl", "--user", "show-environment"), settings)
+        if found.returncode != 0:
+            said = " ".join(found.stderr.split()) or f"exit code {found.returncode}"
+            fail(NOWHERE.format(why=f"systemd runs nothing for this user (systemctl --user: {said})"))
+    unit = _unit(settings, config)
+    return Keeper(kind, unit, file_of(unit, kind, env), settings)
+
+
+def _installed(config: str | None) -> Keeper:
+    keeper = _keeper(config)
+    if not keeper.file.exists():
+        fail("it is not installed as a service: deskhand service install")
+    return keeper
+
+
+@click.group()
+def service() -> None:
+    """Have the system run it from login on, and again when it fails.
+
+    \b
+    Examples:
+      deskhand service install
+      deskhand service install --print
+      deskhand service restart
+    """
+
+
+@service.command()
+@click.option("--print", "show", is_flag=True, help="Print what would be written, and change nothing.")
+@click.option("--for", "kind", type=click.Choice(["systemd", "launchd"]), help="With --print: for this system.")
+@config_option
+def install(show: bool, kind: Kind | None, config: str | None) -> None:
+    """Install it for this user, and start it.
+
+    \b
+    Examples:
+      deskhand service install
+      deskhand service install --print --for launchd
+    """
+    if show:
+        settings = service_settings(config, quiet=True)
+        click.echo(render(_unit(settings, config), kind or _usual(settings)), nl=False)
+        return
+    keeper = _keeper(config)
+    _nobody_else(keeper)
+    keeper.settings.home.make(keeper.settings.home.logs)
+    try:
+        write_private(keeper.file, render(keeper.unit, keeper.kind))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}")
+    if keeper.kind == "systemd":
+        keeper.must("systemctl", "--user", "daemon-reload")
+        keeper.must("systemctl", "--user", "enable", keeper.unit.name)
+        keeper.restart()
+    else:
+        keeper.stop()
+        keeper.start()
+    click.echo(f"Installed and started: {plain(str(keeper.file))}")
+    click.echo("See how it is: deskhand status. Its log: deskhand logs -f")
+    if keeper.kind == "systemd" and not _lingers(keeper):
+        click.echo("It runs while you are logged in. To have it run always: loginctl enable-linger")
+
+
+def _lingers(keeper: Keeper) -> bool:
+    """Whether services of this user run while nobody is logged in."""
+    try:
+        found = keeper.call("loginctl", "show-user", str(os.getuid()), "--property=Linger", "--value")
+    except OSError:
+        return False
+    return found.stdout.strip() == "yes"
+
+
+def _nobody_else(keeper: Keeper) -> None:
+    """Ends the command where a process serves this home that the system did not start."""
+    home: Home = keeper.settings.home
+    holder = holder_of(home.serving)
+    if holder is not None and not keeper.runs():
+        fail(f"process {holder.pid} serves {home.root} already; end it first: kill {holder.pid}")
+
+
+@service.command()
+@config_option
+def uninstall(config: str | None) -> None:
+    """End it, and have it no longer started. Nothing of yours is removed.
+
+    \b
+    Example:
+      deskhand service uninstall
+    """
+    keeper = _installed(config)
+    if keeper.kind == "systemd":
+        keeper.must("systemctl", "--user", "disable", "--now", keeper.unit.name)
+    else:
+        keeper.stop()
+    keeper.file.unlink(missing_ok=True)
+    if keeper.kind == "systemd":
+        keeper.must("systemctl", "--user", "daemon-reload")
+    click.echo(f"Removed: {plain(str(keeper.file))}. Your conversations and files stay in {keeper.settings.home.root}")
+
+
+def _order(name: str, does: str, said: str, act: Callable[[Keeper], None]) -> None:
+    """A command that only gives an order."""
+
+    @config_option
+    def order(config: str | None) -> None:
+        keeper = _installed(config)
+        if name != "stop":
+            _nobody_else(keeper)
+        act(keeper)
+        click.echo(said)
+
+    order.__doc__ = f"{does}\n\n\b\nExample:\n  deskhand service {name}\n"
+    service.command(name)(order)
+
+
+_order("start", "Start it.", "Started. See how it is: deskhand status", Keeper.start)
+_order("stop", "End it, until it is started or you log in again.", "Ended.", Keeper.stop)
+_order("restart", "End it and start it anew; what is under way has 20 seconds.", "Started anew.", Keeper.restart)
+
+
+@service.command()
+@config_option
+def status(config: str | None) -> None:
+    """Whether the system runs it: exit 0 if it does, else 1.
+
+    \b
+    Example:
+      deskhand service status
+    """
+    keeper = _installed(config)
+    runs = keeper.runs()
+    click.echo(f"{'It runs' if runs else 'It does not run'}: {plain(str(keeper.file))}")
+    click.echo(
+        "How it is: deskhand status" if runs else "Start it: deskhand service start. What happened: deskhand logs"
+    )
+    sys.exit(0 if runs else 1)

@@ -1,0 +1,66 @@
+"""The process of `deskhand serve` that works. Its parent imports none of this: it only looks after it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+import click
+
+from ..runtime.app import App, Parts, open_app
+from ..runtime.channels import with_channels
+from ..runtime.clock import SystemClock
+from ..runtime.config import Settings
+from ..runtime.models import Models
+from ..runtime.onboarding import DEMO
+from ..runtime.starts import newer_startup_error
+from ..runtime.supervise import CRASHED
+from ..runtime.web import Site
+from ..runtime.worker import end_with_parent, guarded, started_well, work
+from .asks import somebody_drives
+from .plain import plain
+from .run import logging_of
+
+
+def page(models: Models) -> Callable[[App], Awaitable[None]]:
+    """The page of an App, for ever; where the configuration has none, nothing, for ever."""
+
+    async def serve(app: App) -> None:
+        if app.settings.config.web.enabled:
+            await Site(app, models).run()
+        else:
+            app.vitals.ready("web", "switched off (web.enabled)")
+            await anyio.sleep_forever()
+
+    return serve
+
+
+def live(settings: Settings, parent: int) -> int:
+    """Work for this parent, and return the exit code."""
+    if not end_with_parent(parent):
+        return 0
+    now = SystemClock().now
+
+    def started() -> None:
+        started_well(settings, now)
+
+    async def use(app: App) -> int:
+        if somebody_drives(settings):
+            click.echo("Another Deskhand drives now; this one takes over when it ends.", err=True)
+        return await work(app, started)
+
+    async def main() -> int:
+        async with Models(settings, demo=DEMO) as models:
+            parts = Parts(models.open, serve=page(models), renew=models.renew)
+            parts = with_channels(parts, settings)
+            async with open_app(settings, parts) as app:
+                models.warm(model for name in settings.agents for model in settings.agent(name).models)
+                return await use(app)
+
+    with logging_of(settings):
+        code = anyio.run(guarded, settings, main, now)
+    if code == CRASHED:
+        error = newer_startup_error(settings.home)
+        why = f"{error.type}: {error.message}" if error else "the disk may be full"
+        click.echo(f"deskhand: it broke: {plain(why)}. What to do: deskhand doctor, deskhand logs", err=True)
+    return code

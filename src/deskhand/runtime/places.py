@@ -1,0 +1,47 @@
+"""Several conversations in one chat: `/start NAME` begins one or goes back to it, `/start` to the one without a name.
+
+What is written in that chat belongs to it from then on. On surfaces that list conversations nobody needs it: there the
+person opens another one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from ..store.base import Store
+from ..types.commit import Change
+from ..types.identity import Command, Inbound
+from .toolbox import READ_FROM_LOG
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+"""It begins with a letter, so that no name is the number of a thread."""
+
+
+class Places:
+    """Which conversation goes on where."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def now(self, own: str, inbound: Inbound) -> str:
+        """The conversation that goes on at the place whose own one is `own`."""
+        if inbound.address.channel in READ_FROM_LOG:
+            return own
+        named = self._store.look("named_get", (own,))
+        return f"{own}:{named[0][0]}" if named else own
+
+    async def moved(self, own: str, inbound: Inbound) -> tuple[str, Inbound] | None:
+        """Where a `/start` leads, and what is to be handed in there; None where it is none, or came before."""
+        body, place = inbound.body, inbound.address
+        if not isinstance(body, Command) or body.name != "start" or place.channel in READ_FROM_LOG:
+            return None
+        if await self._store.rows("inbox_find", (place.channel, place.account, inbound.external_id)):
+            return None
+        name = body.args.strip().lower()
+        if not _NAME.fullmatch(name):
+            await self._store.change([Change("named_drop", (own,))])
+            return own, inbound
+        await self._store.change([Change("named_set", (own, name))])
+        return f"{own}:{name}", replace(inbound, body=Command("title", name))

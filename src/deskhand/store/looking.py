@@ -1,0 +1,208 @@
+"""What surfaces ask of all conversations that somebody may see: what waits, what was said, done and used."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import apsw
+from msgspec.structs import replace
+
+from ..types.errors import StoreUnavailable
+from ..types.events import (
+    AnyEvent,
+    ApprovalAsked,
+    CallClosed,
+    MessageReceived,
+    ModelReplied,
+    QuestionAnswered,
+    QuestionAsked,
+    ToolFinished,
+    decode_event,
+)
+from ..types.identity import Principal
+from ..types.messages import clean
+from .base import Activity, Hit, OpenAsk, Used
+from .schema import plain_errors
+from .writer import Writer
+
+Args = tuple[str | int | float | bytes | None, ...]
+Row = tuple[Any, ...]
+BATCH = 500
+DAY_S = 86_400
+QUERY_CHARS, QUERY_WORDS = 1_000, 12
+BEFORE_CHARS, EXCERPT_CHARS, LOOKED_AT_CHARS = 60, 240, 100_000
+DETAIL_CHARS = 2_000
+_WORD = re.compile(r"[^\W_]+")
+"""As the index cuts a text into words, near enough."""
+
+
+class Looking:
+    """A part of the store. Whoever is no owner sees what is in sessions that they take part in."""
+
+    path: Any
+    _sql: Mapping[str, str]
+    _writer: Writer
+
+    def _all(self, statement: str, args: Args = ()) -> list[Row]:
+        raise NotImplementedError
+
+    async def open_asks(self, principal: Principal) -> list[OpenAsk]:
+        with plain_errors(self.path):
+            return [
+                _ask(session, title, at, decode_event(body))
+                for session, title, at, body in self._all(self._sql["ask_open"], _scope(principal))
+            ]
+
+    async def session_of_ask(self, ask_id: str) -> str:
+        rows = self._all(self._sql["ask_session"], (ask_id,))
+        return str(rows[0][0]) if rows else ""
+
+    async def search(self, principal: Principal, query: str, limit: int = 20, session: str = "") -> list[Hit]:
+        words = words_of(query)
+        if not words:
+            return []
+        await self._catch_up()
+        wanted = " ".join(f'"{word}"*' for word in words)
+        rows = self._all(self._sql["said_find"], (*_scope(principal), wanted, session, limit))
+        with plain_errors(self.path):
+            return [_hit(row, decode_event(row[4]), words) for row in rows]
+
+    async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
+        await self._catch_up()
+        return [Used(*row) for row in self._all(self._sql["usage_of"], (*_scope(principal), int(since // DAY_S)))]
+
+    async def activity(self, principal: Principal, limit: int = 50) -> list[Activity]:
+        rows = self._all(self._sql["event_activity"], (*_scope(principal), limit))
+        found, names = list[Activity](), dict[tuple[str, str], str]()
+        with plain_errors(self.path):
+            for seq, session, n, at, body in reversed(rows):
+                found += _acts((seq, session, n, at), decode_event(body), names)
+            return [self._named(act) for act in found[::-1][:limit]]
+
+    def _named(self, act: Activity) -> Activity:
+        """With its tool's name, where the call lies further back."""
+        for (body,) in self._all(self._sql["event_calls_before"], (act.session, act.n)) if not act.name else ():
+            reply = decode_event(body)
+            calls = reply.message.calls if isinstance(reply, ModelReplied) else ()
+            if name := next((call.name for call in calls if call.id == act.call_id), ""):
+                return replace(act, name=name)
+        return act
+
+    async def _catch_up(self) -> None:
+        """Look up what has been said since somebody asked last. A disk that cannot be written is no reason to find
+        nothing."""
+        try:
+            while self._all(self._sql["looked_up_behind"])[0][0] and await self._writer.run(self._look_up):
+                pass
+        except StoreUnavailable:
+            pass
+
+    def _look_up(self, db: apsw.Connection) -> bool:
+        """Go on by some events; whether there may be more."""
+        rows: list[Row] = db.execute(self._sql["looked_up_next"], (BATCH,)).fetchall()
+        for seq, session, at, body in rows:
+            event = decode_event(body)
+            if text := _said(event)[1]:
+                db.execute(self._sql["said_add"], (seq, clean(text)))
+            if isinstance(event, ModelReplied):
+                used = event.usage
+                tokens = (used.input_tokens, used.output_tokens, used.cached_tokens, used.cache_write_tokens)
+                db.execute(self._sql["usage_add"], (session, event.model, int(at // DAY_S), *tokens))
+        more = len(rows) == BATCH
+        db.execute(self._sql["looked_up_to"], (rows[-1][0] if more else None,))
+        return more
+
+
+def forget(db: apsw.Connection, sql: Mapping[str, str], session: str) -> None:
+    """Erase a session from all of these, and its words from the pages of the index."""
+    for name in ("said_forget", "usage_forget", "ask_forget"):
+        db.execute(sql[name], (session,))
+    db.execute("INSERT INTO said(said) VALUES('optimize')")
+
+
+def clear(db: apsw.Connection) -> None:
+    """Empty them, to be made anew."""
+    db.execute("INSERT INTO said(said) VALUES('delete-all')")
+    db.execute("DELETE FROM usage")
+    db.execute("DELETE FROM ask")
+    db.execute("UPDATE looked_up SET seq = 0")
+
+
+def words_of(query: str) -> list[str]:
+    """What is searched for: the words of a query, whatever else stands in it."""
+    return _WORD.findall(clean(query[:QUERY_CHARS]))[:QUERY_WORDS]
+
+
+def excerpt(text: str, words: Iterable[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The piece of a text around the first of these words, on one line, and where in it they stand."""
+    wanted = tuple(_folded(word) for word in words)
+    found = (match.start() for match in _WORD.finditer(text[:LOOKED_AT_CHARS]) if _is(match.group(), wanted))
+    start = max(0, next(found, 0) - BEFORE_CHARS)
+    piece = " ".join(text[start : start + EXCERPT_CHARS].split())
+    marks = tuple(match.span() for match in _WORD.finditer(piece) if _is(match.group(), wanted))
+    before, after = "…" if start else "", "…" if start + EXCERPT_CHARS < len(text) else ""
+    return before + piece + after, tuple((a + len(before), b + len(before)) for a, b in marks)
+
+
+def _is(word: str, wanted: tuple[str, ...]) -> bool:
+    return _folded(word).startswith(wanted)
+
+
+def _folded(word: str) -> str:
+    if word.isascii():
+        return word.lower()
+    return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
+
+
+def _scope(principal: Principal) -> Args:
+    return int("owner" in principal.roles), principal.id
+
+
+def _said(event: AnyEvent) -> tuple[str, str]:
+    """Who said it, a person or the model, and what."""
+    match event:
+        case MessageReceived(message=message) | QuestionAnswered(message=message):
+            return "user", message.text
+        case ModelReplied(message=message):
+            return "assistant", message.text
+        case _:
+            return "", ""
+
+
+def _hit(row: Row, event: AnyEvent, words: Sequence[str]) -> Hit:
+    session, n, at, title, _ = row
+    role, text = _said(event)
+    return Hit(session, n, at, role, *excerpt(text, words), title)
+
+
+def _ask(session: str, title: str, at: float, event: AnyEvent) -> OpenAsk:
+    if isinstance(event, ApprovalAsked):
+        tool, _, arguments = event.question.partition(" ")
+        why = (event.reason, event.source, event.elsewhere)
+        choices = ("once", "always", "no", "never")
+        return OpenAsk(event.ask_id, session, title, at, event.until, event.question, choices, tool, arguments, *why)
+    if isinstance(event, QuestionAsked):
+        return OpenAsk(event.ask_id, session, title, at, event.until, event.question, event.choices)
+    raise AssertionError("only an ask is open")
+
+
+def _acts(place: tuple[int, str, int, float], event: AnyEvent, names: dict[tuple[str, str], str]) -> list[Activity]:
+    """The calls or the result in an event, as they came. `names` are those of calls seen so far."""
+    session = place[1]
+    match event:
+        case ModelReplied(message=message):
+            names |= {(session, call.id): call.name for call in message.calls}
+            told = ((call, bytes(call.arguments).decode(errors="replace")) for call in message.calls)
+            return [Activity(*place, "tool_call", call.id, call.name, text[:DETAIL_CHARS]) for call, text in told]
+        case ToolFinished(result=result):
+            name = names.get((session, result.call_id), "")
+            text = result.text[:DETAIL_CHARS]
+            return [Activity(*place, "tool_result", result.call_id, name, text, result.status)]
+        case CallClosed(call_id=call_id, status=status, reason=reason):
+            name = names.get((session, call_id), "")
+            return [Activity(*place, "tool_result", call_id, name, reason[:DETAIL_CHARS], status)]
+        case _:
+            return []

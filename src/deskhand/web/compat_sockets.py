@@ -1,0 +1,156 @@
+"""The WebSockets of agent_computer and openagent-core: what their frames do here."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Any
+
+from starlette.websockets import WebSocket
+
+from ..agent.state import State as Session
+from ..agent.state import fold
+from ..types.door import Progress
+from ..types.errors import Refused
+from ..types.events import Recorded
+from ..types.identity import Answer
+from ..types.people import Grant
+from . import dialect_computer, dialect_openagent
+from .names import name_of
+from .ports import Web
+from .sockets import Socket
+from .talking import Asked, Talk, listening, serve, until_gone
+from .watch import Calls
+
+UNKNOWN = "a frame of type {0!r} is not known here; there are: {1}"
+
+
+class Computer:
+    """agent_computer's. It implements `talking.Dialect`."""
+
+    def __init__(self, web: Web, session: str) -> None:
+        self.state = dialect_computer.State(web.redact)
+
+    def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
+        return dialect_computer.translate(self.state, item)
+
+    def past(self, log: list[Recorded]) -> None:
+        for recorded in log:
+            self.translate(recorded)
+
+    def plain(self, text: str) -> Asked:
+        raise Refused('a frame is a JSON object with a "type"')
+
+    async def asked(self, asked: Asked, talk: Talk) -> None:
+        match asked.type:
+            case "message":
+                await talk.say(asked.text("content"))
+            case "ping":
+                await talk.send({"type": "pong"})
+            case "clear":
+                await talk.command("start")
+            case "set_mode":
+                mode = asked.text("mode")
+                if mode not in ("bounded", "deep_work"):
+                    raise Refused(f"there is no mode {mode!r}; there are: bounded, deep_work")
+                await talk.configure(mode="normal" if mode == "bounded" else mode)
+            case "approval_response":
+                call = self.state.calls.get(asked.text("tool_call_id"))
+                if call is None or not call.ask_id:
+                    raise Refused("nothing is asked about this tool_call_id")
+                await talk.submit(Answer(call.ask_id, "once" if asked.body.get("approved") is True else "no"))
+            case "approve_plan" | "revise_plan":
+                raise Refused("not yet: there are no plans to approve so far")
+            case other:
+                raise Refused(UNKNOWN.format(other, "message, set_mode, clear, ping, approval_response"))
+
+
+class OpenAgent:
+    """openagent-core's. It implements `talking.Dialect`."""
+
+    def __init__(self, web: Web, session: str) -> None:
+        agent = session.partition("/")[0]
+        agent = agent if agent in web.house.agents else web.house.agents[0]
+        tools = tuple(tool.name for tool in web.house.tools(agent))
+        self.state = dialect_openagent.State(web.redact, tools)
+        self._session = Session(session)
+
+    def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
+        out = dialect_openagent.translate(self.state, item)
+        if isinstance(item, Recorded):
+            self._trace(item)
+        return out
+
+    def past(self, log: list[Recorded]) -> None:
+        for recorded in log:
+            self.translate(recorded)
+
+    def _trace(self, item: Recorded) -> None:
+        """Calls of the model are shown while the conversation is to be traced."""
+        if self.state.traced is None:
+            fold(self._session, (item,))
+        self.state.traced = self._session if self._session.options.tracing else None
+
+    def plain(self, text: str) -> Asked:
+        return Asked("message", {"content": text})
+
+    async def asked(self, asked: Asked, talk: Talk) -> None:
+        on = asked.body.get("enabled", True) is not False
+        match asked.type:
+            case "message":
+                await talk.say(asked.text("content"))
+            case "interrupt":
+                await talk.say(asked.text("content"), "interrupt")
+            case "cancel":
+                await talk.stop()
+            case "tool_approval_response":
+                await self._decide(asked.text("decision"), talk)
+            case "toggle_plan_mode":
+                await talk.configure(plan_mode=on)
+            case "toggle_teams":
+                await talk.configure(teams=on)
+            case "toggle_approval":
+                await talk.configure(approval=on)
+            case "plan_approval":
+                raise Refused("not yet: there are no plans to approve so far")
+            case other:
+                raise Refused(UNKNOWN.format(other, "message, interrupt, cancel, tool_approval_response"))
+
+    async def _decide(self, decision: str, talk: Talk) -> None:
+        if decision not in ("approve", "deny", "auto_approve"):
+            raise Refused(f"there is no decision {decision!r}; there are: approve, deny, auto_approve")
+        ask_id = next((call.ask_id for call in self.state.calls.values() if call.ask_id), "")
+        if not ask_id:
+            raise Refused("nothing is asked at the moment")
+        if decision == "auto_approve":
+            await talk.configure(approval=False)
+        await talk.submit(Answer(ask_id, "no" if decision == "deny" else "once"))
+
+
+async def computer(web: Web, socket: WebSocket, grant: Grant) -> None:
+    await serve(web, socket, grant, Computer)
+
+
+async def openagent(web: Web, socket: WebSocket, grant: Grant) -> None:
+    await serve(web, socket, grant, OpenAgent)
+
+
+async def activity(web: Web, socket: WebSocket, grant: Grant) -> None:
+    """The calls of tools in all conversations of this person, and what came of them."""
+    await socket.accept()
+    talk, calls = Talk(web, socket, grant, ""), Calls(web.redact)
+    who, agent = grant.principal, web.house.agents[0]
+
+    async def tell() -> None:
+        async with aclosing(web.door.watch(who, web.store.last_seq())) as items:
+            async for item in items:
+                for line in calls.add(item, name_of(item.session, who, agent)):
+                    await talk.send(line)
+
+    await until_gone(web, socket, talk, lambda: listening(socket, tell))
+
+
+SOCKETS = (
+    Socket("/ws/activity", "read", activity, "Calls of tools and their results, as agent_computer tells them"),
+    Socket("/ws/{name}", "chat", computer, "Talk as agent_computer's clients do"),
+    Socket("/api/chat/{name}/ws", "chat", openagent, "Talk as openagent-core's clients do"),
+)

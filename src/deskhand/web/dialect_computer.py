@@ -1,0 +1,160 @@
+"""agent_computer's WebSocket in our events: what its clients read is made from the log alone, and purely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ..types import events as e
+from ..types.door import Progress
+from ..types.messages import Usage
+
+PREVIEW_CHARS = 500
+NOT_YET = "not yet: deep work is kept as the mode of this conversation, and nothing acts on it so far"
+Out = dict[str, Any]
+
+
+class Open(msgspec.Struct):
+    """A call without a result."""
+
+    tool: str
+    began: float
+    ask_id: str = ""
+
+
+class State(msgspec.Struct):
+    """What must be remembered from one event to the next."""
+
+    redact: Callable[[str], str] = str
+    mode: str = "bounded"
+    open: bool = False
+    iteration: int = 0
+    text: str = ""
+    model: str = ""
+    usage: Usage = Usage()
+    calls: dict[str, Open] = {}
+
+
+def mode_of(ours: str | None) -> str:
+    return "deep_work" if ours == "deep_work" else "bounded"
+
+
+def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
+    """What a client is sent for this."""
+    if isinstance(item, Progress):
+        return [{"type": "status", "text": item.text}] if item.kind == "status" else []
+    event, at = item.event, item.at
+    match event:
+        case e.MessageReceived():
+            return _opened(state)
+        case e.ModelReplied():
+            return _replied(state, event, at)
+        case e.ModelFailed(retry_at=None, detail=detail):
+            return [{"type": "error", "message": state.redact(detail)}]
+        case e.ToolFinished(result=result):
+            return _result(state, at, result.call_id, result.text, result.status == "ok")
+        case e.CallClosed(call_id=call_id, reason=reason):
+            return _result(state, at, call_id, reason, False)
+        case e.ApprovalAsked() | e.QuestionAsked():
+            return _asked(state, event)
+        case e.ApprovalAnswered() | e.QuestionAnswered():
+            return _resolved(state, event)
+        case e.OptionsSet(options=options) if options.mode is not None:
+            return _mode(state, options.mode)
+        case e.CommandRun(name=name, reply=reply):
+            return [{"type": "cleared"}] if name == "start" else [{"type": "text", "text": state.redact(reply)}]
+        case e.TurnEnded():
+            return _ended(state, event)
+        case _:
+            return []
+
+
+def _mode(state: State, mode: str) -> list[Out]:
+    state.mode = mode_of(mode)
+    extra = {"not_yet": NOT_YET} if state.mode == "deep_work" else {}
+    return [{"type": "mode_changed", "mode": state.mode, **extra}]
+
+
+def _opened(state: State) -> list[Out]:
+    if state.open:
+        return []
+    state.open, state.iteration, state.text, state.usage, state.calls = True, 1, "", Usage(), {}
+    return [{"type": "thinking", "iteration": 1}]
+
+
+def _replied(state: State, event: e.ModelReplied, at: float) -> list[Out]:
+    out: list[Out] = []
+    state.model, state.usage = event.model, state.usage + event.usage
+    if said := state.redact(event.message.text):
+        state.text = said
+        out.append({"type": "text", "text": said})
+    for call in event.message.calls:
+        state.calls[call.id] = Open(call.name, at)
+        shown = msgspec.json.decode(state.redact(bytes(call.arguments).decode()))
+        out.append({"type": "tool_call", "tool": call.name, "input": shown, "tool_call_id": call.id})
+    return out
+
+
+def _result(state: State, at: float, call_id: str, text: str, good: bool) -> list[Out]:
+    call = state.calls.pop(call_id, None) or Open("", at)
+    result = {
+        "type": "tool_result",
+        "tool": call.tool,
+        "result_preview": state.redact(text)[:PREVIEW_CHARS],
+        "duration_ms": max(0, round((at - call.began) * 1000)),
+        "success": good,
+        "tool_call_id": call_id,
+    }
+    if state.calls or not state.open:
+        return [result]
+    state.iteration += 1
+    return [result, {"type": "thinking", "iteration": state.iteration}]
+
+
+def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
+    call = state.calls.get(event.call_id)
+    if call is not None:
+        call.ask_id = event.ask_id
+    asked = {"tool_call_id": event.call_id, "tool": call.tool if call else "", "question": state.redact(event.question)}
+    if isinstance(event, e.ApprovalAsked):
+        return [{"type": "approval_request", **asked, "reason": state.redact(event.reason), "until": event.until}]
+    return [{"type": "question", **asked, "choices": list(event.choices), "until": event.until}]
+
+
+def _resolved(state: State, event: e.ApprovalAnswered | e.QuestionAnswered) -> list[Out]:
+    call_id = next((call_id for call_id, call in state.calls.items() if call.ask_id == event.ask_id), "")
+    if call_id:
+        state.calls[call_id].ask_id = ""
+    if isinstance(event, e.QuestionAnswered):
+        return []
+    yes = event.choice in ("once", "always")
+    why = "" if yes else "a person said no"
+    return [{"type": "approval_resolved", "tool_call_id": call_id, "approved": yes, "reason": why}]
+
+
+def _ended(state: State, event: e.TurnEnded) -> list[Out]:
+    text = state.redact(event.said) or state.text
+    failed = event.reason in ("failed", "dead")
+    out: list[Out] = [{"type": "error", "message": text}] if failed else []
+    if event.said and not failed and event.said != state.text:
+        out.append({"type": "text", "text": text})
+    state.open = False
+    return [
+        *out,
+        {
+            "type": "done",
+            "text": text,
+            "iterations": state.iteration,
+            "model": state.model,
+            "usage": usage_of(state.usage),
+            "mode": state.mode,
+            "reason": event.reason,
+        },
+    ]
+
+
+def usage_of(usage: Usage) -> dict[str, int]:
+    read, written = usage.input_tokens, usage.output_tokens
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}

@@ -1,0 +1,216 @@
+"""A WebSocket that one person has open on one conversation: reads frames, writes what a dialect makes of the events."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import aclosing, suppress
+from typing import Any, Protocol
+
+import anyio
+import msgspec
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from ..types.door import Progress
+from ..types.errors import DeskhandError, Refused
+from ..types.events import Recorded
+from ..types.identity import Body, Command, Inbound, Principal, Receipt, Said, When
+from ..types.messages import Message, Text
+from ..types.options import SessionOptions
+from ..types.people import Grant
+from .errors import HttpProblem, error_response, sentence
+from .names import address_of, key_of
+from .ports import Web
+from .routing import check_depth
+from .sockets import VOID, text_of
+from .stream import STUCK_S, Standing
+
+LOOK_S = 0.02
+AWAY = 1012
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One frame that is a JSON object, as its kind and the rest."""
+
+    type: str
+    body: dict[str, Any]
+
+    def text(self, name: str) -> str:
+        found = self.body.get(name)
+        return found if isinstance(found, str) else ""
+
+
+class Talk:
+    """What a dialect may do: send, and act in this person's name."""
+
+    def __init__(self, web: Web, socket: WebSocket, grant: Grant, session: str) -> None:
+        self.web, self.grant, self.session = web, grant, session
+        self._socket, self.begun = socket, anyio.Event()
+        self._stuck = anyio.Event()
+
+    @property
+    def principal(self) -> Principal:
+        return self.grant.principal
+
+    async def send(self, message: dict[str, Any] | msgspec.Struct) -> None:
+        with anyio.move_on_after(STUCK_S) as waiting:
+            await self._socket.send_text(msgspec.json.encode(message).decode())
+        if waiting.cancelled_caught:
+            self._stuck.set()
+            await anyio.sleep_forever()  # until it is hung up on
+
+    async def stuck(self) -> None:
+        await self._stuck.wait()
+
+    async def submit(self, body: Body, when: When = "steer") -> Receipt:
+        chat = self.session.partition("/")[2].rpartition(":")[2]
+        address, ids = address_of(self.principal, chat), self.web.ids
+        inbound = Inbound(
+            ids.new("ws"), address, self.grant.sender, self.web.clock.now(), body, self.session, when=when
+        )
+        return await self._told(await self.web.door.submit(inbound))
+
+    async def say(self, text: str, when: When = "steer") -> None:
+        if not text.strip():
+            raise Refused("the message is empty: send `content`")
+        await self.submit(Said(Message("user", (Text(text),))), when)
+
+    async def configure(self, **options: Any) -> None:
+        await self._told(await self.web.door.configure(self.session, self.principal, SessionOptions(**options)))
+
+    async def command(self, name: str) -> None:
+        await self.submit(Command(name))
+
+    async def stop(self) -> None:
+        await self._told(await self.web.door.stop(self.session, self.principal))
+
+    async def _told(self, receipt: Receipt) -> Receipt:
+        if receipt.status == "refused":
+            raise Refused(receipt.reason)
+        self.begun.set()
+        return receipt
+
+
+class Dialect(Protocol):
+    """How one kind of client talks."""
+
+    def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]: ...
+
+    def past(self, log: list[Recorded]) -> None:
+        """What happened before the client came; it is not sent."""
+        ...
+
+    async def asked(self, asked: Asked, talk: Talk) -> None:
+        """Do what a frame wants. Raises Refused with the reason where that cannot be."""
+        ...
+
+    def plain(self, text: str) -> Asked:
+        """What a frame that is no JSON means. Raises Refused."""
+        ...
+
+
+async def serve(web: Web, socket: WebSocket, grant: Grant, dialect: Callable[[Web, str], Dialect]) -> None:
+    """Until the client goes, the credential is void, or the service ends."""
+    try:
+        session = await _session(web, socket, grant.principal)
+    except HttpProblem as problem:
+        await socket.send_denial_response(error_response(problem, socket.state.request_id))
+        return
+    await socket.accept()
+    talk, speaks = Talk(web, socket, grant, session), dialect(web, session)
+    if await _there(web, grant.principal, session):
+        talk.begun.set()
+    log = await web.store.events(session) if talk.begun.is_set() else []
+    speaks.past(log)
+    await until_gone(web, socket, talk, lambda: _talk(socket, talk, speaks, len(log)))
+
+
+async def _session(web: Web, socket: WebSocket, principal: Principal) -> str:
+    """The conversation of the address: one's own, begun or not, or one that one may see. Raises HttpProblem."""
+    session = key_of(str(socket.path_params["name"]), principal, web.house.agents[0])
+    known = (await web.store.rows("session_has_members", (session,)))[0][0]
+    own = session == key_of(session.partition("/")[2].rpartition(":")[2], principal, web.house.agents[0])
+    if (known or not own) and not await web.store.may_see(principal, session):
+        await web.people.note(principal, "conversation refused", session)
+        raise HttpProblem(404, "not_found", "There is no such conversation here.")
+    return session
+
+
+async def _there(web: Web, principal: Principal, session: str) -> bool:
+    known = (await web.store.rows("session_has_members", (session,)))[0][0]
+    return bool(known) and await web.store.may_see(principal, session)
+
+
+async def until_gone(web: Web, socket: WebSocket, talk: Talk, work: Callable[[], Awaitable[None]]) -> None:
+    """Run it while the credential holds and the service stays, and close with the code that says why."""
+    standing = Standing(socket.state.credential, socket.state.guesses)
+    code = 1000
+    async with anyio.create_task_group() as tasks:
+
+        async def void() -> None:
+            nonlocal code
+            await standing.gone(web)
+            code = VOID if not await standing.holds() else AWAY
+            tasks.cancel_scope.cancel()
+
+        async def stuck() -> None:
+            nonlocal code
+            await talk.stuck()
+            code = AWAY
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(void)
+        tasks.start_soon(stuck)
+        with suppress(WebSocketDisconnect):
+            await work()
+        tasks.cancel_scope.cancel()
+    with anyio.move_on_after(1), suppress(RuntimeError, WebSocketDisconnect):
+        await socket.close(code)
+
+
+async def listening(socket: WebSocket, tell: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run `tell` until the client goes; what it says is not listened to."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tell)
+        while (await socket.receive())["type"] != "websocket.disconnect":
+            pass
+        tasks.cancel_scope.cancel()
+
+
+async def _talk(socket: WebSocket, talk: Talk, dialect: Dialect, after: int) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_follow, talk, dialect, after)
+        while True:
+            try:
+                frame = await socket.receive()
+                if frame["type"] == "websocket.disconnect":
+                    break
+                await dialect.asked(_asked(text_of(dict(frame)), dialect), talk)
+            except UnicodeDecodeError:
+                await talk.send({"type": "error", "message": "That frame is no text."})
+            except (DeskhandError, HttpProblem) as error:
+                await talk.send({"type": "error", "message": sentence(str(error))})
+        tasks.cancel_scope.cancel()
+
+
+def _asked(text: str, dialect: Dialect) -> Asked:
+    try:
+        check_depth(text.encode("utf-8", "replace"))
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return dialect.plain(text)
+    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+        return dialect.plain(text)
+    return Asked(found["type"], found)
+
+
+async def _follow(talk: Talk, dialect: Dialect, after: int) -> None:
+    await talk.begun.wait()
+    while not await _there(talk.web, talk.principal, talk.session):  # noqa: ASYNC110 -- the store tells
+        await anyio.sleep(LOOK_S)
+    try:
+        async with aclosing(talk.web.door.follow(talk.session, talk.principal, after)) as items:
+            async for item in items:
+                for message in dialect.translate(item):
+                    await talk.send(message)
+    except DeskhandError as error:
+        await talk.send({"type": "error", "message": sentence(str(error))})

@@ -1,0 +1,51 @@
+"""What belongs to somebody else, asked for by its id over HTTP: refused in every way there is, and written down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from deskhand.web.everything import ENDPOINTS
+
+from .served import serving
+
+BODY = {"text": "let me in", "to_n": 0, "at_n": 1, "choice": "once", "title": "mine"}
+
+
+async def test_a_conversation_and_all_that_is_under_it(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        assert (await served.owner.ask("POST", "/api/sessions/mine/messages", {"text": "secret"}))[0] == 202
+        session, theirs = "default/web:owner:mine", "default~web:owner:mine"
+        await served.owner.get(f"/api/sessions/{theirs}/log")
+        before = len(await served.app.store.events(session))
+        for role in ("viewer", "member", "approver"):
+            await served.people.add_user(f"a-{role}", role)
+            _, client = await served.token(f"a-{role}")
+            tried = 0
+            for endpoint in ENDPOINTS:
+                if "{name}" not in endpoint.path:
+                    continue
+                tried += 1
+                path = endpoint.path.replace("{name}", theirs).replace("{ask}", "ask_1")
+                body = BODY if endpoint.method in ("POST", "PATCH", "PUT") else None
+                status, said = await client.ask(endpoint.method, path, body)
+                assert status in (403, 404) and "secret" not in str(said), (role, endpoint.name, status)
+            assert tried > 5
+            assert await client.get("/api/sessions") == []
+            noted = {note.subject for note in await served.people.notes() if note.who == f"a-{role}"}
+            assert session in noted
+        assert len(await served.app.store.events(session)) == before
+
+
+async def test_the_files_of_an_agent_are_for_those_who_may_talk_to_it(tmp_path: Path) -> None:
+    config: dict[str, Any] = {"agents": {"main": {}, "kitchen": {}}, "roles": {"family": {"agents": ["kitchen"]}}}
+    async with serving(tmp_path, **config) as served:
+        await served.people.add_user("kid", "family")
+        _, kid = await served.token("kid")
+        await kid.get("/api/files?agent=kitchen")
+        for path in ("/api/files?agent=main", "/api/files", "/api/files/raw?agent=main&path=RULES.md"):
+            assert (await kid.ask("GET", path))[0] == 404
+        status, _ = await kid.ask("POST", "/api/sessions/main~web:kid:x/messages", {"text": "hello"})
+        assert status == 403
+        noted = {(note.what, note.subject) for note in await served.people.notes() if note.who == "kid"}
+        assert noted == {("files refused", "main"), ("write to agent", "main")}
