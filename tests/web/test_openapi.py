@@ -1,4 +1,4 @@
-"""The published description against the server: generated requests, with a fixed seed, and every check that there is."""
+"""The published description against the server: generated requests, with a fixed seed, and every check there is."""
 
 from __future__ import annotations
 

@@ -70,12 +70,12 @@ class Driver:
 
         return make
 
-    def taken(self, commit: Commit) -> None:
-        """The first commit was written: fold it."""
+    def taken(self, commit: Commit, last: int) -> None:
+        """The first commit was written, up to this `seq`: fold it."""
         if self._journal is None:
             return
-        for i, event in enumerate(commit.events):
-            recorded = Recorded(0, self.session, commit.n + i, commit.at, event)
+        for i, event in enumerate(commit.events, 1):
+            recorded = Recorded(last - len(commit.events) + i, self.session, commit.n + i - 1, commit.at, event)
             fold(self._journal.state, (recorded,))
             self._ports.publish(self.session, recorded)
 
