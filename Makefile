@@ -37,9 +37,9 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
 deps: ## Install the system packages that the sandbox needs
 	@bash scripts/deps.sh $(SYSTEM_PACKAGES)
 
-run: $(VENV)/.run ## Talk to it in this terminal
+run: $(VENV)/.run ## Start it, and open its page
 	@bash scripts/deps.sh $(SYSTEM_PACKAGES) || echo 'going on without: commands then run in the weaker sandbox, or not at all' >&2
-	@$(BIN)/deskhand
+	@$(BIN)/deskhand open
 
 test: check ## Set up, check and test everything
 	@bash scripts/deps.sh $(TEST_PACKAGES)
@@ -65,7 +65,7 @@ bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR als
 
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
-	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images -o requirements/run.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra telegram -o requirements/run.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
 
 clean: ## Remove what the above made

@@ -25,7 +25,10 @@ DESK = Path(__file__).parent / "desk.py"
 
 
 class Desk:
-    """A Deskhand process on `home`. It can be killed and started again, on the same port."""
+    """A Deskhand process on `home`. It can be killed and started again, on the same port. `long` is a conversation of
+    5,000 events."""
+
+    long = "long"
 
     def __init__(self, home: Path) -> None:
         self.home, self.url, self.login = home, "", ""
@@ -37,13 +40,27 @@ class Desk:
         (self.home / "deskhand.yaml").write_bytes(msgspec.json.encode(config))
         with (self.home / "stderr").open("a") as log:
             self._process = subprocess.Popen(
-                [sys.executable, str(DESK), str(self.home)], stdout=subprocess.PIPE, stderr=log, text=True
+                [sys.executable, str(DESK), str(self.home)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
             )
-        assert self._process.stdout is not None
+        self._read()
+
+    def _read(self) -> None:
+        assert self._process is not None and self._process.stdout is not None
         line = self._process.stdout.readline()
         assert line, (self.home / "stderr").read_text()
         said = json.loads(line)
         self.url, self.login = said["url"], said["login"]
+
+    def another_login(self) -> None:
+        """A new link to log in with."""
+        assert self._process is not None and self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        self._read()
 
     def kill(self) -> None:
         if self._process is not None:
@@ -68,7 +85,8 @@ def desk_at(home: Path) -> Desk:
 
 
 def state_of(browser: Browser, desk: Desk) -> StorageState:
-    """What a browser keeps that opened the link."""
+    """What a browser keeps that opened a new link."""
+    desk.another_login()
     context = browser.new_context()
     page = context.new_page()
     page.goto(desk.login)
@@ -90,7 +108,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    found = desk_at(tmp_path_factory.mktemp("desk"))
+    home = tmp_path_factory.mktemp("desk")
+    (home / "long").touch()
+    found = desk_at(home)
     yield found
     found.kill()
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from deskhand.cli.worker import page
@@ -24,8 +25,12 @@ from deskhand.runtime.toolbox import skills_of, toolbox
 from deskhand.testing.scripted import say
 from deskhand.tools.base import Ask, Context, Outcome
 from deskhand.tools.define import tool
+from deskhand.types.commit import Commit
 from deskhand.types.errors import ModelError
-from deskhand.types.messages import Message, ToolCall, ToolResult, Usage
+from deskhand.types.events import AnyEvent, MessageDelivered, MessageReceived, ModelReplied, ToolFinished, TurnEnded
+from deskhand.types.identity import Address, Principal
+from deskhand.types.labels import OWNER
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
 MARKDOWN = """Here is **how it works**, in short:
 
@@ -49,6 +54,12 @@ def fold(state, event):
 See [the documentation](https://example.org/docs) for more.
 """
 
+SENTENCES = {
+    "How does Deskhand remember what we did?": "slow",
+    "Please count the letters in the archive": "count",
+    "Invite Ada to the river, please": "post",
+    "What is the weather like?": "fail",
+}
 HUGE = {
     "line": "a" * 1_000_000,
     "quotes": ">" * 50_000 + " deep",
@@ -104,6 +115,7 @@ def script(request: Request) -> Message:
     at = max(i for i, shown in enumerate(request.messages) if shown.message.role == "user")
     text = re.sub(r"^\[.*?\] ", "", request.messages[at].message.text)
     results = [p for s in request.messages[at:] for p in s.message.parts if isinstance(p, ToolResult)]
+    text = SENTENCES.get(text, text)
     match text.partition(" ")[0].rstrip(":"):
         case "say":
             return say(text[4:].lstrip())
@@ -124,6 +136,8 @@ def script(request: Request) -> Message:
             return _work(len(results))
         case "markdown":
             return say(MARKDOWN)
+        case "slow":
+            return say(MARKDOWN.replace("## An example", "⏸## An example"))
         case "hold":
             return say("The first half of it.\n\n⏸The second half of it.")
         case _:
@@ -153,7 +167,7 @@ class Scripted:
     async def reply(self, request: Request) -> AsyncIterator[Item]:
         message = script(request)
         text = message.text
-        if "⏸" in text:
+        if "halves" in text or "half" in text:
             yield ThinkingDelta("They want it in two halves. ")
         size = 24 if len(text) < 5_000 else 20_000
         for piece in re.findall(f"⏸|[^⏸]{{1,{size}}}", text, re.DOTALL):
@@ -174,6 +188,8 @@ async def main(home: Path) -> None:
     async with Models(settings) as models:
         parts = Parts(lambda name: model, tools, serve=page(models))
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+            if (home / "long").exists():
+                await lengthen(app)
             tasks.start_soon(app.run)
             await tell(app)
 
@@ -181,8 +197,29 @@ async def main(home: Path) -> None:
 async def tell(app: App) -> None:
     while not app.address:
         await anyio.sleep(0.005)
-    code = await app.people.make_login("owner")
-    print(json.dumps({"url": app.address, "login": f"{app.address}/#login={code}"}), flush=True)
+    while True:
+        code = await app.people.make_login("owner")
+        print(json.dumps({"url": app.address, "login": f"{app.address}/#login={code}"}), flush=True)
+        if not await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
+            await anyio.sleep_forever()
+
+
+async def lengthen(app: App) -> None:
+    """Make a conversation of 5,000 events, as if it had been held."""
+    session, owner = "default/web:owner:long", Principal("owner", ("owner",))
+    events: list[AnyEvent] = []
+    for turn in range(625):
+        calls = [_call("read_file", turn * 10 + i, path=f"notes-{i}.txt") for i in range(3)]
+        asked = Message("user", (Text(f"Question {turn}: what is in the notes?", OWNER),))
+        events.append(MessageReceived(0, owner, Address("web", "owner", "long"), asked, f"long:{turn}"))
+        events.append(ModelReplied(say("I look.", *calls), "scripted/desk", "calls", Usage(900, 30)))
+        events += [ToolFinished(ToolResult(call.id, (Text("Milk, bread, a new tent."),))) for call in calls]
+        events.append(
+            ModelReplied(say(f"Answer {turn}: milk, bread, a **new tent**."), "scripted/desk", "stop", Usage(950, 20))
+        )
+        events += [MessageDelivered(f"{session}#{len(events)}.0", str(turn)), TurnEnded("done")]
+    if not await app.store.events(session):
+        await app.store.commit(Commit(session, 1, app.parts.clock.now() - 9000, tuple(events), close=True))
 
 
 if __name__ == "__main__":

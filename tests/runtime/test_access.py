@@ -76,7 +76,7 @@ PEOPLE_RULES: dict[str, set[str]] = {
     "anyone": {"acting", "health", "note", "authorise", "may_talk", "grant_of", "redeem_login", "ask_in"},
 }
 """Who may call each method: `test_only_an_owner_changes_anything` in test_people.py tries those of owners."""
-PUBLIC_ROUTES = {"POST /api/login", "GET /health", "GET /openapi.json"}
+PUBLIC_ROUTES = {"POST /api/login", "GET /health", "GET /openapi.json", "GET /api/auth/config"}
 """What is answered without a credential: nothing that tells or changes anything of anyone."""
 READING_POSTS = {"POST /api/logout", "DELETE /api/tokens/{id}"}
 """What changes nothing but the caller's own credentials."""

@@ -59,3 +59,14 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)})
     with logging_to_file(settings):
         log.warning("nobody hears this")
+
+
+def test_old_lines_are_put_aside_and_the_oldest_forgotten(tmp_path: Path) -> None:
+    settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)})
+    with logging_to_file(settings):
+        for number in range(25):
+            log.warning("%02d %s", number, "x" * 1_000_000)
+    files = sorted(path.name for path in settings.home.logs.iterdir())
+    assert files == ["deskhand.log", "deskhand.log.1", "deskhand.log.2", "deskhand.log.3"]
+    assert all(path.stat().st_size <= 5_000_000 for path in settings.home.logs.iterdir())
+    assert ": 24 " in settings.home.log.read_text() and ": 00 " not in (settings.home.logs / files[-1]).read_text()

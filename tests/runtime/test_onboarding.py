@@ -17,6 +17,7 @@ from deskhand.runtime.onboarding import DEMO, EXAMPLES, Onboarding
 from deskhand.testing import tour
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
+from deskhand.testing.telegram import TelegramServer
 from deskhand.types.errors import ConfigError, ModelUnknown
 
 
@@ -119,3 +120,20 @@ async def test_the_examination_has_remedies(tmp_path: Path) -> None:
     async with beginning(tmp_path) as (_, steps):
         found = await steps.examine()
     assert {check.level for check in found} <= {"good", "note", "bad"} and len(found) > 5
+
+
+async def test_a_bot_is_met_before_its_token_is_kept(tmp_path: Path) -> None:
+    async with TelegramServer() as server:
+        url = server.base_url.removesuffix("/bot")
+        config = f"channels: {{telegram: {{base_url: '{url}', enabled: false}}}}\n"
+        async with beginning(tmp_path, config) as (app, steps):
+            with pytest.raises(ConfigError, match="token"):
+                await steps.bot("1:no-such-token")
+            assert not (tmp_path / ".env").exists() and not app.restart.asked.is_set()
+            met = await steps.bot(server.token)
+            assert met.link == f"https://t.me/{met.name}" and met.qr_svg.startswith("<svg")
+            assert app.settings.config.channels["telegram"].enabled
+            with anyio.fail_after(10):
+                await app.restart.asked.wait()
+    assert server.token in (tmp_path / ".env").read_text()
+    assert server.token not in (tmp_path / "deskhand.yaml").read_text()

@@ -89,6 +89,22 @@ class Typing(Protocol):
         ...
 
 
+class Introduction(msgspec.Struct, frozen=True):
+    """Under which name people find a bot, and an address that opens a chat with it."""
+
+    name: str
+    link: str
+
+
+@runtime_checkable
+class Introducing(Protocol):
+    """A channel that can say where people find it."""
+
+    async def introduce(self) -> Introduction:
+        """Asked of the platform, so that it shows that the token holds. Raises ChannelError."""
+        ...
+
+
 @runtime_checkable
 class Closing(Protocol):
     """A channel that holds connections."""

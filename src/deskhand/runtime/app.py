@@ -41,14 +41,14 @@ from ..types.messages import Message
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
 from .agents import House, make_agent
-from .anchor import EVERY_S, Heads, note_anchors
 from .children import Child, keep_running
+from .chores import anchor, sweep, watch
 from .clock import RandomIds, SystemClock
 from .commands import unusable
 from .config import Settings
 from .decided import Decided
 from .dispatch import Dispatch, Takes
-from .door import NO_ACCESS, Access, LocalDoor, cuts
+from .door import NO_ACCESS, Access, LocalDoor
 from .drafts import Drafts
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
@@ -76,10 +76,8 @@ from .vitals import Vitals
 
 log = logging.getLogger(__name__)
 
-POLL_S = 0.05
 LOOK_S = 0.5
 """How soon a change of the configuration is seen."""
-SWEEP_S = 3600.0
 PR_SET_DUMPABLE = 4
 
 
@@ -322,11 +320,12 @@ class App:
             started()
 
         yield Child("driver", lambda: self.dispatch.run(begun, takes), awaited=True, vital=True)
-        yield Child("watch", self._watch, vital=True)
-        yield Child("sweep", self._sweep)
-        yield Child("anchor", self._anchor)
+        home, clock = self.settings.home, self.parts.clock
+        yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
+        yield Child("sweep", partial(sweep, self.store, self.blobs, clock))
+        yield Child("anchor", partial(anchor, self.store, home.anchors, clock))
         yield Child("health", self.vitals.keep)
-        yield Child("socket", lambda: serve_socket(self.settings.home.socket, self.door.follow, self.health))
+        yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
         if not self.restarts:
             yield Child("restart", self._restart_here)
         if self.parts.channels:
@@ -369,41 +368,6 @@ class App:
         facts |= {fact.name: fact for fact in found}
         now, known = self.parts.clock.now(), tuple(facts.values())
         return Health(overall(known), now, version("deskhand"), os.getpid(), self._began, self.address, known)
-
-    async def _anchor(self) -> None:
-        """Note the heads of the chains now and then, and at a clean end."""
-        try:
-            while True:
-                await anyio.sleep(EVERY_S)
-                self._note_anchors(await self.store.heads())
-        except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                self._note_anchors(await self.store.heads())
-            raise
-
-    def _note_anchors(self, heads: Heads) -> None:
-        try:
-            note_anchors(self.settings.home.anchors, heads, self.parts.clock.now())
-        except OSError as error:
-            log.warning("the anchor file is not written: %s", error)
-
-    async def _watch(self) -> None:
-        """Wake sessions for what other processes accepted."""
-        seen, version = self.store.last_inbox_id(), -1
-        while True:
-            await anyio.sleep(POLL_S)
-            if version == (version := self.store.version()):
-                continue
-            for session, row in await self.store.accepted_since(seen):
-                seen = max(seen, row.inbox_id)
-                if not self.door.took(row.inbox_id) and self.dispatch.drives(session):
-                    self.dispatch.wake(session, cut=cuts(row.inbound.body, row.inbound.when))
-
-    async def _sweep(self) -> None:
-        """Now and then remove the files of blobs that nothing names any more."""
-        while True:
-            await anyio.sleep(SWEEP_S)
-            await anyio.to_thread.run_sync(self.blobs.collect, self.store.blob_used, self.parts.clock.now())
 
     async def _receive(self, channel: Channel) -> None:
         """Take in what people write on a channel; what could not be stored is not confirmed."""

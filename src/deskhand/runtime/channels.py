@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 
 from msgspec.structs import replace
 
-from ..channels.base import Channel, Kit
+from ..channels.base import Channel, Closing, Introducing, Introduction, Kit
 from ..channels.settings import ChannelConfig
 from ..store.blobs import Blobs
 from ..types.clock import Clock
@@ -15,6 +15,7 @@ from ..types.commit import Outgoing
 from ..types.errors import ChannelError, ConfigError, LoginRefused
 from ..types.identity import Inbound
 from .app import Parts
+from .clock import SystemClock
 from .config import Settings
 
 ENTRY_POINTS = "deskhand.channels"
@@ -54,6 +55,18 @@ def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Chann
         except ConfigError as error:
             found.append(Unopened(name, f"the channel {name!r} is not started: {error}"))
     return tuple(found)
+
+
+async def introduction(name: str, config: ChannelConfig, settings: Settings, blobs: Blobs) -> Introduction:
+    """Ask the platform who this bot is. Raises ConfigError, ChannelError, with the next step."""
+    channel = _open(name, config, settings, blobs, SystemClock())
+    try:
+        if not isinstance(channel, Introducing):
+            raise ConfigError(f"a channel {name!r} cannot say where people find it")
+        return await channel.introduce()
+    finally:
+        if isinstance(channel, Closing):
+            await channel.close()
 
 
 def _open(name: str, config: ChannelConfig, settings: Settings, blobs: Blobs, clock: Clock) -> Channel:

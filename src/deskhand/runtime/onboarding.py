@@ -6,17 +6,22 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import get_args
 
+import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
+from ..channels.settings import ChannelConfig
 from ..models.base import Reply, Request, Shown, TextDelta, ToolSchema
 from ..models.weights import PROVIDER, Shelf
 from ..policy.postures import POSTURES, Posture
-from ..types.errors import ConfigError, DeskhandError, ModelError
+from ..types.errors import ChannelError, ConfigError, DeskhandError, ModelError
 from ..types.labels import OWNER
 from ..types.messages import Message, Text
+from ..web.people import qr_svg
 from ..web.steps import BotView, CheckView, OfferView, ProbeView, ProviderView, PullView, SetUp, SetupView
 from .app import App
+from .channels import introduction
 from .doctor import examine
 from .first_run import offers, usual_model
 from .models import Models, catalogue_of
@@ -29,7 +34,8 @@ EXAMPLES = (
     "What is in my folder?",
     "Ask me something",
 )
-PROBE_S = 120.0
+PROBE_S, RESTART_IN_S = 120.0, 0.5
+TELEGRAM = "telegram"
 _TOOL = ToolSchema(
     "weather",
     "The weather in a city.",
@@ -129,7 +135,24 @@ class Onboarding:
         return ProbeView(model, bool(said or tools), said.strip(), tools, first or whole, whole)
 
     async def bot(self, token: str) -> BotView:
-        raise ConfigError("no chat program can be set up yet")
+        settings = self._app.settings
+        config = settings.config.channels.get(TELEGRAM, ChannelConfig())
+        variable = config.token_env or "TELEGRAM_BOT_TOKEN"
+        tried = replace(settings, environment={**settings.environment, variable: token.strip()})
+        try:
+            found = await introduction(TELEGRAM, config, tried, self._app.blobs)
+        except ChannelError as error:
+            raise ConfigError(f"Telegram does not take this token: {error}") from error
+        await anyio.to_thread.run_sync(store_secret, settings, variable, token)
+        self._bot = BotView(found.name, found.link, qr_svg(found.link))
+        await self._write(["channels", TELEGRAM, "enabled"], True)
+        self._tasks.start_soon(self._start_again)
+        return self._bot
+
+    async def _start_again(self) -> None:
+        """Channels begin with the process. The page is told first, and comes back by itself."""
+        await anyio.sleep(RESTART_IN_S)
+        self._app.restart.ask()
 
     async def person(self, name: str, timezone: str) -> None:
         settings = self._app.settings

@@ -29,6 +29,10 @@ class Restart:
             self._commands.append((recorded.session, event.inbox_id))
             self.asked.set()
 
+    def ask(self) -> None:
+        """The page asks: nobody has to be told afterwards."""
+        self.asked.set()
+
     async def leave_word(self, wake: Callable[[str], None] = lambda session: None) -> None:
         """Store for each who asked what they are told when somebody drives again: once, whatever dies in between.
         Call it when nothing is driven any more, or with `wake`, to have it told now."""

@@ -100,7 +100,7 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 
 def needs_restart(began: Config, now: Config) -> tuple[str, ...]:
     """The keys that hold only from the next start on, and were changed since this one."""
-    return tuple(name for name in ("web", "compat") if getattr(began, name) != getattr(now, name))
+    return tuple(name for name in ("web", "channels", "compat") if getattr(began, name) != getattr(now, name))
 
 
 def changed(before: Config, after: Config) -> tuple[str, ...]:

@@ -209,6 +209,7 @@ ENDPOINTS = (
         query=Into,
         returns=Uploaded,
         raw=True,
+        takes="multipart/form-data",
         tag=_T,
     ),
     Endpoint(

@@ -256,6 +256,7 @@ ENDPOINTS = (
         query=Into,
         returns=Uploaded,
         raw=True,
+        takes="multipart/form-data",
         tag="files",
     ),
 )

@@ -49,7 +49,8 @@ Handler = Callable[[Call], Awaitable[Any]]
 
 class Endpoint(msgspec.Struct, frozen=True):
     """One line of the table. `body` and `returns` are types whose schema is published; `media` is what comes out where
-    that is not JSON. `raw`: the handler reads the body by itself. `optional`: without a body, all of it is default."""
+    that is not JSON. `raw`: the handler reads the body by itself, which is of the
+    type `takes`. `optional`: without a body, all of it is default."""
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
@@ -62,6 +63,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     status: int = 200
     media: str = "application/json"
     raw: bool = False
+    takes: str = "*/*"
     optional: bool = False
     tag: str = "general"
 

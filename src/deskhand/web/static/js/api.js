@@ -51,7 +51,7 @@ export const post = (path, body = {}) => call("POST", path, body);
 export const at = (name, rest = "") => `/api/sessions/${encodeURIComponent(name)}${rest}`;
 
 /**
- * Follow a stream for ever: the browser resumes by Last-Event-ID; where it gives up, this asks again, at most every 8 s.
+ * Follow a stream for ever: the browser resumes by Last-Event-ID; where it gives up, this asks again, at most every 4 s.
  * `path(after)` is the address. Returns a function that ends it.
  */
 export function follow(path, on) {
@@ -64,7 +64,7 @@ export function follow(path, on) {
     source.onerror = () => {
       on.state?.("lost");
       source.close(); // the address then says what is missing; the browser's own way would wait longer
-      if (!ended) timer = setTimeout(open, Math.min(8000, 250 * 2 ** tries++));
+      if (!ended) timer = setTimeout(open, Math.min(4000, 250 * 2 ** tries++));
     };
   };
   open();

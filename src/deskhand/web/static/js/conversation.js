@@ -1,7 +1,7 @@
 // The conversation in the middle: its head, what was said and done, and the field to write in.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib.js";
 import { attempt, change, developer, drawer, here, may, me, panel, session } from "./state.js";
-import { loading, missing, talk, unsent } from "./talk.js";
+import { loading, missing, talk, toEnd, unsent } from "./talk.js";
 import { Composer, compose } from "./composer.js";
 import { Turn, Undone, Waiting } from "./turn.js";
 import { Ask } from "./asks.js";
@@ -22,7 +22,8 @@ export function Conversation() {
 
 function Head() {
   const { name } = here.value, state = talk.value;
-  const title = state.title || session.value?.title || (name ? "Untitled" : "New conversation");
+  const begun = state.turns.find((turn) => turn.items[0]?.kind === "user")?.items[0].text ?? unsent.value[0]?.text;
+  const title = state.title || session.value?.title || (name ? begun?.slice(0, 80) || "Untitled" : "New conversation");
   const [editing, setEditing] = useState(false);
   const save = (event) => {
     event.preventDefault();
@@ -38,7 +39,7 @@ function Head() {
       ? html`<form class="grow" onSubmit=${save}><input class="input" name="title" aria-label="Title" maxlength="80" value=${title} ref=${(field) => field?.select()} onBlur=${(event) => event.target.form?.requestSubmit()} onKeyDown=${(event) => { if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); setEditing(false); } }} /></form>`
       : html`<h1 class="title cut">${title}</h1>${name && html`<${IconButton} name="edit" little label="Rename this conversation" onClick=${() => setEditing(true)} />`}<span class="grow"></span>`}
     ${state.model && html`<span class="tag only-wide" title="The model that answered last">${state.model}</span>`}
-    <div class="row tight" role="group" aria-label="Panels">${sides.filter(([, id]) => name || id === "files").map(([icon, id, label]) => html`<${IconButton} key=${id} name=${icon} label=${label} aria-pressed=${String(panel.value === id)} onClick=${toggle(id)} />`)}</div>
+    <div class="row tight" role="group" aria-label="Panels">${sides.filter(([, id]) => name || id === "files" || id === "options").map(([icon, id, label]) => html`<${IconButton} key=${id} name=${icon} label=${label} aria-pressed=${String(panel.value === id)} onClick=${toggle(id)} />`)}</div>
   </header>`;
 }
 
@@ -61,7 +62,7 @@ function FirstVisit() {
   const setup = useAsk(may("admin") ? "/api/setup" : "").data, own = setup?.examples?.map((text) => [text]);
   return html`<div class="empty first">
     <img src="/icon.svg" alt="" width="44" height="44" />
-    <h2 class="welcome">What shall we do, ${me.value.user}?</h2>
+    <h2 class="welcome">What shall we do, ${setup?.person || me.value.user}?</h2>
     <p class="muted">Deskhand works on this machine with files and commands. It asks before it does what cannot be undone.</p>
     ${setup?.demo && html`<p class="note warn">No model is chosen yet, so a script answers. <a href="#/house/setup">Choose one</a>: it takes a minute.</p>`}
     <ul class="examples">${(own?.length ? own : EXAMPLES).slice(0, 3).map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => compose(text ?? title)}><strong>${title}</strong>${text && html`<span>${text}</span>`}</button></li>`)}</ul>
@@ -70,8 +71,8 @@ function FirstVisit() {
 
 /** What was said, the end of it in sight as long as one does not scroll away. */
 function Log({ empty }) {
-  const state = talk.value, box = useRef(), [shown, setShown] = useState(SHOWN), [away, setAway] = useState(false), stuck = useRef(true), held = useRef(null);
-  const toEnd = () => { stuck.current = true; box.current.scrollTop = box.current.scrollHeight; setAway(false); };
+  const state = talk.value, box = useRef(), [shown, setShown] = useState(SHOWN), [away, setAway] = useState(false), stuck = useRef(true), held = useRef(null), tall = useRef(0);
+  const down = () => { stuck.current = true; box.current.scrollTop = box.current.scrollHeight; setAway(false); };
   useLayoutEffect(() => {
     const area = box.current;
     if (!area) return;
@@ -83,11 +84,15 @@ function Log({ empty }) {
     watched.observe(box.current);
     return () => watched.disconnect();
   }, []);
+  useLayoutEffect(() => { if (box.current) down(); }, [toEnd.value]);
   const scrolled = () => {
-    if (!box.current) return;
-    const area = box.current, end = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
-    stuck.current = end;
-    setAway(!end);
+    const area = box.current;
+    if (!area) return;
+    const grew = area.scrollHeight !== tall.current;
+    tall.current = area.scrollHeight;
+    if (grew && stuck.current) { area.scrollTop = area.scrollHeight; return; } // it was not the person who scrolled
+    stuck.current = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
+    setAway(!stuck.current);
   };
   const { turns } = state, from = Math.max(0, turns.length - shown);
   const earlier = () => { held.current = box.current.scrollHeight - box.current.scrollTop; stuck.current = false; setShown(shown + SHOWN); };
@@ -99,7 +104,7 @@ function Log({ empty }) {
       ${grouped(turns, from).map((group) => (group.undone ? html`<${Undone} key=${`u${group.turns[0].id}`} turns=${group.turns} />` : html`<${Held} key=${group.turn.id} turn=${group.turn} last=${group.turn === turns.at(-1)} />`))}
       ${unsent.value.map((message) => html`<${Waiting} key=${message.id} message=${message} />`)}
     </div>
-    ${away && html`<button type="button" class="btn to-end" onClick=${toEnd}>To the end</button>`}
+    ${away && html`<button type="button" class="btn to-end" onClick=${down}>To the end</button>`}
   </div>`;
 }
 

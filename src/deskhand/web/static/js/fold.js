@@ -222,12 +222,18 @@ function kept(next, event, recorded) {
     const there = { n, at: recorded.at };
     if (message.role === "user") {
       if (next.turns.at(-1)?.end === null) Object.assign(current(next, there), { end: recorded.at, reason: "kept" });
-      add(next, there, said({ message }));
+      add(next, there, said({ message: undated(message) }));
     } else if (message.role === "assistant") reply(next, there, message, { model: "", finish: "stop" });
     else for (const part of message.parts) close(next, there, part.call_id, part.status ?? "ok", textOf(part), []);
   }
   if (next.turns.at(-1)?.end === null) Object.assign(current(next, { ...recorded }), { end: recorded.at, reason: "kept" });
   aside(next, recorded, { kind: "divider", text: "Branched here: from now on this is a conversation of its own" });
+}
+
+/** What a person wrote, without the date that the model was shown before it. */
+function undated(message) {
+  const [first, ...rest] = message.parts;
+  return first?.type === "text" && rest.length && /^\[[^\]]*\] $/.test(first.text) ? { ...message, parts: rest } : message;
 }
 
 function unknown() {}

@@ -36,7 +36,7 @@ export function Palette() {
     if (event.key === "Enter") { event.preventDefault(); run(found[chosen]); }
   };
   return html`<dialog class="palette" ref=${box} aria-label="Commands" onCancel=${(event) => { event.preventDefault(); palette.value = false; }} onClick=${(event) => { if (event.target === box.current) palette.value = false; }}>
-    <input class="input" autofocus role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${`found-${chosen}`} aria-label="Find a command or a conversation" placeholder="Find a command or a conversation" value=${query} onInput=${(event) => { setQuery(event.target.value); setChosen(0); }} onKeyDown=${key} />
+    <input class="input" role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${`found-${chosen}`} aria-label="Find a command or a conversation" placeholder="Find a command or a conversation" value=${query} onInput=${(event) => { setQuery(event.target.value); setChosen(0); }} onKeyDown=${key} />
     <ul id="found" role="listbox" aria-label="Found">${found.map((entry, i) => html`<li key=${i} id=${`found-${i}`} role="option" aria-selected=${String(i === chosen)} onClick=${() => run(entry)} onMouseMove=${() => setChosen(i)}><span class="cut grow">${entry[0]}</span>${entry[2] && html`<span class="tiny muted">${entry[2]}</span>`}</li>`)}
       ${!found.length && html`<li role="option" aria-selected="false" aria-disabled="true" class="muted">Nothing is called that</li>`}</ul>
   </dialog>`;

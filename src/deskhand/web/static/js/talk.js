@@ -8,6 +8,7 @@ import { activity, announce, attempt, go, here, online, soon } from "./state.js"
 export const talk = signal(EMPTY);
 export const missing = signal(""); // why it cannot be shown
 export const loading = signal(false);
+export const toEnd = signal(0); // grows when the end should come into sight
 export const sent = signal(waiting()); // what was written and is not in the log yet
 export const unsent = computed(() => sent.value.filter((message) => message.name === here.value.name && !talk.value.seen.includes(message.inbox)));
 
@@ -22,21 +23,28 @@ export async function show(wanted) {
   leave();
   name = wanted;
   batch(() => { talk.value = EMPTY; missing.value = ""; loading.value = Boolean(wanted); });
-  if (!wanted || sent.value.some((message) => message.name === wanted && !message.inbox)) { loading.value = false; return; } // it begins when its first message is there
+  if (!wanted) return;
   const known = await remembered(wanted);
-  if (name !== wanted) return;
+  if (name !== wanted || stream) return;
   for (const recorded of known) take({ recorded });
   flush();
+  if (!known.length && sent.value.some((message) => message.name === wanted && !message.inbox)) { loading.value = false; return; } // it begins when its first message is there
   listen();
 }
 
 function leave() {
   stream?.close();
   stream = null;
-  clearTimeout(keeping);
-  if (events.length) remember(name, events);
+  keep();
   events = [];
   queue = [];
+}
+
+/** Keep the log as far as it is here, for when the server is not. */
+function keep() {
+  clearTimeout(keeping);
+  keeping = 0;
+  if (events.length) remember(name, events);
 }
 
 function listen() {
@@ -91,16 +99,14 @@ function flush() {
     if (left.length !== sent.value.length) { sent.value = left; setWaiting(left.filter((message) => !message.inbox)); }
   });
   tell(before, state);
-  clearTimeout(keeping);
-  keeping = setTimeout(() => remember(name, events), 800);
+  if (state.n > before.n && !keeping) keeping = setTimeout(keep, 400);
 }
 
 /** What a screen reader is told: that something is asked, and what came of a turn. Not each word of it. */
 function tell(before, state) {
-  if (before.session !== state.session) return;
   const asked = state.asks.find((ask) => !before.asks.some((old) => old.id === ask.id));
   if (asked) announce(asked.approval ? `Permission needed: ${asked.question.slice(0, 120)}` : `Question: ${asked.question}`, true);
-  else if (before.open && !state.open) {
+  else if (before.session === state.session && before.open && !state.open) {
     const answer = state.turns.at(-1)?.items.findLast((item) => item.kind === "answer" || item.kind === "note");
     announce(answer ? `Answer: ${answer.text.slice(0, 400)}` : "Done");
   }
@@ -113,6 +119,7 @@ export async function say(text, files, when) {
   const wanted = here.value.name || `chat-${fresh()}`;
   const message = { id: fresh("m-"), name: wanted, text, files, when, at: Date.now() / 1000 };
   keepSent([...sent.value, message]);
+  toEnd.value += 1;
   if (!here.value.name) go(wanted);
   await send(message);
 }

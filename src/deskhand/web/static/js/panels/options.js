@@ -1,6 +1,6 @@
 // How this one conversation is held: model, thinking, preset, what it may do unasked.
 import { html } from "../lib.js";
-import { at, call } from "../api.js";
+import { at, call, fresh } from "../api.js";
 import { attempt, change, go, here, may, announce } from "../state.js";
 import { talk } from "../talk.js";
 import { forget } from "../keep.js";
@@ -11,6 +11,17 @@ const EFFORTS = [["", "as the agent has it"], ["off", "off"], ["low", "low"], ["
 
 export function Options() {
   const { name } = here.value, state = talk.value;
+  if (!name) return html`<${Before} />`;
+  return html`<${Held} name=${name} state=${state} />`;
+}
+
+/** A conversation that has not begun: it gets a name, so that it can be set up before its first message. */
+function Before() {
+  const begin = () => attempt(async () => { const name = `chat-${fresh()}`; await change(name, { mode: "normal" }); go(name); });
+  return html`<div class="stack"><p class="muted">Model, thinking, preset and what it may do unasked can be set before the first message.</p><div><button type="button" class="btn" onClick=${begin}>Set up a new conversation</button></div></div>`;
+}
+
+function Held({ name, state }) {
   const models = useAsk("/api/models"), presets = useAsk("/api/presets"), about = useAsk(`${at(name)}?n=${state.open ? 0 : state.n}`);
   const options = { ...about.data?.options, ...state.options }, usage = about.data?.usage;
   const set = (more) => attempt(() => change(name, more).then(() => announce("Saved")));
@@ -28,7 +39,7 @@ export function Options() {
       <${Toggle} label="Teams" note="Kept, but agents do not work in teams yet" on=${options.teams} disabled=${locked} set=${(on) => set({ teams: on })} />
     </div>
     <form class="stack" onSubmit=${submit((fields) => change(name, { system_prompt: fields.prompt }).then(() => { announce("Saved"); return null; }))}>
-      <label class="field"><span>Instructions for this conversation</span><textarea class="input" name="prompt" rows="4" disabled=${locked} placeholder="What it should keep in mind here">${options.system_prompt ?? ""}</textarea></label>
+      <label class="field"><span>Instructions for this conversation</span><textarea class="input" name="prompt" rows="4" disabled=${locked} placeholder="What it should keep in mind here" defaultValue=${options.system_prompt ?? ""}></textarea></label>
       <div><button class="btn little" disabled=${locked}>Save the instructions</button></div></form>
     <${Section} title="Used so far"><dl class="facts"><dt>Read</dt><dd>${count(state.usage.read)} tokens${state.usage.cached ? ` (${count(state.usage.cached)} from the cache)` : ""}</dd><dt>Written</dt><dd>${count(state.usage.written)} tokens</dd>${usage && "cost" in usage && html`<dt>Cost</dt><dd>${money(usage.cost)}</dd>`}</dl><//>
     ${may("chat") && html`<${Section} title="Erase" note="What was said here is removed from the log for good. Files that were made stay."><div><${Sure} label="Erase this conversation" sure="Yes, erase it for good" onYes=${erase} little=${false} /></div><//>`}

@@ -16,7 +16,7 @@ export function SidePanel() {
     top.current?.focus({ preventScroll: true });
     return () => before?.isConnected && before.focus?.();
   }, [id]);
-  if (!PANELS[id] || hidden || (!here.value.name && id !== "files")) return null;
+  if (!PANELS[id] || hidden || (!here.value.name && id !== "files" && id !== "options")) return null;
   const [label, Drawn] = PANELS[id];
   return html`<aside class=${`panel ${id}`} aria-label=${label} tabindex="-1" ref=${top}>
     <header class="panel-head"><h2>${label}</h2><span class="grow"></span><${IconButton} name="close" label="Close the panel" onClick=${() => { panel.value = ""; }} /></header>

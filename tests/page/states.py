@@ -1,0 +1,64 @@
+"""The eight states of the page that are looked at: by the checker of accessibility, and by people on pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from .conftest import Desk, answer, say
+
+State = Callable[[Page, Desk], None]
+
+
+def first_visit(page: Page, desk: Desk) -> None:
+    """Nobody is signed in."""
+    page.context.clear_cookies()
+    page.goto("/")
+    page.get_by_role("heading", name="Sign in to Deskhand").wait_for()
+
+
+def empty(page: Page, desk: Desk) -> None:
+    page.get_by_role("heading", name="What shall we do").wait_for()
+
+
+def streaming(page: Page, desk: Desk) -> None:
+    say(page, "How does Deskhand remember what we did?")
+    answer(page, "The page is a fold").wait_for()
+
+
+def tool_running(page: Page, desk: Desk) -> None:
+    say(page, "Please count the letters in the archive")
+    page.get_by_text("counted to 9").first.wait_for()
+
+
+def approval(page: Page, desk: Desk) -> None:
+    say(page, "Invite Ada to the river, please")
+    page.get_by_role("region", name="Permission needed").wait_for()
+
+
+def error(page: Page, desk: Desk) -> None:
+    say(page, "What is the weather like?")
+    page.get_by_role("button", name="Try again").wait_for()
+
+
+def long_session(page: Page, desk: Desk) -> None:
+    page.goto("/#/c/long")
+    answer(page, "Answer 624").wait_for()
+
+
+def settings(page: Page, desk: Desk) -> None:
+    page.goto("/#/house/setup")
+    page.get_by_role("radio", name="workspace-free").wait_for()
+
+
+STATES: dict[str, State] = {
+    state.__name__.replace("_", "-"): state
+    for state in (first_visit, empty, streaming, tool_running, approval, error, long_session, settings)
+}
+LOOKS = {"light": ("light", 1280, 800), "dark": ("dark", 1280, 800), "phone": ("light", 390, 844)}
+
+
+def settle(page: Page) -> None:
+    """Until nothing changes any more but what is meant to."""
+    expect(page.locator(".none .spin")).to_have_count(0)

@@ -1,0 +1,148 @@
+"""What a person does in a conversation: answer, attach, edit, go back, branch; and what they see of the work."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from .conftest import Desk, answer, say
+
+pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+
+
+def test_an_approval_shows_the_exact_call_and_what_a_yes_means(context: BrowserContext, page: Page) -> None:
+    say(page, "post it")
+    card = page.get_by_role("region", name="Permission needed")
+    exact = 'post_letter {"to":"Ada","text":"Come to the river on Saturday at three."}'
+    expect(card.get_by_label("Exactly this would be done")).to_have_text(exact)
+    expect(card).to_contain_text("You are asked because")
+    card.get_by_role("button", name="Always allow exactly this").hover()
+    expect(card).to_contain_text("Every later call with exactly these bytes")
+    expect(page.get_by_role("alert").filter(has_text="Permission needed")).to_have_count(1)
+    page.wait_for_url("**/#/c/**")
+    other = context.new_page()
+    other.goto(page.url)
+    other.get_by_role("region", name="Permission needed").wait_for()
+    card.get_by_role("button", name="Allow once").click()
+    for tab in (page, other):
+        expect(answer(tab, "The letter: posted to Ada")).to_be_visible()
+        expect(tab.get_by_role("region", name="Permission needed")).to_have_count(0)
+        expect(tab.locator(".ask.answered")).to_contain_text("Allowed once · owner")
+    expect(page.locator(".did")).to_contain_text("Used post_letter")
+
+
+def test_no_is_told_and_done_nothing(page: Page) -> None:
+    say(page, "post it")
+    page.get_by_role("button", name="Do not allow").click()
+    expect(page.locator(".did")).to_contain_text("1 call not allowed")
+    expect(page.locator(".ask.answered")).to_contain_text("Not allowed")
+
+
+def test_a_question_is_answered_by_a_button_or_in_words(page: Page) -> None:
+    say(page, "choose")
+    page.get_by_role("button", name="By the river").click()
+    expect(answer(page, "Then By the river.")).to_be_visible()
+    say(page, "choose again")
+    page.get_by_label("Your answer in your own words").fill("Up the hill")
+    page.keyboard.press("Enter")
+    expect(answer(page, "Then Up the hill.")).to_be_visible()
+
+
+def test_a_call_is_a_card_with_live_output(page: Page, desk: Desk) -> None:
+    say(page, "count")
+    card = page.locator(".tool.running")
+    expect(card.locator(".tool-live")).to_contain_text("counted to")
+    card.get_by_role("button").click()
+    expect(card.locator(".tool-body pre")).to_contain_text("counted to")
+    desk.release()
+    expect(answer(page, "All counted.")).to_be_visible()
+    done = page.locator(".tool.ok")
+    expect(done.locator(".tool-body pre")).to_have_text("counted to the end")
+    expect(page.locator(".did")).to_contain_text("Used count_slowly · ")
+
+
+def test_the_line_under_an_answer_comes_from_the_log(page: Page) -> None:
+    say(page, "work")
+    expect(page.locator(".did")).to_contain_text(
+        "Read notes.txt, looked around once, changed packing.md, 1 call failed"
+    )
+    expect(page.locator(".tool.error")).to_contain_text("failed")
+
+
+def test_a_failure_says_what_to_do_next(page: Page) -> None:
+    say(page, "fail")
+    note = page.locator(".note.bad")
+    expect(note).to_contain_text("The provider says: the key is wrong")
+    expect(note.get_by_role("button", name="Try again")).to_be_visible()
+    note.get_by_role("link", name="Use another model").click()
+    expect(page.get_by_role("heading", name="Models and skills")).to_be_visible()
+
+
+def test_edit_retry_undo_and_branch(page: Page) -> None:
+    say(page, "first")
+    expect(answer(page, "You said: first")).to_be_visible()
+    say(page, "second")
+    expect(answer(page, "You said: second")).to_be_visible()
+    page.get_by_role("button", name="Edit and send again").last.click()
+    page.get_by_label("Your message", exact=True).fill("third")
+    page.keyboard.press("Enter")
+    expect(answer(page, "You said: third")).to_be_visible()
+    expect(answer(page, "You said: second")).to_have_count(0)
+    page.get_by_role("button", name="1 turn undone").click()
+    expect(answer(page, "You said: second")).to_be_visible()
+    page.get_by_role("button", name="Try this turn again").click()
+    expect(page.get_by_role("button", name="2 turns undone")).to_be_visible()
+    expect(answer(page, "You said: third").last).to_be_visible()
+    page.get_by_role("button", name="Undo to here").first.click()
+    expect(page.locator(".turn:not(.undone) .answer")).to_have_count(1)
+    before = page.url
+    page.get_by_role("button", name="Branch from here").first.click()
+    expect(page.get_by_text("Branched here")).to_be_visible()
+    assert page.url != before
+    expect(page.locator(".bubble")).to_have_text("first")
+    say(page, "in the branch")
+    expect(answer(page, "You said: in the branch")).to_be_visible()
+    page.goto(before)
+    expect(answer(page, "You said: first")).to_be_visible()
+    expect(answer(page, "You said: in the branch")).to_have_count(0)
+
+
+def test_files_are_attached_and_pictures_pasted(page: Page) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach files").click()
+    chooser.value.set_files({"name": "list.txt", "mimeType": "text/plain", "buffer": b"milk\n"})
+    expect(page.locator(".composer .chip")).to_contain_text("list.txt")
+    page.evaluate(
+        """(bytes) => {
+          const data = new DataTransfer();
+          const image = Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0));
+          data.items.add(new File([image], "dot.png", {type: "image/png"}));
+          document.getElementById("composer").dispatchEvent(
+            new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
+        }""",
+        base64.b64encode(PIXEL).decode(),
+    )
+    expect(page.locator(".composer .chip")).to_have_count(2)
+    expect(page.locator(".composer .chip").last).to_contain_text("70 B")
+    say(page, "see these")
+    expect(answer(page, "You said: see these")).to_be_visible()
+    picture = page.get_by_role("img", name="dot.png")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.complete && image.naturalWidth") == 1
+    expect(page.locator(".bubble .chip")).to_contain_text("list.txt")
+
+
+def test_a_long_conversation_shows_its_end_and_more_on_demand(page: Page, desk: Desk) -> None:
+    page.goto(f"/#/c/{desk.long}")
+    expect(answer(page, "Answer 624")).to_be_visible()
+    assert page.locator(".turn").count() < 100, "only the end is drawn"
+    expect(page.locator(".scroll").get_by_text("Answer 624")).to_be_in_viewport()
+    page.get_by_role("button", name="Show earlier").click()
+    expect(answer(page, "Answer 580")).to_have_count(1)
+    say(page, "and on")
+    expect(answer(page, "You said: and on")).to_be_in_viewport()

@@ -1,0 +1,269 @@
+"""The page by keyboard alone, on a phone, without its server, and in its panels."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, StorageState, ViewportSize, expect
+
+from .conftest import Desk, answer, desk_at, say, state_of, watched
+
+pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
+PHONE: ViewportSize = {"width": 390, "height": 844}
+
+
+def test_everything_by_keyboard(page: Page, desk: Desk) -> None:
+    focused = page.locator(":focus")
+    page.get_by_role("link", name="Deskhand, a new").focus()
+    page.keyboard.press("Shift+Tab")
+    expect(focused).to_have_text("Go to the message field")
+    expect(focused).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Message to Deskhand")).to_be_focused()
+    page.keyboard.type("two")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("lines")
+    page.keyboard.press("Enter")
+    expect(page.locator(".bubble")).to_have_text(re.compile("two\\s+lines"))
+    expect(answer(page, "You said: two")).to_be_visible()
+    page.keyboard.type("post it")
+    page.keyboard.press("Enter")
+    page.get_by_role("region", name="Permission needed").wait_for()
+    page.keyboard.press("Alt+a")
+    expect(focused).to_contain_text("Allow once")
+    page.keyboard.press("y")
+    expect(answer(page, "The letter: posted to Ada")).to_be_visible()
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("dialog", name="Commands")).to_be_visible()
+    page.keyboard.type("dark")
+    page.keyboard.press("Enter")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Search everything")).to_be_focused()
+    page.keyboard.type("two")
+    page.keyboard.press("ArrowDown")
+    expect(focused).to_contain_text("two lines")
+    page.keyboard.press("Enter")
+    expect(answer(page, "You said: two")).to_be_visible()
+
+
+def test_focus_is_seen_and_escape_closes_what_is_on_top(page: Page, desk: Desk) -> None:
+    say(page, "hold it")
+    answer(page, "The first half of it.").wait_for()
+    page.get_by_role("button", name="Files", exact=True).focus()
+    page.keyboard.press("Enter")
+    panel = page.get_by_role("complementary", name="Files", exact=True)
+    expect(panel).to_be_focused()
+    page.keyboard.press("Tab")
+    outline = page.locator(":focus").evaluate("e => getComputedStyle(e).outlineStyle")
+    assert outline != "none"
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    expect(page.get_by_role("button", name="Files", exact=True)).to_be_focused()
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+
+
+def test_on_a_phone(browser: Browser, desk: Desk, signed: StorageState) -> None:
+    context = browser.new_context(
+        storage_state=signed, base_url=desk.url, viewport=PHONE, has_touch=True, is_mobile=True
+    )
+    try:
+        page = context.new_page()
+        broken = watched(page)
+        page.goto("/")
+        page.get_by_label("Message to Deskhand").fill("markdown")
+        page.get_by_role("button", name="Send").tap()
+        expect(page.get_by_role("table")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, "nothing sticks out"
+        composer = page.locator(".composer").bounding_box()
+        assert composer is not None and composer["y"] + composer["height"] <= 844
+        conversations = page.get_by_role("navigation", name="Conversations")
+        expect(conversations).to_have_count(0)
+        page.get_by_role("button", name="Show the conversations").tap()
+        expect(conversations.get_by_role("link", name="markdown").first).to_be_visible()
+        conversations.get_by_role("link", name="Settings").tap()
+        expect(conversations).to_have_count(0)
+        expect(page.get_by_role("link", name="Set up")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        assert broken == []
+    finally:
+        context.close()
+
+
+def test_a_killed_server_is_survived_in_the_middle_of_an_answer(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    desk = desk_at(tmp_path_factory.mktemp("killed"))
+    context = browser.new_context(storage_state=state_of(browser, desk), base_url=desk.url)
+    expect.set_options(timeout=20_000)  # it looks for the server every four seconds at least
+    try:
+        page = context.new_page()
+        page.goto("/")
+        say(page, "before")
+        expect(answer(page, "You said: before")).to_be_visible()
+        page.locator("html[data-kept]").wait_for()
+        say(page, "hold it")
+        answer(page, "The first half of it.").wait_for()
+        desk.kill()
+        banner = page.get_by_text("Deskhand is not reached.")
+        expect(banner).to_be_visible()
+        expect(answer(page, "The first half of it.")).to_be_visible()
+        say(page, "said while it was away")
+        expect(page.locator(".waiting")).to_contain_text("Waits to be sent")
+        page.reload()
+        expect(answer(page, "You said: before")).to_be_visible()
+        expect(banner).to_be_visible()
+        expect(page.locator(".waiting")).to_contain_text("said while it was away")
+        expect(page.get_by_role("navigation", name="Conversations").get_by_role("link", name="before")).to_be_visible()
+        desk.release()
+        desk.start()  # the page finds it by itself
+        expect(answer(page, "The second half of it.")).to_be_visible()
+        expect(answer(page, "You said: said while it was away")).to_be_visible()
+        expect(banner).to_have_count(0)
+        expect(page.locator(".bubble")).to_have_text(["before", "hold it", "said while it was away"])
+        expect(page.locator(".answer")).to_have_count(3)
+    finally:
+        expect.set_options(timeout=5_000)
+        context.close()
+        desk.kill()
+
+
+def test_a_message_that_was_sent_twice_is_taken_once(context: BrowserContext, page: Page) -> None:
+    """The answer to the first try is lost on its way; the page sends it again, under the same id."""
+    lost: list[str] = []
+
+    def lose(route: object) -> None:
+        body = route.request.post_data  # type: ignore[attr-defined]
+        if not lost:
+            route.fetch()  # type: ignore[attr-defined]
+            route.abort()  # type: ignore[attr-defined]
+        else:
+            route.continue_()  # type: ignore[attr-defined]
+        lost.append(body)
+
+    page.route("**/messages", lose)
+    say(page, "only once")
+    page.get_by_role("button", name="Try now").click()
+    expect(answer(page, "You said: only once")).to_be_visible()
+    assert len(lost) == 2
+    assert lost[0] == lost[1]
+    expect(page.locator(".bubble")).to_have_count(1)
+
+
+def test_simple_and_developer_view(page: Page) -> None:
+    say(page, "work")
+    page.locator(".did").wait_for()
+    expect(page.get_by_role("button", name="Trace")).to_have_count(0)
+    page.locator(".tool-head").nth(1).click()
+    expect(page.get_by_role("heading", name="Called with")).to_have_count(0)
+    page.get_by_role("switch", name="Developer view").click()
+    expect(page.get_by_role("heading", name="Called with")).to_be_visible()
+    page.get_by_role("button", name="Trace").click()
+    trace = page.get_by_role("complementary", name="Trace")
+    expect(trace.get_by_text("write_file")).to_be_visible()
+    trace.get_by_role("tab", name="Events").click()
+    trace.get_by_text("model_replied").first.click()
+    expect(trace.get_by_text('"type": "model_replied"')).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("button", name="Trace")).to_be_visible()
+    page.get_by_role("switch", name="Developer view").click()
+    expect(page.get_by_role("button", name="Trace")).to_have_count(0)
+
+
+def test_the_slider_shows_any_moment(page: Page) -> None:
+    page.get_by_role("switch", name="Developer view").click()
+    say(page, "work")
+    page.locator(".did").wait_for()
+    say(page, "post it")
+    page.get_by_role("button", name="Do not allow").click()
+    expect(page.locator(".did")).to_have_count(2)
+    page.get_by_role("button", name="Slider over").click()
+    panel = page.get_by_role("complementary", name="Slider")
+    expect(panel.get_by_text("The letter:").first).to_be_visible()
+    panel.get_by_role("tab", name="Decisions").click()
+    expect(panel.get_by_text("denied")).to_be_visible()
+    panel.get_by_role("tab", name="Context").click()
+    panel.get_by_role("button", name="Turn before").click()
+    expect(panel.get_by_text("The letter:")).to_have_count(0)
+    expect(panel.get_by_text("The list is in").first).to_be_visible()
+    panel.get_by_role("slider").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(panel.get_by_text("In the midst of a turn")).to_be_visible()
+    expect(panel.get_by_role("button", name="Undo to here")).to_be_disabled()
+    page.keyboard.press("ArrowRight")
+    panel.get_by_role("button", name="Undo to here").click()
+    expect(page.get_by_role("button", name="1 turn undone")).to_be_visible()
+
+
+def test_options_files_and_the_settings(page: Page) -> None:
+    page.get_by_role("button", name="Options").click()
+    page.get_by_role("button", name="Set up a new conversation").click()
+    panel = page.get_by_role("complementary", name="This conversation")
+    panel.get_by_role("switch", name="Ask before each tool").click()
+    expect(panel.get_by_role("switch", name="Ask before each tool")).to_have_attribute("aria-checked", "true")
+    say(page, "tool please")
+    expect(page.get_by_role("region", name="Permission needed")).to_contain_text("echo_back")
+    page.get_by_role("button", name="Allow once").click()
+    page.locator(".did").wait_for()
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_label("Title").fill("A better name")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="A better name")).to_be_visible()
+    entry = page.get_by_role("navigation", name="Conversations").get_by_role("link", name="A better name")
+    expect(entry).to_be_visible()
+    page.get_by_role("button", name="Files", exact=True).click()
+    files = page.get_by_role("complementary", name="Files", exact=True)
+    files.get_by_role("button", name="notes.txt").click()
+    expect(files.get_by_text("Milk, bread, a new tent.")).to_be_visible()
+    with page.expect_download() as download:
+        files.get_by_role("link", name="Download").click()
+    assert download.value.path().read_text() == "Milk, bread, a new tent.\n"
+    files.get_by_role("button", name="Back").click()
+    files.get_by_label("Files to upload").set_input_files(
+        {"name": "brought.txt", "mimeType": "text/plain", "buffer": b"hello"}
+    )
+    files.get_by_role("button", name="brought.txt").click()
+    expect(files.get_by_text("hello", exact=True)).to_be_visible()
+
+
+def test_people_tokens_and_the_phone(page: Page) -> None:
+    page.goto("/#/house/people")
+    page.get_by_role("button", name="Make a link").click()
+    code = page.get_by_role("img", name="The link as a QR code")
+    expect(code).to_be_visible()
+    assert code.evaluate("async image => { await image.decode(); return image.naturalWidth > 0 }")
+    page.get_by_role("button", name="Add somebody").click()
+    page.get_by_label("Name").fill("ada")
+    page.get_by_role("button", name="Add", exact=True).click()
+    row = page.get_by_role("listitem").filter(has_text="no chat account linked")
+    expect(row).to_contain_text("member")
+    page.get_by_role("button", name="Make a token").click()
+    page.get_by_label("What it is for").fill("a script")
+    page.get_by_role("button", name="Make", exact=True).click()
+    expect(page.get_by_text(re.compile("^dh_"))).to_be_visible()
+    page.get_by_role("button", name="I have it").click()
+    page.get_by_role("listitem").filter(has_text="a script").get_by_role("button", name="Revoke").click()
+    page.get_by_role("button", name="Yes, revoke it").click()
+    expect(page.get_by_role("listitem").filter(has_text="a script")).to_have_count(0)
+    row.get_by_role("button", name="Remove").click()
+    page.get_by_role("button", name="Yes, with all their keys").click()
+    expect(row).to_have_count(0)
+
+
+def test_signing_out_forgets_everything(page: Page, desk: Desk, browser: Browser) -> None:
+    say(page, "remember me")
+    page.locator(".did").wait_for()
+    context = browser.new_context(storage_state=state_of(browser, desk), base_url=desk.url)
+    try:
+        other = context.new_page()
+        other.goto(page.url)
+        other.locator(".did").wait_for()
+        other.get_by_role("button", name="Sign out").click()
+        expect(other.get_by_role("heading", name="Sign in to Deskhand")).to_be_visible()
+        assert other.evaluate("async () => (await indexedDB.databases()).length") == 0
+        assert other.evaluate("Object.keys(localStorage).filter(k => k.startsWith('deskhand.me')).length") == 0
+    finally:
+        context.close()
+    expect(page.locator(".did")).to_be_visible()

@@ -1,0 +1,56 @@
+"""Nothing serious stands in anybody's way: eight states in light, dark and on a phone, looked at by axe-core 4.14.1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState
+
+from .conftest import Desk
+from .states import LOOKS, STATES, settle
+
+pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
+AXE = Path(__file__).parent / "data" / "axe.min.js"
+PUBLISHED = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
+RUN = """async () => {
+  const found = await axe.run(document, {resultTypes: ["violations"]});
+  return found.violations
+    .filter((rule) => ["serious", "critical"].includes(rule.impact))
+    .map((rule) => `${rule.id}: ${rule.nodes.map((node) => `${node.target} ${node.failureSummary}`).join(" | ")}`);
+}"""
+
+
+def test_the_checker_is_the_published_one() -> None:
+    assert sha256(AXE.read_bytes()).hexdigest() == PUBLISHED
+
+
+@pytest.fixture(scope="package")
+def looked_at(browser: Browser, shared: Desk, signed: StorageState) -> Iterator[Page]:
+    """The checker needs to be put into the page past its policy, which the other tests leave in force."""
+    context = browser.new_context(
+        storage_state=signed, base_url=shared.url, reduced_motion="reduce", bypass_csp=True, service_workers="block"
+    )
+    yield context.new_page()
+    context.close()
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_nothing_serious_stands_in_the_way(looked_at: Page, desk: Desk, signed: StorageState, state: str) -> None:
+    page = looked_at
+    for cookie in signed["cookies"]:
+        page.context.add_cookies([{"name": cookie["name"], "value": cookie["value"], "url": desk.url}])
+    page.goto("about:blank")
+    page.goto(f"{desk.url}/#/")
+    page.get_by_label("Message to Deskhand").wait_for()
+    STATES[state](page, desk)
+    settle(page)
+    page.evaluate(AXE.read_text())
+    found: dict[str, list[str]] = {}
+    for look, (scheme, width, height) in LOOKS.items():
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate("scheme => { document.documentElement.dataset.theme = scheme }", scheme)
+        found[look] = page.evaluate(RUN)
+    assert not any(found.values()), found
