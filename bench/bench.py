@@ -317,6 +317,9 @@ async def run(names: list[str]) -> list[Row]:
                 rows += start_up()
             if "serve" in names:
                 rows += [Row(name, value, unit, None, limit) for name, value, unit, limit in serving.figures()]
+                rows += [
+                    Row(name, value, unit, None, limit) for name, value, unit, limit in await serving.end_in_mid_turn()
+                ]
     finally:
         fake.terminate()
         await fake.wait()

@@ -11,11 +11,20 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROUNDS = 5
+import anyio
+
+from deskhand.runtime.app import Parts, open_app
+from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.worker import work
+from deskhand.testing.channel import MemoryChannel
+from deskhand.testing.scripted import ScriptedModel
+from deskhand.types.identity import Inbound, Principal
+
+ROUNDS, TURNS, TURN_S = 5, 20, 2.0
 SETTLE_S = 3.0
 Figure = tuple[str, float, str, float | None]
 """What it is, how much, the unit, and what it must not exceed."""
@@ -66,6 +75,41 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+class Intake(MemoryChannel):
+    """Notes when it was read no more."""
+
+    closed_at = 0.0
+
+    async def receive(self) -> AsyncIterator[Inbound]:
+        try:
+            async for inbound in super().receive():
+                yield inbound
+        finally:
+            self.closed_at = time.perf_counter()
+
+
+async def end_in_mid_turn() -> list[Figure]:
+    """SIGTERM while twenty turns of TURN_S are under way: how soon nothing is taken in, and when it has ended."""
+    channel, model = Intake(), ScriptedModel(latency_s=TURN_S)
+    owner = Principal("ann", ("owner",))
+    with tempfile.TemporaryDirectory(prefix="deskhand-bench-", dir=Path.cwd()) as folder:
+        settings = Settings(Home(Path(folder)), Config()).with_model("scripted/slow")
+        parts = Parts(lambda name: model, {}, channels=(channel,), authorise=lambda inbound: owner)
+        async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+            tasks.start_soon(work, app, lambda: None)
+            for number in range(TURNS):
+                channel.write("hello", chat=str(number))
+            while len(model.requests) < TURNS:
+                await anyio.sleep(0.001)
+            began = time.perf_counter()
+            os.kill(os.getpid(), signal.SIGTERM)
+        ended = time.perf_counter()
+    return [
+        ("SIGTERM in 20 turns: intake closed", (channel.closed_at - began) * 1e3, "ms wall", 100.0),
+        ("SIGTERM in 20 turns of 2 s: ended", ended - began, "s wall", 25.0),
+    ]
+
+
 def figures() -> list[Figure]:
     starts, worked, idle, parents, busy, ends = [], [], [], [], [], []
     for _ in range(ROUNDS):
@@ -95,5 +139,5 @@ def figures() -> list[Figure]:
 
 
 if __name__ == "__main__":
-    for name, value, unit, limit in figures():
+    for name, value, unit, limit in (*figures(), *anyio.run(end_in_mid_turn)):
         print(f"{name:36} {value:8.2f} {unit:8} {'' if limit is None else f'<= {limit:.0f}'}")

@@ -234,10 +234,9 @@ class Driver:
 
     def _say_asks(self, journal: Journal, turn: Turn) -> None:
         for ask in [call.ask for call in journal.state.calls.values() if call.ask is not None]:
-            words = f"{ask.question} ({' / '.join(ask.choices)})" if ask.choices else ask.question
-            words += f"\n{only(ask.elsewhere)}" if ask.elsewhere else ""
-            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds))
-            journal.say(turn.address, (Text(words),), turn.reply_to, shown)
+            note = only(ask.elsewhere) if ask.elsewhere else ""
+            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), note)
+            journal.say(turn.address, (Text(shown.words),), turn.reply_to, shown)
 
 
 def _refusal(row: Waiting, reason: str) -> CommandRun:
