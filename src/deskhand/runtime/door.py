@@ -17,7 +17,7 @@ from ..store.base import Accepted, Store
 from ..types.clock import Clock, Ids
 from ..types.commands import COMMANDS
 from ..types.door import Door, Progress
-from ..types.errors import Refused
+from ..types.errors import Ending, Refused
 from ..types.events import Recorded
 from ..types.identity import (
     Address,
@@ -91,6 +91,8 @@ class LocalDoor:
         principal = self._access.authorise(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
+        if self._dispatch.draining and isinstance(inbound.body, Said | Edit):  # an answer may help a turn to its end
+            raise Ending("Deskhand is ending or starting again: nothing was taken in, so send it again in a moment")
         return await self._take_in(inbound, principal)
 
     async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
