@@ -14,6 +14,7 @@ from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.telegram import TelegramChannel, open_telegram
 from deskhand.testing.channel_suite import saying, take
 from deskhand.testing.telegram import TelegramServer
+from deskhand.types.commands import COMMANDS
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
 from deskhand.types.identity import Address, Answer, Edit, Inbound, Reaction, Said
@@ -243,6 +244,7 @@ async def test_a_webhook_of_before_is_taken_away(server: TelegramServer, open_ch
     server.webhook = "https://example.test/old"
     server.chats.says(ANN, "hello")
     assert await one(open_channel()) and server.webhook == ""
+    assert {"command": "stop", "description": COMMANDS["stop"].help} in server.commands
 
 
 async def test_a_token_that_is_not_known(server: TelegramServer, open_channel: Open) -> None:

@@ -76,8 +76,8 @@ def test_operator_ai_0_4(tmp_path: Path) -> None:
     )
     transport, elsewhere, env_file = settings.warnings
     assert transport == (
-        "agents.operator.transport: there are no channels yet; 'operator' answers in the terminal, and SLACK_BOT_TOKEN"
-        " and SLACK_APP_TOKEN are not read"
+        "agents.operator.transport: set `channels` and `bindings` instead; until then 'operator' answers in the"
+        " terminal, and SLACK_BOT_TOKEN and SLACK_APP_TOKEN are not read"
     )
     assert elsewhere.startswith("not used here yet: memory.")
     assert "keys.env' does not exist" in env_file

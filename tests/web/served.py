@@ -81,13 +81,14 @@ async def serving(
     model: Model | None = None,
     tools: tuple[Tool, ...] | None = (),
     clock: Clock | None = None,
+    environment: Mapping[str, str] | None = None,
     **config: Any,
 ) -> AsyncIterator[Served]:
     """With `tools` None the agent has its real ones. `config` are keys of the configuration."""
     raw = {"defaults": {"models": ["scripted/echo"]}, **config}
     raw["web"] = {"port": 0, **config.get("web", {})}
     (home / "deskhand.yaml").write_bytes(msgspec.json.encode(raw))
-    settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home)})
+    settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home), **(environment or {})})
     said = model or ScriptedModel()
     named = None if tools is None else {each.spec.name: each for each in tools}
     async with Models(settings) as models:

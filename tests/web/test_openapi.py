@@ -1,4 +1,4 @@
-"""The published description against the server: generated requests, with a fixed seed, and every check that there is."""
+"""The published description against the server: generated requests, with a fixed seed, and every check there is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import schemathesis
 from anyio.from_thread import start_blocking_portal
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings, strategies
 from schemathesis.config import (
     ChecksConfig,
     GenerationConfig,
@@ -19,10 +19,12 @@ from schemathesis.config import (
     ProjectsConfig,
     SchemathesisConfig,
 )
+from schemathesis.generation import GenerationMode
 
 from deskhand.runtime.clock import SystemClock
 from deskhand.web.everything import ENDPOINTS
 from deskhand.web.openapi import document
+from deskhand.web.routing import Nothing
 
 from .served import Served, serving
 
@@ -79,6 +81,10 @@ def test_generated_requests(schema: Any, running: Served, endpoint: Any) -> None
     path = endpoint.path.replace(":path}", "}")
     operation = schema[path][endpoint.method]
 
+    cases = operation.as_strategy()
+    if not endpoint.raw and (endpoint.parameters or endpoint.query is not Nothing or endpoint.body is not None):
+        cases = strategies.one_of(cases, operation.as_strategy(GenerationMode.NEGATIVE))
+
     @seed(7)
     @settings(
         max_examples=EXAMPLES,
@@ -87,7 +93,7 @@ def test_generated_requests(schema: Any, running: Served, endpoint: Any) -> None
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(case=operation.as_strategy())
+    @given(case=cases)
     def holds(case: Any) -> None:
         case.call_and_validate()
 

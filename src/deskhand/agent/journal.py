@@ -7,7 +7,7 @@ import anyio
 from ..models.base import Encoded
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
 from ..types.door import Progress
-from ..types.events import AnyEvent, Compacted, Recorded
+from ..types.events import AnyEvent, Compacted, Recorded, stored
 from ..types.identity import Address
 from ..types.options import SessionOptions
 from .profile import Agent, Ports, under
@@ -91,9 +91,9 @@ class Journal:
         rows = (tuple(self._admitted), tuple(self._outbox), tuple(self._changes), tuple(self._delivered))
         commit = Commit(self.session, first, at, written, *rows, wake_at, close)
         with anyio.CancelScope(shield=True):
-            await self.ports.store.commit(commit)
+            last = await self.ports.store.commit(commit)
         self._pending, self._admitted, self._outbox, self._changes, self._delivered = [], [], [], [], []
-        for recorded in events:
+        for recorded in stored(events, last):
             self.ports.publish(self.session, recorded)
 
     def show(self, progress: Progress) -> None:

@@ -70,12 +70,12 @@ class Driver:
 
         return make
 
-    def taken(self, commit: Commit) -> None:
-        """The first commit was written: fold it."""
+    def taken(self, commit: Commit, last: int) -> None:
+        """The first commit was written, up to this `seq`: fold it."""
         if self._journal is None:
             return
-        for i, event in enumerate(commit.events):
-            recorded = Recorded(0, self.session, commit.n + i, commit.at, event)
+        for i, event in enumerate(commit.events, 1):
+            recorded = Recorded(last - len(commit.events) + i, self.session, commit.n + i - 1, commit.at, event)
             fold(self._journal.state, (recorded,))
             self._ports.publish(self.session, recorded)
 
@@ -234,10 +234,9 @@ class Driver:
 
     def _say_asks(self, journal: Journal, turn: Turn) -> None:
         for ask in [call.ask for call in journal.state.calls.values() if call.ask is not None]:
-            words = f"{ask.question} ({' / '.join(ask.choices)})" if ask.choices else ask.question
-            words += f"\n{only(ask.elsewhere)}" if ask.elsewhere else ""
-            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds))
-            journal.say(turn.address, (Text(words),), turn.reply_to, shown)
+            note = only(ask.elsewhere) if ask.elsewhere else ""
+            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), note)
+            journal.say(turn.address, (Text(shown.words),), turn.reply_to, shown)
 
 
 def _refusal(row: Waiting, reason: str) -> CommandRun:

@@ -10,7 +10,7 @@ import fcntl
 import os
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from hashlib import sha256
 
 import anyio
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from telegram import error as faults
 from telegram.request import HTTPXRequest
 
+from ..types.commands import COMMANDS
 from ..types.commit import Outgoing
 from ..types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
 from ..types.identity import Address, Inbound
@@ -78,7 +79,7 @@ class TelegramChannel:
         self._me = telegram.User(int(token.partition(":")[0]), "", True)
         self._health = Health()
         self._known: dict[str, _Sent] = {}
-        self._pressed: dict[str, list[str]] = {}
+        self._pressed: dict[str, list[tuple[str, str]]] = {}
 
     # ------------------------------------------------------------------ in
 
@@ -97,6 +98,8 @@ class TelegramChannel:
             await self._open()
             # What a webhook was set for before: long polling does not work beside one. Nothing that waits is dropped.
             await self._bot.delete_webhook()
+            with suppress(faults.TelegramError):  # a menu is a nicety
+                await self._bot.set_my_commands([(command.name, command.help) for command in COMMANDS.values()])
         all_groups = self._kit.config.groups == "all"
         return Reader(self.name, self._me, self._fetch, self._kit.keep, all_groups=all_groups)
 
@@ -107,8 +110,8 @@ class TelegramChannel:
     async def _read(self, reader: Reader, update: telegram.Update) -> list[Inbound]:
         query = update.callback_query
         if query is not None and query.message is not None:
-            name = message_id(query.message.chat.id, query.message.message_id)
-            self._pressed.setdefault(name, []).append(query.id)
+            pressed = message_id(query.message.chat.id, query.message.message_id), query.id
+            self._pressed.setdefault((query.data or "").partition(" ")[0], []).append(pressed)
             if len(self._pressed) > REMEMBERED:
                 del self._pressed[next(iter(self._pressed))]
         async with self._told():
@@ -149,10 +152,14 @@ class TelegramChannel:
         return GROUP_EDIT_S if address.group else EDIT_S
 
     async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
-        name = await self._say(outgoing, mark, platform_id)
-        if outgoing.ask is not None and outgoing.ask.decided:
-            for query in self._pressed.pop(platform_id, ()):  # what came of it stands there: the button may rest
+        name, ask = await self._say(outgoing, mark, platform_id), outgoing.ask
+        if ask is not None and ask.decided:
+            for pressed, query in self._pressed.pop(
+                ask.ask_id, ()
+            ):  # what came of it stands there: the button may rest
                 await self._alert(query, "")
+                if pressed != name:  # a message whose arrival nobody was told of
+                    await self._say(replace(outgoing, key=f"{outgoing.key}:{pressed}"), mark, pressed)
         return name
 
     async def typing(self, address: Address) -> None:

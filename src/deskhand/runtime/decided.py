@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 OPEN = 1000
 """So many open questions are known by their calls."""
-SEND_S = 30.0
+SEND_S, AGAIN_S = 30.0, 0.5
 _WORDS = {
     "once": "\N{CHECK MARK} Allowed, once, by {who}",
     "always": "\N{CHECK MARK} Allowed from now on by {who}",
@@ -82,20 +82,30 @@ class Decided:
     async def run(self) -> None:
         """Write it, for ever."""
         while True:
-            while self._due:
-                await self._write(*self._due.popleft())
             self._news = anyio.Event()
-            await self._news.wait()
+            waiting = [each for each in self._take() if not await self._write(*each)]
+            self._due.extendleft(reversed(waiting))
+            with anyio.move_on_after(AGAIN_S) if waiting else anyio.CancelScope():
+                await self._news.wait()
 
-    async def _write(self, session: str, ask_id: str, words: str) -> None:
-        for sent_id, body in await self._store.rows("ask_posted", (session, ask_id)):
+    def _take(self) -> list[tuple[str, str, str]]:
+        taken = list(self._due)
+        self._due.clear()
+        return taken
+
+    async def _write(self, session: str, ask_id: str, words: str) -> bool:
+        """False while the question itself is still to be sent."""
+        for state, sent_id, body in await self._store.rows("ask_said", (session, ask_id)):
             outgoing = _decode(body)
             channel = self.channels.get(outgoing.address.channel)
-            if channel is None or outgoing.ask is None:
+            if channel is None or outgoing.ask is None or state == "failed":
                 continue
+            if state != "sent":
+                return False
             over = replace(outgoing, key=f"{outgoing.key}:decided", ask=replace(outgoing.ask, decided=words))
             try:
                 with anyio.fail_after(SEND_S):
                     await channel.edit(sent_id, over, "")
             except (ChannelError, TimeoutError) as error:
                 log.info("what became of a question is not shown at %s: %s", outgoing.address.channel, error)
+        return True

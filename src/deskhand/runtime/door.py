@@ -174,7 +174,7 @@ class LocalDoor:
             try:
                 accepted = await self._store.accept(inbound, principal, session, first)
                 if accepted.admitted:
-                    slot.driver.taken(first(accepted.inbox_id))
+                    slot.driver.taken(first(accepted.inbox_id), accepted.seq)
                 else:
                     slot.driver.news = True
             finally:

@@ -25,6 +25,6 @@ SELECT id, sent_id, body FROM outbox AS draft WHERE state = 'drafting'
 AND NOT EXISTS(SELECT 1 FROM open_session WHERE session = draft.session)
 AND NOT EXISTS(SELECT 1 FROM outbox WHERE session = draft.session AND state IN ('pending', 'sending'))
 
--- ask_posted: the message that asked this. Keys of a session stand together --
-SELECT sent_id, body FROM outbox WHERE key > ?1 || '#' AND key < ?1 || '$' AND state = 'sent'
+-- ask_said: the message that asked this, or is to ask it. Keys of a session stand together --
+SELECT state, sent_id, body FROM outbox WHERE key > ?1 || '#' AND key < ?1 || '$'
 AND instr(CAST(body AS TEXT), '"ask_id":"' || ?2 || '"') > 0 LIMIT 1

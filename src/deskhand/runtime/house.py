@@ -22,9 +22,11 @@ from ..types.identity import Principal
 from ..web.ports import House
 from ..web.views import (
     AgentView,
+    GrantView,
     ModelsView,
     ModelView,
     PresetView,
+    Price,
     SettingsView,
     SkillDraft,
     SkillView,
@@ -34,6 +36,7 @@ from ..web.views import (
 )
 from .adjust import adjusted, store, writable
 from .app import App
+from .grants import StandingGrant, grants, revoke
 from .models import Models, catalogue_of, facts_of
 from .presets import presets
 from .setting_up import store_key
@@ -118,7 +121,9 @@ class RunningHouse:
         return ModelsView(current, current, list(found.values()))
 
     def _model(self, name: str) -> ModelView:
-        return ModelView(name, name.partition("/")[0], window=facts_of(self._app.settings, name).window)
+        price = self.price(name)
+        shown = None if price is None else (price.read, price.written)
+        return ModelView(name, name.partition("/")[0], window=facts_of(self._app.settings, name).window, price=shown)
 
     async def select_model(self, agent: str, model: str) -> None:
         self._models.check(model)
@@ -171,6 +176,26 @@ class RunningHouse:
         for recorded in await app.store.events(session, n - 1):
             app.feed.publish(session, recorded)
         return erased
+
+    async def grants(self, principal: Principal) -> list[GrantView]:
+        found = await grants(self._app.store, principal)
+        return [self._grant(each) for each in found]
+
+    async def revoke_grant(self, principal: Principal, id_: str) -> GrantView:
+        return self._grant(await revoke(self._app.store, principal, id_))
+
+    def _grant(self, grant: StandingGrant) -> GrantView:
+        return GrantView(
+            grant.id, grant.verdict, grant.agent, grant.tool, self._app.redact(grant.arguments), grant.at, grant.by
+        )
+
+    def price(self, model: str) -> Price | None:
+        facts, provider = facts_of(self._app.settings, model), model.partition("/")[0]
+        listed = catalogue_of(self._app.settings).providers.get(provider)
+        if facts.input_usd or facts.output_usd:
+            return Price(facts.input_usd, facts.output_usd, facts.cached_usd or facts.input_usd)
+        free = provider in (PROVIDER, "scripted") or (listed is not None and listed.local)
+        return Price(0.0, 0.0, 0.0) if free else None
 
     def prompt(self, state: State) -> tuple[str, ...]:
         return tuple(self._app.agent_of(state.session).prompt(state))

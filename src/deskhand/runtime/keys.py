@@ -174,7 +174,8 @@ def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> l
             said.append(f"unknown key {path!r}" + (f"; did you mean {guess!r}?" if guess else ""))
     for agent, variables in transports.items():
         unread = f", and {' and '.join(variables)} are not read" if variables else ""
-        said.append(f"agents.{agent}.transport: there are no channels yet; {agent!r} answers in the terminal{unread}")
+        told = f"set `channels` and `bindings` instead; until then {agent!r} answers in the terminal{unread}"
+        said.append(f"agents.{agent}.transport: {told}")
     if elsewhere:
         shown = ", ".join(elsewhere[:4]) + (f" and {len(elsewhere) - 4} more" if len(elsewhere) > 4 else "")
         said.append(f"not used here yet: {shown}")

@@ -50,13 +50,16 @@ class Strangers:
 
     async def refuse(self, inbound: Inbound, channel: Channel) -> None:
         """Somebody wrote on this channel whom nobody authorised."""
+        first = self._first(inbound)
+        if first:
+            log.info("%s: %s is not known here and was not let in", channel.name, inbound.sender)
         if isinstance(inbound.body, Answer):  # a button waits for an answer, and they alone see it
             await self._tell(inbound, channel, SENTENCE)
             return
         response = self._ways.response()
         if response == "auto":
             response = "ignore" if self._ways.known() else "pair"
-        if response == "announce" and self._first(inbound):
+        if response == "announce" and first:
             await self._tell(inbound, channel, SENTENCE)
         elif response == "pair" and isinstance(inbound.body, Said | Command):
             code = await self._ways.ask_in(inbound)

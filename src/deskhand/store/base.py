@@ -22,13 +22,14 @@ INBOX_LIMIT = 10_000
 
 class Accepted(msgspec.Struct, frozen=True, gc=False):
     """What became of an inbound. `after` is the session's last event before it; `admitted`: the first commit that was
-    handed along was written too."""
+    handed along was written too, and its last event has this `seq`."""
 
     inbox_id: int
     session: str
     after: int
     duplicate: bool = False
     admitted: bool = False
+    seq: int = 0
 
 
 class OpenSession(msgspec.Struct, frozen=True, gc=False):

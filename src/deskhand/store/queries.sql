@@ -157,6 +157,10 @@ DELETE FROM session_member WHERE session = ?
 SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session
 WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2) ORDER BY last_at DESC LIMIT ?3
 
+-- session_messages: how often people and models said something in these --
+SELECT session, count(*) FROM event WHERE session IN (SELECT value FROM json_each(?))
+AND kind IN ('message_received', 'model_replied') GROUP BY session
+
 -- session_get --
 SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session WHERE session = ?
 

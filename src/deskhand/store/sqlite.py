@@ -100,8 +100,8 @@ class SqliteStore(Looking):
         if first is not None:
             commit = first(row[0])
             if commit.n == taken:
-                self._write(db, replace(commit, admitted=()), head)
-                return Accepted(row[0], session, after, admitted=True)
+                seq = self._write(db, replace(commit, admitted=()), head)
+                return Accepted(row[0], session, after, admitted=True, seq=seq)
             db.execute(self._sql["inbox_leave"], row)
         (waiting,) = self._one(db, "inbox_count", (session, INBOX_LIMIT + 1))
         if waiting > INBOX_LIMIT:

@@ -1,6 +1,6 @@
 """Kills a running Deskhand again and again, at any moment, and then compares what it did with the truth outside it.
 
-python -m deskhand.testing.torture [--kills 200] [--seed 1] [--mutant ack-first]
+python -m deskhand.testing.torture [--kills 200] [--seed 1] [--mutant ack-first|publish-first]
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from time import monotonic
 import anyio
 import anyio.abc
 import msgspec
-from aiohttp import web
+from aiohttp import web as http
 
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from .platform import Platform
-from .torture_child import ANN
+from .torture_child import ANN, settings_at
+from .torture_web import WebClients, make_token
 
 FEED_S, WAITING = 0.1, 8
 KILL_WITHIN_S = 0.5
@@ -49,11 +50,17 @@ class Report(msgspec.Struct):
     effects_twice: int = 0
     told_interrupted: int = 0
     told_failure: int = 0
+    web_messages: int = 0
+    web_sent_twice: int = 0
+    web_breaks: int = 0
+    web_lost: int = 0
+    web_astray: int = 0
     faults: list[str] = []
 
     @property
     def good(self) -> bool:
         bad = self.lost or self.unmarked_duplicates or self.out_of_order or self.effects_twice or self.faults
+        bad = bad or self.web_lost or self.web_astray
         return (
             not bad and self.in_open_turn >= OPEN_TURNS * self.kills and self.told_failure <= FAILURES * self.messages
         )
@@ -70,23 +77,28 @@ class Torture:
         self._home, self._kills, self._mode = home, kills, mode
         self.platform = Platform(seed)
         self.report = Report()
-        self._url = ""
+        self._url, self._seed = "", seed
+        self._web: WebClients | None = None
         self._feeding = True
         self._began, self._ready_s, self._sent_before = 0.0, 0.0, 0
 
     async def run(self) -> Report:
         """Kill, drain, compare."""
-        runner = web.AppRunner(self.platform.app(), shutdown_timeout=0.1)
+        runner = http.AppRunner(self.platform.app(), shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = http.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         self._url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        token = await make_token(settings_at(self._home, self._url))
+        self._web = WebClients(self._home, token, self._seed)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._feed)
+                tasks.start_soon(self._web.run)
                 for _ in range(self._kills):
                     await self._one_life()
                 self._feeding = False
+                self._web.take_no_more()
                 await self._drain()
                 tasks.cancel_scope.cancel()
         finally:
@@ -155,7 +167,8 @@ class Torture:
         while settled < 5 and monotonic() < give_up:
             await anyio.sleep(0.1)
             done = self.platform.confirmed >= len(self.platform.updates)
-            owed = await store.open_sessions() or await store.outbox_due(1e12, 1)
+            owed = bool(await store.open_sessions() or await store.outbox_due(1e12, 1))
+            owed = owed or self._web is None or not await self._web.at_rest(store)
             settled = settled + 1 if done and not owed else 0
         await store.close()
         child.kill()
@@ -170,6 +183,7 @@ class Torture:
             logs = {row.session: await store.events(row.session) for row in sessions}
             self._compare_messages(logs)
             self._compare_effects(logs)
+            self._compare_web(logs)
             events, breaks = await store.audit()
             self.report.faults += [f"chain: {broken}" for broken in breaks]
             self.report.faults += [f"integrity: {found}" for found in store.check()]
@@ -215,6 +229,16 @@ class Torture:
                 report.out_of_order += numbers[0] <= latest.get(sent.chat, 0)
                 latest[sent.chat] = max(numbers)
 
+    def _compare_web(self, logs: Mapping[str, list[e.Recorded]]) -> None:
+        """What was taken is there once and answered, and each client has the bytes of the log."""
+        report, web = self.report, self._web
+        if web is None:
+            raise AssertionError("it did not run")
+        report.web_lost, report.web_astray = web.compare(logs)
+        report.web_messages, report.web_sent_twice = sum(map(len, web.taken.values())), web.twice
+        report.web_breaks = sum(each.breaks for followers in web.followers.values() for each in followers)
+        report.faults += web.faults[:20]
+
     def _compare_effects(self, logs: Mapping[str, list[e.Recorded]]) -> None:
         """No effect twice, and each that was started is done or was told to be unknown."""
         report = self.report
@@ -248,7 +272,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--mutant", default="true", choices=["true", "ack-first"])
+    parser.add_argument("--mutant", default="true", choices=["true", "ack-first", "publish-first"])
     chosen = parser.parse_args()
     report = anyio.run(torture, chosen.kills, chosen.seed, chosen.mutant)
     sys.stdout.write(report.show() + "\n")

@@ -9,15 +9,20 @@ import anyio
 import msgspec
 from aiohttp import ClientSession
 
-from ..runtime.app import Parts, open_app
+from ..runtime.app import App, Parts, open_app
 from ..runtime.config import Config, Home, Settings
 from ..runtime.models import Models
+from ..runtime.web import Site
+from ..store.sqlite import SqliteStore
 from ..tools.base import Context, Outcome, Spec, done
+from ..types.commit import Commit
+from ..types.events import Recorded
 from ..types.identity import Inbound, Principal
 from ..types.tuning import tune
 from .platform import HttpChannel
 from .tools import SCHEMA, Note
 
+EAGER_S = 0.05
 ANN = Principal("ann", ("owner",))
 
 
@@ -36,13 +41,27 @@ class Effect:
         return done(f"did {note.text}")
 
 
+class EagerStore(SqliteStore):
+    """The mutant that must be caught: who follows hears of events before they are on disk."""
+
+    app: App | None = None
+
+    async def commit(self, commit: Commit) -> int:
+        for i, event in enumerate(commit.events):
+            recorded = Recorded(self.last_seq() + 1 + i, commit.session, commit.n + i, commit.at, event)
+            if self.app is not None:
+                self.app.feed.publish(commit.session, recorded)
+        await anyio.sleep(EAGER_S)
+        return await super().commit(commit)
+
+
 def settings_at(home: Path, url: str) -> Settings:
     providers = {"fake": {"base_url": f"{url}/v1"}}
-    config = msgspec.convert({"defaults": {"models": ["fake/model"]}, "providers": providers}, Config, strict=False)
-    return Settings(Home(home), config)
+    raw = {"defaults": {"models": ["fake/model"]}, "providers": providers, "web": {"port": 0}}
+    return Settings(Home(home), msgspec.convert(raw, Config, strict=False))
 
 
-async def live(home: Path, url: str, *, ack_first: bool) -> None:
+async def live(home: Path, url: str, mode: str) -> None:
     """Run until killed."""
     settings = settings_at(home, url)
 
@@ -50,17 +69,24 @@ async def live(home: Path, url: str, *, ack_first: bool) -> None:
         return ANN
 
     async with ClientSession() as session, Models(settings) as models:
+
+        async def page(app: App) -> None:
+            await Site(app, models).run()
+
         tool = Effect(url, session)
-        channel = HttpChannel(url, session, ack_first=ack_first)
-        parts = Parts(models.open, {tool.spec.name: tool}, {}, (channel,), authorise)
+        channel = HttpChannel(url, session, ack_first=mode == "ack-first")
+        store = EagerStore if mode == "publish-first" else SqliteStore
+        parts = Parts(models.open, {tool.spec.name: tool}, {}, (channel,), authorise, store, serve=page)
         async with open_app(settings, parts) as app:
+            if isinstance(app.store, EagerStore):
+                app.store.app = app
             await app.run()
 
 
 def main() -> None:
     home, url, mode = sys.argv[1:]
     tune()
-    anyio.run(lambda: live(Path(home), url, ack_first=mode == "ack-first"))
+    anyio.run(lambda: live(Path(home), url, mode))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -288,6 +289,12 @@ class Recorded(msgspec.Struct, frozen=True, gc=False):
     n: int
     at: float
     event: AnyEvent
+
+
+def stored(events: Sequence[Recorded], last: int) -> Iterator[Recorded]:
+    """The events of one commit as they stand in the log, where the last of them has this `seq`."""
+    for seq, each in enumerate(events, last - len(events) + 1):
+        yield Recorded(seq, each.session, each.n, each.at, each.event)
 
 
 decode_event = msgspec.json.Decoder(AnyEvent).decode

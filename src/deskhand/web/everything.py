@@ -10,6 +10,7 @@ from . import (
     files,
     house,
     login,
+    lookup,
     openai,
     people,
     session,
@@ -21,7 +22,21 @@ from .openapi import endpoint_of
 from .routing import Endpoint
 from .sockets import Socket
 
-ROOMS = (login, house, setup, talk, session, watch, files, blobs, people, compat_computer, compat_openagent, openai)
+ROOMS = (
+    login,
+    house,
+    setup,
+    talk,
+    session,
+    lookup,
+    watch,
+    files,
+    blobs,
+    people,
+    compat_computer,
+    compat_openagent,
+    openai,
+)
 _ALL: tuple[Endpoint, ...] = tuple(endpoint for room in ROOMS for endpoint in room.ENDPOINTS)
 ENDPOINTS: tuple[Endpoint, ...] = (*_ALL, endpoint_of(_ALL))
 SOCKETS: tuple[Socket, ...] = compat_sockets.SOCKETS

@@ -20,9 +20,11 @@ from ..types.people import People
 from .steps import SetUp
 from .views import (
     AgentView,
+    GrantView,
     ModelsView,
     ModelView,
     PresetView,
+    Price,
     SettingsView,
     SkillDraft,
     SkillView,
@@ -72,6 +74,16 @@ class House(Protocol):
 
     async def erase(self, principal: Principal, session: str) -> int:
         """Stop what is going on there and erase what was said. Returns the number of events. Raises Refused."""
+        ...
+
+    async def grants(self, principal: Principal) -> list[GrantView]: ...
+
+    async def revoke_grant(self, principal: Principal, id_: str) -> GrantView:
+        """Raises Refused where it is not theirs."""
+        ...
+
+    def price(self, model: str) -> Price | None:
+        """What `provider/name` costs; None where that is not known."""
         ...
 
     def prompt(self, state: State) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from .errors import HttpProblem, bad, sentence
 from .names import name_of
 from .routing import Call, Endpoint
 from .seen import seen, session_of
-from .talk import Attached, ReceiptView, Say, SessionView, message_of, receipt_view, submit, view
+from .talk import Attached, ReceiptView, Say, SessionView, message_of, receipt_view, submit, views
 from .views import SpanView
 
 Place = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -149,7 +149,9 @@ async def detail(call: Call) -> DetailView:
         bool(given.tracing),
         given.mode or "normal",
     )
-    return DetailView(view(row, call), options, state.usage, state.model, state.n, state.turn is not None, on)
+    return DetailView(
+        (await views([row], call))[0], options, state.usage, state.model, state.n, state.turn is not None, on
+    )
 
 
 async def configure(call: Call) -> ReceiptView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -17,11 +18,13 @@ from .routing import Call, Endpoint
 from .seen import seen, session_of
 from .stream import From, events
 
-LISTED = 500
+LISTED, PREVIEW_CHARS = 500, 80
 
 
 class SessionView(msgspec.Struct, frozen=True):
-    """One conversation in a list. `name` is what addresses call it, `key` what its events call it."""
+    """One conversation in a list. `name` is what addresses call it, `key` what its events call it. From
+    `session_id` on the fields are those that agent_computer's clients read; `messages` counts what people and models
+    said."""
 
     name: str
     key: str
@@ -31,6 +34,12 @@ class SessionView(msgspec.Struct, frozen=True):
     opened_at: float
     last_at: float
     turns: int
+    session_id: str = ""
+    messages: int = 0
+    preview: str = ""
+    last_activity: float = 0.0
+    created_at: float = 0.0
+    token_usage: dict[str, int] = {}
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -69,14 +78,30 @@ class ReceiptView(msgspec.Struct, frozen=True):
     inbox_id: int
 
 
-def view(row: SessionRow, call: Call) -> SessionView:
-    name = name_of(row.session, call.principal, call.web.house.agents[0])
-    return SessionView(name, row.session, row.agent, row.channel, row.title, row.opened_at, row.last_at, row.turns)
+async def views(rows: Sequence[SessionRow], call: Call) -> list[SessionView]:
+    """These sessions with what was said and used in them."""
+    store, agent = call.web.store, call.web.house.agents[0]
+    listed = msgspec.json.encode([row.session for row in rows]).decode()
+    counts = dict(await store.rows("session_messages", (listed,)))
+    used: dict[str, list[int]] = {}
+    for each in await store.usage(call.principal):
+        spent = used.setdefault(each.session, [0, 0])
+        spent[0] += each.input_tokens
+        spent[1] += each.output_tokens
+    found = []
+    for row in rows:
+        name, (read, written) = name_of(row.session, call.principal, agent), used.get(row.session, [0, 0])
+        ours = (name, row.session, row.agent, row.channel, row.title, row.opened_at, row.last_at, row.turns)
+        tokens = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+        count = counts.get(row.session, 0)
+        theirs = (name, count, row.title[:PREVIEW_CHARS], row.last_at, row.opened_at, tokens)
+        found.append(SessionView(*ours, *theirs))
+    return found
 
 
 async def sessions(call: Call) -> list[SessionView]:
     rows = await call.web.store.sessions(call.principal, min(max(call.query.limit, 1), LISTED))
-    return [view(row, call) for row in rows]
+    return await views(rows, call)
 
 
 async def log(call: Call) -> list[Recorded]:

@@ -92,6 +92,26 @@ class SpanView(msgspec.Struct, frozen=True):
     detail: str
 
 
+class Price(msgspec.Struct, frozen=True):
+    """US dollars for a million tokens read anew, written, and read from the provider's cache."""
+
+    read: float
+    written: float
+    cached: float
+
+
+class GrantView(msgspec.Struct, frozen=True):
+    """`always` or `never` to exactly this call, which `by` said at `at`."""
+
+    id: str
+    verdict: str
+    agent: str
+    tool: str
+    arguments: str
+    at: float
+    by: str
+
+
 class SettingsView(msgspec.Struct, frozen=True):
     """The configuration as it holds, without anything secret. `keys` are those that can be set here."""
 

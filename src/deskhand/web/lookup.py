@@ -1,0 +1,195 @@
+"""Looked up across one's conversations: what was said and what it cost, what waits, what is allowed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from ..store.base import Hit, OpenAsk, Used
+from .errors import not_found
+from .names import key_of, name_of
+from .routing import Call, Endpoint
+from .seen import seen
+from .views import GrantView, Price
+
+DAY_S = 86_400
+BEGIN, END = "\ue000", "\ue001"
+"""Around each word that was searched for: no text has them by itself (the private use area)."""
+SPANS = {"today": 0, "7d": 6, "30d": 29}
+MOST = 100
+CHOICES = ("once", "always", "no", "never")
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """`q` are words, or their beginnings. `session` is one conversation by its name, '' for all."""
+
+    q: str = ""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 20
+    session: str = ""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A place where it was said. In `excerpt` U+E000 and U+E001 stand around what was searched for."""
+
+    name: str
+    title: str
+    n: int
+    at: float
+    role: str
+    excerpt: str
+
+
+class Range(msgspec.Struct, frozen=True):
+    """`range`: since midnight (UTC), the last seven or thirty days, or everything."""
+
+    range: Literal["today", "7d", "30d", "all"] = "all"
+
+
+class Sum(msgspec.Struct, frozen=True):
+    """`cost` is in US dollars by the prices of the catalogue; None where one of them is not known."""
+
+    prompt: int
+    completion: int
+    total_tokens: int
+    api_calls: int
+    cost: float | None
+
+
+class UsageLine(msgspec.Struct, frozen=True):
+    """A sum of one conversation, model or day, whose name is `id`."""
+
+    id: str
+    title: str
+    prompt: int
+    completion: int
+    total_tokens: int
+    api_calls: int
+    cost: float | None
+
+
+class UsageView(msgspec.Struct, frozen=True):
+    total: Sum
+    sessions: list[UsageLine]
+    models: list[UsageLine]
+    days: list[UsageLine]
+
+
+class AskView(msgspec.Struct, frozen=True):
+    """Something that waits for a person. `approval`: it is a call that must be approved, else a question. `elsewhere`
+    are those who may answer, where nobody may who takes part in the conversation."""
+
+    ask_id: str
+    name: str
+    title: str
+    tool: str
+    arguments: str
+    question: str
+    reason: str
+    source: str
+    asked_at: float
+    until: float
+    choices: list[str]
+    approval: bool
+    elsewhere: list[str]
+
+
+async def search(call: Call) -> list[Found]:
+    wanted, who, agent = call.query, call.principal, call.web.house.agents[0]
+    inside = await seen(call, key_of(wanted.session, who, agent)) if wanted.session else ""
+    hits = await call.web.store.search(who, wanted.q[:500], wanted.limit, inside)
+    return [Found(name_of(hit.session, who, agent), hit.title, hit.n, hit.at, hit.role, marked(hit)) for hit in hits]
+
+
+def marked(hit: Hit) -> str:
+    text, at, out = hit.excerpt, 0, []
+    for start, end in hit.marks:
+        out += [text[at:start], BEGIN, text[start:end], END]
+        at = end
+    return "".join([*out, text[at:]])
+
+
+async def usage(call: Call) -> UsageView:
+    span = SPANS.get(call.query.range)
+    today = call.web.clock.now() // DAY_S * DAY_S
+    since = 0.0 if span is None else today - span * DAY_S
+    rows = [row for row in await call.web.store.usage(call.principal, since) if row.day >= since]
+    price, who, agent = call.web.house.price, call.principal, call.web.house.agents[0]
+
+    def lines(of: Callable[[Used], tuple[str, str]]) -> list[UsageLine]:
+        names = dict.fromkeys(of(row) for row in rows)
+        sums = {name: summed([row for row in rows if of(row) == name], price) for name in names}
+        found = [UsageLine(*name, *msgspec.structs.astuple(sums[name])) for name in names]
+        return sorted(found, key=lambda line: -line.total_tokens)
+
+    days = lines(lambda row: (datetime.fromtimestamp(row.day, UTC).date().isoformat(), ""))
+    return UsageView(
+        summed(rows, price),
+        lines(lambda row: (name_of(row.session, who, agent), row.title)),
+        lines(lambda row: (row.model, "")),
+        sorted(days, key=lambda line: line.id),
+    )
+
+
+def summed(rows: Iterable[Used], price: Callable[[str], Price | None]) -> Sum:
+    """What these came to."""
+    read = written = calls = 0
+    cost: float | None = 0.0
+    for row in rows:
+        read, written, calls = read + row.input_tokens, written + row.output_tokens, calls + row.calls
+        each = price(row.model)
+        if each is None or cost is None:
+            cost = None
+        else:
+            fresh = row.input_tokens - row.cached_tokens
+            cost += (fresh * each.read + row.cached_tokens * each.cached + row.output_tokens * each.written) / 1e6
+    return Sum(read, written, read + written, calls, None if cost is None else round(cost, 6))
+
+
+async def approvals(call: Call) -> list[AskView]:
+    return [_ask(call, each) for each in await call.web.store.open_asks(call.principal)]
+
+
+def _ask(call: Call, ask: OpenAsk) -> AskView:
+    redact, approval = call.web.redact, bool(ask.tool)
+    return AskView(
+        ask.ask_id,
+        name_of(ask.session, call.principal, call.web.house.agents[0]),
+        ask.title,
+        ask.tool,
+        redact(ask.arguments),
+        redact(ask.question),
+        redact(ask.reason),
+        ask.source,
+        ask.at,
+        ask.until,
+        list(CHOICES if approval else ask.choices),
+        approval,
+        list(ask.elsewhere),
+    )
+
+
+async def grants(call: Call) -> list[GrantView]:
+    return await call.web.house.grants(call.principal)
+
+
+async def revoke(call: Call) -> GrantView:
+    wanted = call.path("hash")
+    if wanted not in {grant.id for grant in await call.web.house.grants(call.principal)}:
+        await call.web.people.note(call.principal, "grant refused", wanted[:80])
+        raise not_found("such grant")
+    return await call.web.house.revoke_grant(call.principal, wanted)
+
+
+_T = "conversations"
+ENDPOINTS = (
+    Endpoint("GET", "/api/search", "read", search, "Search what was said", query=Wanted, returns=list[Found], tag=_T),
+    Endpoint("GET", "/api/usage", "read", usage, "Tokens and cost", query=Range, returns=UsageView, tag=_T),
+    Endpoint("GET", "/api/approvals", "read", approvals, "What waits for an answer", returns=list[AskView], tag=_T),
+    Endpoint(
+        "GET", "/api/grants", "read", grants, "What was allowed or refused for good", returns=list[GrantView], tag=_T
+    ),
+    Endpoint("DELETE", "/api/grants/{hash}", "approve", revoke, "Ask about it again", returns=GrantView, tag=_T),
+)
