@@ -54,6 +54,12 @@ def fold(state, event):
 See [the documentation](https://example.org/docs) for more.
 """
 
+SENTENCES = {
+    "How does Deskhand remember what we did?": "slow",
+    "Please count the letters in the archive": "count",
+    "Invite Ada to the river, please": "post",
+    "What is the weather like?": "fail",
+}
 HUGE = {
     "line": "a" * 1_000_000,
     "quotes": ">" * 50_000 + " deep",
@@ -109,6 +115,7 @@ def script(request: Request) -> Message:
     at = max(i for i, shown in enumerate(request.messages) if shown.message.role == "user")
     text = re.sub(r"^\[.*?\] ", "", request.messages[at].message.text)
     results = [p for s in request.messages[at:] for p in s.message.parts if isinstance(p, ToolResult)]
+    text = SENTENCES.get(text, text)
     match text.partition(" ")[0].rstrip(":"):
         case "say":
             return say(text[4:].lstrip())

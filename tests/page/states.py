@@ -23,22 +23,22 @@ def empty(page: Page, desk: Desk) -> None:
 
 
 def streaming(page: Page, desk: Desk) -> None:
-    say(page, "slow How does Deskhand remember what we did?")
+    say(page, "How does Deskhand remember what we did?")
     answer(page, "The page is a fold").wait_for()
 
 
 def tool_running(page: Page, desk: Desk) -> None:
-    say(page, "count Please count the letters in the archive")
+    say(page, "Please count the letters in the archive")
     page.get_by_text("counted to 9").first.wait_for()
 
 
 def approval(page: Page, desk: Desk) -> None:
-    say(page, "post Invite Ada to the river, please")
+    say(page, "Invite Ada to the river, please")
     page.get_by_role("region", name="Permission needed").wait_for()
 
 
 def error(page: Page, desk: Desk) -> None:
-    say(page, "fail What is the weather like?")
+    say(page, "What is the weather like?")
     page.get_by_role("button", name="Try again").wait_for()
 
 

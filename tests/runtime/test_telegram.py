@@ -186,7 +186,7 @@ async def test_who_may_not_approve_is_told_so(world: World) -> None:
         post = await asked(world, FAMILY)
         queries = {who: world.chats.presses(who, post, "Yes, once") for who in (BOB, EVE)}
         await until(lambda: set(queries.values()) <= set(world.chats.answers))
-        assert "asked of somebody else" in world.chats.answers[queries[BOB]]["text"]
+        assert "may answer that" in world.chats.answers[queries[BOB]]["text"]
         assert "have access" in world.chats.answers[queries[EVE]]["text"]
         assert post.buttons and not (world.home / "acts.txt").exists()
         world.chats.presses(ANN, post, "No")
@@ -202,9 +202,11 @@ async def test_a_member_cannot_allow_what_they_asked_for(world: World) -> None:
     world.model = calling("act", text="rm x")
     async with world.running():
         world.chats.says(BOB, "do it")
-        query = world.chats.presses(BOB, await asked(world, BOB), "Yes, once")
+        post = await asked(world, BOB)
+        assert "ann" in post.text.partition("\n\n")[2], "who may allow it"
+        query = world.chats.presses(BOB, post, "Yes, once")
         await until(lambda: query in world.chats.answers)
-    assert world.chats.answers[query]["text"] == "Only an owner may answer that."
+    assert "Only an owner" in world.chats.answers[query]["text"]
     assert not (world.home / "acts.txt").exists()
 
 
@@ -322,7 +324,8 @@ def told_of(world: World, chat: int) -> bool:
 
 
 async def test_a_reply_goes_on_where_the_message_came_from(world: World) -> None:
-    """A conversation elsewhere has sent it. Its history is gone on with, by who takes part in it and nobody else."""
+    """A conversation elsewhere has sent it. Who takes part in that goes on with it, nobody else does, and never in a
+    group, where others would hear of it."""
     world.channel["allow_from"] = [BOB]
 
     def script(request: Request) -> Any:
@@ -339,22 +342,29 @@ async def test_a_reply_goes_on_where_the_message_came_from(world: World) -> None
     world.config["policy"] = [{"verdict": "allow", "tool": "send_message"}]
     world.chats.says(BOB, "hello")
     world.chats.says(ANN, "hello")
+    world.chats.group(FAMILY)
     async with world.running() as app:
         await until(lambda: world.chats.said(BOB) and world.chats.said(ANN))
-        for chat in (ANN, BOB):
+        for chat in (ANN, BOB, FAMILY):
             at = Address("terminal", chat="kitchen")
             words = Said(Message("user", (Text(f"send news to {chat}"),)))
             await app.door.submit(Inbound(f"t{chat}", at, "owner", 1.0, words, session))
             await until(partial(told_of, world, chat))
     async with world.running() as app:
-        for chat in (ANN, BOB):
+        for who, chat in ((ANN, ANN), (BOB, BOB), (ANN, FAMILY)):
             news = next(post for post in world.chats.messages(chat) if post.text == "the kettle boils")
-            world.chats.says(chat, "thank you", reply_to_message=news.json)
-            await until(lambda: len(world.chats.said(ANN)) + len(world.chats.said(BOB)) >= 5)
-        await until(lambda: len(world.chats.said(ANN)) + len(world.chats.said(BOB)) == 6)
-        told = {e.event.address.chat for e in await app.store.events(session) if isinstance(e.event, MessageReceived)}
-    assert told == {"kitchen", str(ANN)}, "hers goes on there, his in his own conversation"
-    assert (world.chats.said(ANN)[-1], world.chats.said(BOB)[-1]) == ("I know of 3", "I know of 2")
+            before = len(world.chats.said(chat))
+            world.chats.says(who, "thank you", chat, reply_to_message=news.json)
+            await until(partial(said_more, world, chat, before))
+        events = await app.store.events(session)
+    told = {each.event.address.chat for each in events if isinstance(each.event, MessageReceived)}
+    assert told == {"kitchen", str(ANN)}, "hers goes on there, the others in their own conversations"
+    heard = [world.chats.said(chat)[-1] for chat in (ANN, BOB, FAMILY)]
+    assert heard == ["I know of 4", "I know of 2", "I know of 1"]
+
+
+def said_more(world: World, chat: int, before: int) -> bool:
+    return len(world.chats.said(chat)) > before
 
 
 WITHOUT: list[tuple[dict[str, Any], str]] = [
@@ -376,12 +386,13 @@ async def test_a_channel_that_cannot_work_says_why_and_the_rest_runs(
         assert app.dispatch.driving and not world.server.calls
 
 
+@pytest.mark.timeout(240)
 async def test_killed_at_any_time_there_is_one_answer(world: World) -> None:
     """At each boundary between the words and the platform: one answer in the end, or others that say what they are."""
     world.model = ScriptedModel(lambda _: say(LONG), piece=30, pause_s=0.08)
-    at, blown = 0, True
+    at, blown = -1, True  # every third boundary: all of them are tried where nothing takes time
     while blown:
-        at += 1
+        at += 3
         before = len(world.chats.said(ANN))
         world.chats.says(ANN, f"question {at}")
         world.fuse = Fuse(at)

@@ -12,9 +12,16 @@ async def test_nothing_is_lost_or_repeated() -> None:
     report = await torture(kills=30, seed=7)
     assert report.good, report.show()
     assert report.messages > 100
+    assert report.web_messages > 30 and report.web_sent_twice and report.web_breaks
 
 
 @pytest.mark.timeout(180)
 async def test_a_channel_that_confirms_too_early_is_caught() -> None:
     report = await torture(kills=8, seed=3, mode="ack-first")
     assert report.lost > 0, report.show()
+
+
+@pytest.mark.timeout(180)
+async def test_what_is_shown_before_it_is_on_disk_is_caught() -> None:
+    report = await torture(kills=3, seed=3, mode="publish-first")
+    assert report.web_astray > 0, report.show()

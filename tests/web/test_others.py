@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from deskhand.web.everything import ENDPOINTS
 
 from .served import serving
 
-BODY = {"text": "let me in", "to_n": 0, "at_n": 1, "choice": "once", "title": "mine"}
+BODY = {"text": "let me in", "message": "let me in", "to_n": 0, "at_n": 1, "choice": "once", "title": "mine"}
 
 
 async def test_a_conversation_and_all_that_is_under_it(tmp_path: Path) -> None:
@@ -17,6 +19,9 @@ async def test_a_conversation_and_all_that_is_under_it(tmp_path: Path) -> None:
         assert (await served.owner.ask("POST", "/api/sessions/mine/messages", {"text": "secret"}))[0] == 202
         session, theirs = "default/web:owner:mine", "default~web:owner:mine"
         await served.owner.get(f"/api/sessions/{theirs}/log")
+        with anyio.fail_after(20):
+            while await served.app.store.open_sessions():
+                await anyio.sleep(0.005)
         before = len(await served.app.store.events(session))
         for role in ("viewer", "member", "approver"):
             await served.people.add_user(f"a-{role}", role)
@@ -26,7 +31,7 @@ async def test_a_conversation_and_all_that_is_under_it(tmp_path: Path) -> None:
                 if "{name}" not in endpoint.path:
                     continue
                 tried += 1
-                path = endpoint.path.replace("{name}", theirs).replace("{ask}", "ask_1")
+                path = endpoint.path.replace("{name}", theirs).replace("{ask}", "ask_1").replace("{path:path}", "x")
                 body = BODY if endpoint.method in ("POST", "PATCH", "PUT") else None
                 status, said = await client.ask(endpoint.method, path, body)
                 assert status in (403, 404) and "secret" not in str(said), (role, endpoint.name, status)

@@ -234,9 +234,9 @@ class Driver:
 
     def _say_asks(self, journal: Journal, turn: Turn) -> None:
         for ask in [call.ask for call in journal.state.calls.values() if call.ask is not None]:
-            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds))
-            words = f"{shown.words}\n{only(ask.elsewhere)}" if ask.elsewhere else shown.words
-            journal.say(turn.address, (Text(words),), turn.reply_to, shown)
+            note = only(ask.elsewhere) if ask.elsewhere else ""
+            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), note)
+            journal.say(turn.address, (Text(shown.words),), turn.reply_to, shown)
 
 
 def _refusal(row: Waiting, reason: str) -> CommandRun:

@@ -69,7 +69,7 @@ def texts_of(outgoing: Outgoing) -> list[Rich]:
     if ask.approval:
         rich = Rich(_ALLOW + ask.question, (Span("pre", len(_ALLOW), len(_ALLOW) + units(ask.question)),))
     if not ask.decided:
-        return list(split(rich, limit))
+        return list(split(Rich(f"{rich.text}\n\n{ask.note}".rstrip(), rich.spans), limit))
     return list(split(Rich(f"{rich.text}\n\n{ask.decided}", rich.spans), limit))[-1:]
 
 

@@ -167,7 +167,7 @@ class Torture:
         while settled < 5 and monotonic() < give_up:
             await anyio.sleep(0.1)
             done = self.platform.confirmed >= len(self.platform.updates)
-            owed = await store.open_sessions() or await store.outbox_due(1e12, 1)
+            owed = bool(await store.open_sessions() or await store.outbox_due(1e12, 1))
             owed = owed or self._web is None or not await self._web.at_rest(store)
             settled = settled + 1 if done and not owed else 0
         await store.close()

@@ -16,10 +16,10 @@ import anyio
 import msgspec
 from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
 
+from ..runtime.address import noted_address
 from ..runtime.app import Parts, open_app
 from ..runtime.config import Home, Settings
 from ..runtime.models import Models
-from ..runtime.web import noted_address
 from ..store.base import Store
 from ..types import events as e
 

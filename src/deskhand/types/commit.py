@@ -16,19 +16,21 @@ SayPart = Text | Image | File
 class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A question, for a channel that can offer the answers as buttons. What is chosen comes back as an `Answer` to
     `ask_id`, which nobody can guess. The parts of the message say the same in words alone. `approval`: it is about a
-    call, and the choices are those of approvals. `decided` is what came of it, once that is known: then nothing is
-    offered any more."""
+    call, and the choices are those of approvals. `note` is what must be known beside it. `decided` is what came of it,
+    once that is known: then nothing is offered any more."""
 
     ask_id: str
     question: str
     choices: tuple[str, ...]
     approval: bool = False
+    note: str = ""
     decided: str = ""
 
     @property
     def words(self) -> str:
         """All of it, where there are no buttons."""
-        return f"{self.question} ({' / '.join(self.choices)})" if self.choices else self.question
+        words = f"{self.question} ({' / '.join(self.choices)})" if self.choices else self.question
+        return f"{words}\n{self.note}" if self.note else words
 
 
 class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

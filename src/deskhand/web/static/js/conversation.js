@@ -22,7 +22,8 @@ export function Conversation() {
 
 function Head() {
   const { name } = here.value, state = talk.value;
-  const title = state.title || session.value?.title || (name ? "Untitled" : "New conversation");
+  const begun = state.turns.find((turn) => turn.items[0]?.kind === "user")?.items[0].text ?? unsent.value[0]?.text;
+  const title = state.title || session.value?.title || (name ? begun?.slice(0, 80) || "Untitled" : "New conversation");
   const [editing, setEditing] = useState(false);
   const save = (event) => {
     event.preventDefault();
@@ -61,7 +62,7 @@ function FirstVisit() {
   const setup = useAsk(may("admin") ? "/api/setup" : "").data, own = setup?.examples?.map((text) => [text]);
   return html`<div class="empty first">
     <img src="/icon.svg" alt="" width="44" height="44" />
-    <h2 class="welcome">What shall we do, ${me.value.user}?</h2>
+    <h2 class="welcome">What shall we do, ${setup?.person || me.value.user}?</h2>
     <p class="muted">Deskhand works on this machine with files and commands. It asks before it does what cannot be undone.</p>
     ${setup?.demo && html`<p class="note warn">No model is chosen yet, so a script answers. <a href="#/house/setup">Choose one</a>: it takes a minute.</p>`}
     <ul class="examples">${(own?.length ? own : EXAMPLES).slice(0, 3).map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => compose(text ?? title)}><strong>${title}</strong>${text && html`<span>${text}</span>`}</button></li>`)}</ul>
@@ -70,7 +71,7 @@ function FirstVisit() {
 
 /** What was said, the end of it in sight as long as one does not scroll away. */
 function Log({ empty }) {
-  const state = talk.value, box = useRef(), [shown, setShown] = useState(SHOWN), [away, setAway] = useState(false), stuck = useRef(true), held = useRef(null);
+  const state = talk.value, box = useRef(), [shown, setShown] = useState(SHOWN), [away, setAway] = useState(false), stuck = useRef(true), held = useRef(null), tall = useRef(0);
   const down = () => { stuck.current = true; box.current.scrollTop = box.current.scrollHeight; setAway(false); };
   useLayoutEffect(() => {
     const area = box.current;
@@ -85,10 +86,13 @@ function Log({ empty }) {
   }, []);
   useLayoutEffect(() => { if (box.current) down(); }, [toEnd.value]);
   const scrolled = () => {
-    if (!box.current) return;
-    const area = box.current, end = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
-    stuck.current = end;
-    setAway(!end);
+    const area = box.current;
+    if (!area) return;
+    const grew = area.scrollHeight !== tall.current;
+    tall.current = area.scrollHeight;
+    if (grew && stuck.current) { area.scrollTop = area.scrollHeight; return; } // it was not the person who scrolled
+    stuck.current = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
+    setAway(!stuck.current);
   };
   const { turns } = state, from = Math.max(0, turns.length - shown);
   const earlier = () => { held.current = box.current.scrollHeight - box.current.scrollTop; stuck.current = false; setShown(shown + SHOWN); };

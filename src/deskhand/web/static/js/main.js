@@ -1,6 +1,6 @@
 // Where the page begins: who one is, then what is shown.
 import { html, render, useEffect } from "./lib.js";
-import { checkHealth, developer, drawer, here, loadSessions, me, online, palette, panel, problem, signIn, spoken, spokenNow, watch } from "./state.js";
+import { checkHealth, developer, drawer, here, loadAsks, loadSessions, me, online, palette, panel, problem, signIn, spoken, spokenNow, watch } from "./state.js";
 import { retryNow, sendWaiting, show, stop, talk } from "./talk.js";
 import { worker } from "./markdown.js";
 import { Icon, IconButton } from "./icons.js";
@@ -29,7 +29,7 @@ function Login() {
 
 function App() {
   useEffect(() => {
-    loadSessions();
+    loadSessions().then(loadAsks);
     checkHealth();
     const watching = watch(), timer = setInterval(checkHealth, 30_000);
     return () => { watching.close(); clearInterval(timer); };

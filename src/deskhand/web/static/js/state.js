@@ -127,6 +127,15 @@ export function watch() {
   return follow(() => "/api/watch", { recorded: hear, state: (state) => { if (state === "open") { online.value = true; loadSessions(); } } });
 }
 
+/** What waited for an answer before this page was open. */
+export async function loadAsks() {
+  try {
+    const names = new Set((await get("/api/approvals")).map((ask) => ask.name));
+    const keys = (sessions.value ?? []).filter((one) => names.has(one.name)).map((one) => [one.key, "asking"]);
+    activity.value = { ...Object.fromEntries(keys), ...activity.value };
+  } catch { /* the list works without */ }
+}
+
 export function soon() {
   clearTimeout(later);
   later = setTimeout(loadSessions, 150);

@@ -104,10 +104,9 @@ function flush() {
 
 /** What a screen reader is told: that something is asked, and what came of a turn. Not each word of it. */
 function tell(before, state) {
-  if (before.session !== state.session) return;
   const asked = state.asks.find((ask) => !before.asks.some((old) => old.id === ask.id));
   if (asked) announce(asked.approval ? `Permission needed: ${asked.question.slice(0, 120)}` : `Question: ${asked.question}`, true);
-  else if (before.open && !state.open) {
+  else if (before.session === state.session && before.open && !state.open) {
     const answer = state.turns.at(-1)?.items.findLast((item) => item.kind === "answer" || item.kind === "note");
     announce(answer ? `Answer: ${answer.text.slice(0, 400)}` : "Done");
   }

@@ -1,0 +1,139 @@
+"""The first five minutes of a newcomer, from the command to a phone, with nothing typed into a file: the real command,
+a real browser, and servers of their own in the places of a provider and of Telegram."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from playwright.sync_api import Browser, Page, expect
+
+from deskhand.testing.llm import FakeLLM
+from deskhand.testing.llm_script import Behaviour, FakeCall
+from deskhand.testing.telegram import TelegramServer
+
+from .conftest import answer, say, watched
+
+ADA = 77
+PROBED = Behaviour(match="weather", calls=(FakeCall("weather", '{"city": "Paris"}'),))
+
+
+@pytest.fixture
+def portal() -> Iterator[BlockingPortal]:
+    with start_blocking_portal() as opened:
+        yield opened
+
+
+@pytest.fixture
+def provider(portal: BlockingPortal) -> Iterator[FakeLLM]:
+    with portal.wrap_async_context_manager(FakeLLM()) as fake:
+        fake.script(PROBED, Behaviour(text="I am a real model."))
+        yield fake
+
+
+@pytest.fixture
+def platform(portal: BlockingPortal) -> Iterator[TelegramServer]:
+    with portal.wrap_async_context_manager(TelegramServer()) as server:
+        yield server
+
+
+@pytest.fixture
+def link(tmp_path: Path, provider: FakeLLM, platform: TelegramServer) -> Iterator[str]:
+    """What `deskhand open` prints in an empty home."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "DESKHAND_WEB__PORT": port,
+        "DESKHAND_PROVIDERS__GROQ__BASE_URL": provider.url,
+        "DESKHAND_CHANNELS__TELEGRAM__BASE_URL": platform.base_url.removesuffix("/bot"),
+    }
+    command = [sys.executable, "-P", "-m", "deskhand", "open"]
+    with (tmp_path / "said").open("w") as said:
+        process = subprocess.Popen(command, env=environment, stdout=said, stderr=said, cwd=tmp_path)
+    try:
+        yield until(lambda: re.search(r"http://\S+#login=\S+", (tmp_path / "said").read_text()))[0]
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def until(found: Callable[[], re.Match[str] | None]) -> re.Match[str]:
+    end = time.monotonic() + 30
+    while (value := found()) is None:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return value
+
+
+def reply(platform: TelegramServer, pattern: str) -> re.Match[str]:
+    """What the bot says to her."""
+    return until(lambda: re.search(pattern, "\n".join(platform.chats.said(ADA))))
+
+
+@pytest.mark.timeout(120)
+def test_from_the_command_to_a_phone(
+    browser: Browser, link: str, portal: BlockingPortal, platform: TelegramServer, tmp_path: Path
+) -> None:
+    context = browser.new_context(reduced_motion="reduce")
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    broken = watched(page)
+    page.goto(link)
+    page.get_by_role("button", name="Write three ideas").click()
+    page.keyboard.press("Enter")
+    expect(answer(page, "They are in ideas.txt")).to_be_visible()
+    expect(page.get_by_text("Changed ideas.txt")).to_be_visible()
+    assert (tmp_path / ".deskhand" / "agents" / "default" / "workspace" / "ideas.txt").read_text().startswith("1.")
+    assert "login" not in page.url, "the code is gone from the address"
+
+    page.get_by_role("link", name="Settings").click()
+    page.goto(f"{page.url.partition('#')[0]}#/house/setup")
+    _choose_a_model(page)
+    page.get_by_role("radio", name="ask-me").click()
+    expect(page.get_by_role("radio", name="ask-me")).to_have_attribute("aria-checked", "true")
+    page.get_by_label("Name", exact=True).fill("Ada")
+    page.get_by_role("button", name="Save").click()
+    _meet_on_telegram(page, portal, platform)
+
+    page.goto(f"{page.url.partition('#')[0]}#/")
+    say(page, "Who are you?")
+    expect(answer(page, "I am a real model.")).to_be_visible()
+    page.goto(f"{page.url.partition('#')[0]}#/house/health")
+    expect(page.get_by_text("channel telegram")).to_be_visible()
+    assert broken == []
+    context.close()
+    config = (tmp_path / ".deskhand" / "deskhand.yaml").read_text()
+    assert "ask-me" in config and "groq" in config and "gsk-" not in config and platform.token not in config
+
+
+def _choose_a_model(page: Page) -> None:
+    page.get_by_label("Or a key for").select_option("groq")
+    page.get_by_label("Key", exact=True).fill("gsk-a-key-of-mine")
+    page.get_by_role("button", name="Keep and try it").click()
+    expect(page.get_by_text("and it calls tools")).to_be_visible()
+
+
+def _meet_on_telegram(page: Page, portal: BlockingPortal, platform: TelegramServer) -> None:
+    """She pastes the token, writes to the bot, reads its code, and lets herself in."""
+    page.get_by_label("Token of the bot").fill(platform.token)
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.get_by_role("link", name="@desk_bot")).to_have_attribute("href", "https://t.me/desk_bot")
+    portal.call(platform.chats.says, ADA, "hello")
+    code = reply(platform, r"[A-Z0-9]{8}")[0]
+    page.goto(f"{page.url.partition('#')[0]}#/house/people")
+    row = page.get_by_role("listitem").filter(has_text=code)
+    row.get_by_role("button", name="Let in").click()
+    reply(platform, "you are my owner now")
+    portal.call(platform.chats.says, ADA, "and who are you?")
+    reply(platform, "I am a real model.")
