@@ -132,7 +132,7 @@ async def test_a_viewer_changes_nothing(served: Served) -> None:
         ("GET", "/api/users"),
         ("DELETE", "/api/grants/x"),
     ):
-        body = None if method == "GET" else {}
+        body: dict[str, str] | None = None if method == "GET" else {}
         assert problem(await viewer.ask(method, path, body)) == (403, "forbidden"), path
     assert await viewer.get("/api/sessions") == []
     assert any(note.who == "vic" and note.what == "refused" for note in await served.people.notes())

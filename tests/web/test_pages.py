@@ -15,8 +15,9 @@ ROW = re.compile(r"^\| `(?:(GET|POST|PUT|PATCH|DELETE) )?(/[^`]*)` \| (\w+) \| (
 
 def test_every_address_is_there_with_its_scope() -> None:
     rows = {(method or "WS", path): (needs, said) for method, path, needs, said in ROW.findall(PAGE)}
-    table = {(each.method, each.path.replace(":path}", "}")): (each.needs, each.summary) for each in ENDPOINTS}
-    table |= {("WS", each.path): (each.needs, each.summary) for each in SOCKETS}
+    table: dict[tuple[str, str], tuple[str, str]] = {("WS", each.path): (each.needs, each.summary) for each in SOCKETS}
+    for each in ENDPOINTS:
+        table[each.method, each.path.replace(":path}", "}")] = (each.needs, each.summary)
     assert rows == table
     assert len(ROW.findall(PAGE)) == len(table), "a row stands twice"
 

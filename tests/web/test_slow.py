@@ -75,7 +75,8 @@ async def test_fifty_megabytes_for_who_does_not_read(served: Served) -> None:
                 await anyio.sleep(0.01)
         assert quick == list(range(2, last + 1)), "each once, in order, for who reads"
         assert most <= 20_000_000, f"{most:,} bytes more"
-        found, buffer = [], b""
+        found: list[int] = []
+        buffer = b""
         with anyio.fail_after(40):
             while not found or found[-1] != last:
                 buffer += await slow.receive(1 << 20)
