@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,7 @@ async def serving(
     model: Model | None = None,
     tools: tuple[Tool, ...] | None = (),
     clock: Clock | None = None,
+    drive: Callable[[App], Coroutine[Any, Any, None]] = App.run,
     environment: Mapping[str, str] | None = None,
     **config: Any,
 ) -> AsyncIterator[Served]:
@@ -98,7 +99,7 @@ async def serving(
 
         parts = Parts(lambda name: said, named, clock=clock or SystemClock(), serve=serve)
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
-            tasks.start_soon(app.run)
+            tasks.start_soon(drive, app)
             await until(lambda: bool(app.address))
             _, secret = await app.people.make_token("owner", "test")
             jar = aiohttp.DummyCookieJar()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import socket
 import sys
 from asyncio.subprocess import PIPE
@@ -18,7 +20,11 @@ import apsw
 import msgspec
 import pytest
 
+from deskhand.models.base import Item, Request
+from deskhand.runtime.app import App
+from deskhand.runtime.worker import work
 from deskhand.store.schema import BUSY_MS
+from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.events import MessageReceived, TurnEnded
 
 from .flood import EVENTS, SESSION
@@ -251,3 +257,58 @@ async def test_one_who_floods_holds_nobody_up(served: Served) -> None:
     for first in range(0, 1000, 100):  # each in the order in which it was sent
         mine = [each for each in received if first <= int(each.removeprefix("owner:f")) < first + 100]
         assert mine == [f"owner:f{number}" for number in range(first, first + 100)]
+
+
+class Slow(ScriptedModel):
+    """Answers after a while, or not within the time that a test has."""
+
+    slow = True
+
+    async def reply(self, request: Request) -> AsyncIterator[Item]:
+        quick = request.messages[-1].message.text.endswith("quick")
+        await anyio.sleep(0.3 if quick or not self.slow else 60)
+        async for item in super().reply(request):
+            yield item
+
+
+@pytest.mark.timeout(120)
+async def test_an_end_in_the_midst_of_twenty_turns(tmp_path: Path) -> None:
+    """Told to end, it takes in nothing more and closes the streams; after the next start all that was taken is
+    answered, and each who follows goes on where they were."""
+    model, names, ended = Slow(), [f"t{i}" for i in range(20)], anyio.Event()
+
+    async def drive(app: App) -> None:
+        await work(app, lambda: None)
+        ended.set()
+
+    seen: dict[str, list[bytes]] = {name: [] for name in names}
+    async with serving(tmp_path, model, drive=drive) as served, anyio.create_task_group() as tasks:
+        for i, name in enumerate(names):
+            assert (await tell(served, "slow" if i % 2 else "quick", name=name, id=name))[0] == 202
+            tasks.start_soon(take_down, served.owner, name, seen[name])
+        await until(lambda: all(seen.values()))
+        os.kill(os.getpid(), signal.SIGTERM)
+        await until(lambda: served.app.dispatch.draining, 1)
+        status, answer = await tell(served, "too late", name="t0", id="late")
+        assert (status, answer["error"]["code"]) == (503, "store_unavailable"), answer
+        await until(lambda: all(any(b'"turn_ended"' in data for data in seen[name]) for name in names[::2]))
+        os.kill(os.getpid(), signal.SIGTERM)  # the others would take too long
+        with anyio.fail_after(10):
+            await ended.wait()
+    model.slow = False
+    async with serving(tmp_path, model) as served, anyio.create_task_group() as tasks:
+        for name in names:
+            tasks.start_soon(take_down, served.owner, name, seen[name])
+        await until(lambda: all(any(b'"turn_ended"' in data for data in log) for log in seen.values()))
+        assert (await tell(served, "slow", name="t1", id="t1"))[1]["status"] == "duplicate"
+        assert (await tell(served, "too late", name="t0", id="late"))[0] == 202
+        await until(lambda: sum(b'"turn_ended"' in data for data in seen["t0"]) == 2)
+        for name in names:
+            assert seen[name] == await log_of(served, f"default/web:owner:{name}")
+        tasks.cancel_scope.cancel()
+
+
+async def take_down(client: Client, name: str, log: list[bytes]) -> None:
+    """Follow from where the log ends, until the stream does."""
+    async for data in followed(client, name, len(log)):
+        log.append(data)  # noqa: PERF401 -- looked at while it grows

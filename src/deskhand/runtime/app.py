@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
+from ..agent.state import State
 from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
@@ -133,7 +134,9 @@ class App:
         self.authorise = parts.authorise or self.people.authorise
         zone = ZoneInfo(settings.config.timezone)
         people = self.people
-        access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, self._check, zone)
+        access = Access(
+            self.authorise, self._route, people.may_talk, self._unpack, people.note, self._check, zone, self._prompt
+        )
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
@@ -249,6 +252,9 @@ class App:
 
     def _check(self, session: str, options: SessionOptions) -> str:
         return unusable(options, self.parts.model, self.settings.home.root / "prompts")
+
+    def _prompt(self, state: State) -> tuple[str, ...]:
+        return self.agent_of(state.session).prompt(state)
 
     async def _elsewhere(self, session: str) -> tuple[str, ...]:
         """Who may allow what is asked in a session where nobody may who takes part in it."""

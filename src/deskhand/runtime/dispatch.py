@@ -60,6 +60,11 @@ class Dispatch:
         """This process drives; otherwise it only accepts and reads."""
         return self._tasks is not None
 
+    @property
+    def draining(self) -> bool:
+        """Nothing more is begun."""
+        return self._draining
+
     def drives(self, session: str) -> bool:
         """Whether this process sees to that session while it drives."""
         return session in self._adopted or self._takes(session)

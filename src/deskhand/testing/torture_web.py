@@ -112,8 +112,10 @@ class WebClients:
         """Whether nobody is writing, and each who follows has come to the end of the log."""
         if self._writers:
             return False
-        for followers in self.followers.values():
+        for chat, followers in self.followers.items():
             for each in followers:
+                if not self.taken[chat]:
+                    continue
                 if not each.session or await store.events(each.session, len(each.log), 1):
                     return False
         return True

@@ -65,6 +65,10 @@ class StoreUnavailable(StoreError):
     """The store cannot write now; nothing that was acknowledged is lost, and it may recover by itself."""
 
 
+class Ending(StoreUnavailable):
+    """The service is ending, and takes in nothing that would begin."""
+
+
 class StoreBusy(StoreUnavailable):
     """Another process holds the database; the write is tried again."""
 

@@ -25,10 +25,10 @@ async def seen(call: Call, session: str = "") -> str:
     known = False
     with anyio.move_on_after(TAKEN_IN_S):
         while True:
+            waiting = await store.waiting(session)  # first: it may be taken in between these two
             known = bool((await store.rows("session_has_members", (session,)))[0][0])
             if known and await store.may_see(principal, session):
                 return session
-            waiting = await store.waiting(session)
             if not any("owner" in principal.roles or row.principal.id == principal.id for row in waiting):
                 break
             await anyio.sleep(LOOK_S)
