@@ -21,6 +21,7 @@ from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import ChangeTool, FileTool
 from deskhand.tools.base import Context, Outcome, Spec, Tool, done
 from deskhand.types.commit import Commit
+from deskhand.types.door import Progress
 from deskhand.types.effects import Replay
 from deskhand.types.errors import StoreFull
 from deskhand.types.events import MessageDelivered, MessageReceived, ModelFailed, ModelReplied, TurnEnded
@@ -176,6 +177,33 @@ async def test_a_message_in_the_middle_of_a_turn(bench: MakeBench, when: When, w
     assert received == ["ann", who.id]
     (result,) = await b.results()
     assert result.status == ("interrupted" if when == "interrupt" and who is ANN else "ok")
+
+
+async def test_a_message_that_interrupts_the_model(bench: MakeBench) -> None:
+    """It is cut off in mid-sentence, and asked anew with what it had said and with what was said to it."""
+
+    def script(request: Request) -> Message:
+        return say(" ".join(shown.message.text for shown in request.messages))
+
+    model = ScriptedModel(script, piece=3, pause_s=0.05)
+    b = bench(model, [])
+    await b.tell("a long question")
+
+    async def more() -> None:
+        while not any(isinstance(item, Progress) for item in b.shown):
+            await anyio.sleep(0.002)
+        model.pause_s = 0.0
+        await b.tell("no, this", ANN, "interrupt")
+
+    await driven(b.driver, more)
+    events = await b.events()
+    cut, whole = [event for event in events if isinstance(event, ModelReplied)]
+    assert (cut.finish, whole.finish) == ("interrupted", "stop")
+    partial = cut.message.text
+    assert partial and "a long question".startswith(partial) and partial != "a long question"
+    assert whole.message.text == f"a long question {partial} no, this"
+    assert await b.sent() == [whole.message.text]
+    assert sum(isinstance(event, TurnEnded) for event in events) == 1
 
 
 class Broken:

@@ -15,8 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
+
+from deskhand.testing.telegram import TelegramServer
 
 DESKHAND = (sys.executable, "-m", "deskhand")
 
@@ -206,3 +209,30 @@ def test_a_crash_is_written_down_and_the_terminal_stays_usable(served: Served) -
     assert served.run("ask", "hello").stdout == "You said: hello\n", "a terminal works without it"
     with served.serving():
         assert "broke at" not in served.run("doctor").stdout, "it has begun well since"
+
+
+async def test_a_message_on_telegram_is_answered_by_the_running_service(served: Served) -> None:
+    """From the configuration alone. Killed with a message on its way, it answers that once it is back, and once."""
+    async with TelegramServer() as server:
+        address = server.base_url.removesuffix("/bot")
+        served.write(
+            "defaults: {models: [scripted/echo]}\n"
+            f"channels: {{telegram: {{base_url: '{address}', allow_from: [77], token_env: MY_BOT}}}}\n"
+        )
+        (served.home / ".env").write_text(f"MY_BOT={server.token}\n")
+        (served.home / ".env").chmod(0o600)
+        for words in ("hello", "on its way"):
+            with served.serving() as process, anyio.fail_after(40):
+                if words == "hello":
+                    server.chats.says(77, words)
+                while f"You said: {words}" not in "".join(server.chats.said(77)):
+                    await anyio.sleep(0.02)
+                if words == "hello":
+                    server.chats.says(77, "on its way")
+                    os.kill(served.worker_of(process.pid), signal.SIGKILL)
+                    process.kill()
+            served.last_start.unlink(missing_ok=True)
+        said = server.chats.said(77)
+    unmarked = [text for text in said if "on its way" in text and not text.startswith("(may be a duplicate)")]
+    assert len(unmarked) <= 1, said
+    assert server.token not in served.home.joinpath("logs/deskhand.log").read_text()

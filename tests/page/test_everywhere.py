@@ -228,6 +228,19 @@ def test_options_files_and_the_settings(page: Page) -> None:
     expect(files.get_by_text("hello", exact=True)).to_be_visible()
 
 
+def test_models_health_and_activity(page: Page) -> None:
+    say(page, "work")
+    page.locator(".did").wait_for()
+    page.goto("/#/house/activity")
+    made = page.get_by_role("listitem").filter(has_text="packing.md")
+    expect(made.first).to_contain_text("write_file")
+    page.get_by_role("navigation", name="Settings").get_by_role("link", name="Models and skills").click()
+    expect(page.get_by_role("listitem").filter(has_text="scripted/desk")).to_contain_text("answers now")
+    expect(page.get_by_role("listitem").filter(has_text="deskhand-help").first).to_be_visible()
+    page.get_by_role("navigation", name="Settings").get_by_role("link", name="Health").click()
+    expect(page.get_by_role("listitem").filter(has_text="store").first).to_contain_text("ok")
+
+
 def test_people_tokens_and_the_phone(page: Page) -> None:
     page.goto("/#/house/people")
     page.get_by_role("button", name="Make a link").click()

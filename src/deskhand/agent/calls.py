@@ -32,10 +32,11 @@ SOON_S = 0.02
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """A call that may run now."""
+    """A call that may run now, and why; '' where a person said yes to it."""
 
     call: OpenCall
     tool: Tool
+    why: str
 
 
 Verdict = Ready | ToolResult | ApprovalAsked | CallClosed
@@ -104,7 +105,7 @@ class Calls:
         if call.yes_at is not None and (void := approval.lapsed(call.yes_binds == binds, now - call.yes_at)):
             return _failed(call, "denied", void)
         if decision.verdict == "allow" or call.yes_at is not None:
-            return Ready(call, tool)
+            return Ready(call, tool, "" if call.yes_at is not None else decision.reason)
         question = f"{spec.name} {shown(call.call)}"
         if len(question) > SHOWN_ARGUMENT_CHARS:
             return _failed(call, "denied", "too long for a person to approve: do it in smaller steps")
@@ -203,7 +204,7 @@ class Calls:
             case Done(parts=parts, status=status, end_turn=end_turn):
                 journal.change(outcome.changes, outcome.outbox)
                 cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
-                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn))
+                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn, ready.why))
             case Ask(question=question, choices=choices, wait_s=wait_s):
                 until = journal.ports.clock.now() + wait_s
                 journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, clean(question), choices, until))

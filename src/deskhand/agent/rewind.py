@@ -123,7 +123,8 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
         del changed[kept]
     if not changed and message is None and state.turn is None:
         raise Refused(f"nothing has been said since event {to_n}")
-    if "owner" not in who.roles and any(who.id not in _opener(turn) for turn in changed.values()):
+    openers = [turn.said[0].principal for turn in changed.values()]
+    if "owner" not in who.roles and any(who.id not in (each.id, each.on_behalf_of) for each in openers):
         raise Refused("others have asked something since then, so only an owner may undo it")
     back = past.state(to_n)
     then = replace(ledger(back), usage=state.usage, options=state.options, context_tokens=back.context_tokens)
@@ -132,11 +133,6 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
         events.append(TurnEnded("stopped", tuple(state.turn.answers)))
     events += [Undone(row.inbox_id, who, to_n), Compacted(compacted(back), "", 0, then)]
     return [*events, *(event for event in (next_, reply) if event is not None)]
-
-
-def _opener(turn: Taken) -> tuple[str, str]:
-    principal = turn.said[0].principal
-    return principal.id, principal.on_behalf_of
 
 
 def _again(row: Waiting, said: Sequence[MessageReceived]) -> MessageReceived:

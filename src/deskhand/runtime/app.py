@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
+from ..agent.state import State
 from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
@@ -133,7 +134,9 @@ class App:
         self.authorise = parts.authorise or self.people.authorise
         zone = ZoneInfo(settings.config.timezone)
         people = self.people
-        access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, self._check, zone)
+        access = Access(
+            self.authorise, self._route, people.may_talk, self._unpack, people.note, self._check, zone, self._prompt
+        )
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
@@ -250,6 +253,9 @@ class App:
     def _check(self, session: str, options: SessionOptions) -> str:
         return unusable(options, self.parts.model, self.settings.home.root / "prompts")
 
+    def _prompt(self, state: State) -> tuple[str, ...]:
+        return self.agent_of(state.session).prompt(state)
+
     async def _elsewhere(self, session: str) -> tuple[str, ...]:
         """Who may allow what is asked in a session where nobody may who takes part in it."""
         here = {member for (member,) in await self.store.rows("session_members", (session,))}
@@ -289,11 +295,15 @@ class App:
         async with anyio.create_task_group() as beside:
             self._start(beside, self._beside())
             holder = Holder(os.getpid(), self.parts.clock.now())
-            async with held(self.settings.home.lock, holder), anyio.create_task_group() as tasks:
+            async with held(self.settings.home.lock, holder, self._stands_by), anyio.create_task_group() as tasks:
                 self._start(tasks, self._driving(started, takes))
                 with self._intake:
                     async with anyio.create_task_group() as intake:
                         self._start(intake, self._receiving())
+
+    def _stands_by(self) -> bool:
+        """Whether a service is to drive: its worker may only be on its way."""
+        return not self.restarts and holder_of(self.settings.home.serving) is not None
 
     def _start(self, tasks: TaskGroup, children: Iterable[Child]) -> None:
         for child in children:
@@ -321,7 +331,7 @@ class App:
         yield Child("health", self.vitals.keep)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
         if not self.restarts:
-            yield Child("restart", self._restart_here)
+            yield Child("restart", lambda: self.restart.instead(self.look_again, self.dispatch.wake))
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
         if self.drafts.channels:
@@ -329,13 +339,6 @@ class App:
             yield Child("asks", self.decided.run)
         if self.signs.channels:
             yield Child("signs", self.signs.run)
-
-    async def _restart_here(self) -> None:
-        """Nobody would start this process again: what a restart is good for is done here."""
-        while True:
-            await self.restart.asked.wait()
-            await self.look_again()
-            await self.restart.leave_word(self.dispatch.wake)
 
     def _receiving(self) -> Iterator[Child]:
         for channel in self.parts.channels:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from ..agent.rewind import Past, branched
+from ..agent.state import State
 from ..policy.roles import may_send
 from ..store.base import Accepted, Store
 from ..types.clock import Clock, Ids
@@ -35,10 +36,12 @@ from ..types.identity import (
 )
 from ..types.labels import Label
 from ..types.messages import Audio, File, Image, Message, Part, Text, clean
+from ..types.moment import Moment
 from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
 from .feed import Batch, Feed, Noting, Source, batches, follow, watch
+from .moment import moment
 from .places import Places
 
 TEXT_CHARS = 1_000_000
@@ -56,7 +59,7 @@ class Access(msgspec.Struct, frozen=True):
     """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent, and
     `may_talk` says whether it is for them. `unpack` opens the files in a message for a session. `note` writes down that
     somebody asked for what is not theirs. `check` says what speaks against options of a session ('' for nothing).
-    `zone` is where messages are dated."""
+    `zone` is where messages are dated, `prompt` what the agent of a session is told."""
 
     authorise: Callable[[Inbound], Principal | None]
     route: Callable[[Inbound], str]
@@ -65,6 +68,7 @@ class Access(msgspec.Struct, frozen=True):
     note: Noting
     check: Callable[[str, SessionOptions], str] = lambda session, options: ""
     zone: tzinfo | None = None
+    prompt: Callable[[State], tuple[str, ...]] = lambda state: ()
 
 
 class LocalDoor:
@@ -222,6 +226,13 @@ class LocalDoor:
         """What somebody does who was let in by a surface that names conversations; an answer is read from the log."""
         key, now = self._ids.new("door"), self._clock.now()
         return Inbound(key, Address("web"), principal.id, now, body, session, when=when)
+
+    async def at(self, session: str, principal: Principal, n: int) -> Moment:
+        if not await self._store.may_see(principal, session):
+            await self._access.note(principal, "look at", session)
+            raise Refused(f"{session!r} is not yours to see")
+        past = Past(session, await self._store.events(session), self._access.zone)
+        return moment(past, n, self._access.prompt if "owner" in principal.roles else lambda state: ())
 
     async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:
         agent = session.partition("/")[0]

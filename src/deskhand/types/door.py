@@ -10,6 +10,7 @@ import msgspec
 from .events import Recorded
 from .identity import Inbound, Principal, Receipt, When
 from .messages import Message, ResultStatus
+from .moment import Moment
 from .options import SessionOptions
 
 PREVIEW_CHARS = 2_000
@@ -78,6 +79,10 @@ class Door(Protocol):
     async def answer(self, ask_id: str, choice: str, principal: Principal) -> Receipt:
         """Hand in the answer to whatever is open under this id, in any session that the principal may see. Whether it
         counts is decided there: the yes of somebody who may not approve is answered in words."""
+        ...
+
+    async def at(self, session: str, principal: Principal, n: int) -> Moment:
+        """How the conversation was after event n. Raises Refused."""
         ...
 
     async def branch(self, session: str, principal: Principal, at_n: int, to: str | None = None) -> Receipt:

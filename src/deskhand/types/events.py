@@ -86,10 +86,12 @@ class ToolStarted(Event, frozen=True, tag="tool_started"):
 
 
 class ToolFinished(Event, frozen=True, tag="tool_finished"):
-    """`end_turn`: the turn ends with this result, which is said as it is; the model is not asked again."""
+    """`end_turn`: the turn ends with this result, which is said as it is; the model is not asked again. `allowed` is
+    why the call was run without asking anybody."""
 
     result: ToolResult
     end_turn: bool = False
+    allowed: str = ""
 
 
 class ApprovalAsked(Event, frozen=True, tag="approval_asked"):

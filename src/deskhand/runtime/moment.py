@@ -1,0 +1,79 @@
+"""Folds a log up to one event, and says what that has come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from ..agent.rewind import Past
+from ..agent.state import State, view
+from ..types import events as e
+from ..types.messages import ResultStatus
+from ..types.moment import Judged, Moment, Outcome
+
+_OUTCOMES: dict[ResultStatus, Outcome] = {"denied": "refused", "expired": "expired", "unasked": "unasked"}
+
+
+def moment(past: Past, n: int, prompt: Callable[[State], tuple[str, ...]]) -> Moment:
+    """The conversation after event n of this log. Pure, but for the files that `prompt` reads. Raises Refused for an
+    event that there is not, or whose words have been erased."""
+    rest = past.rest(n)
+    state = past.state(n)
+    last = next((each.n for each in reversed(past.log[:n]) if isinstance(each.event, e.TurnEnded)), 0)
+    told = past.state(last - 1) if state.turn is None and last else state  # a prompt is that of a turn
+    return Moment(
+        n,
+        past.log[n - 1].at if n else 0.0,
+        rest,
+        tuple(shown.message for shown in view(state)),
+        prompt(told),
+        state.usage,
+        state.context_tokens,
+        state.label,
+        state.options,
+        state.turn is not None,
+        state.archived,
+        tuple(judged(past.log[:n])),
+    )
+
+
+def judged(log: Iterable[e.Recorded]) -> list[Judged]:
+    """Every call and what was decided about it, in the order in which they were made."""
+    made: dict[str, Judged] = {}
+    done: list[Judged] = []
+    asks: dict[str, str] = {}
+    for recorded in log:
+        n, event = recorded.n, recorded.event
+        match event:
+            case e.ModelReplied(message=message):
+                done += made.values()
+                made = {
+                    call.id: Judged(n, call.id, call.name, bytes(call.arguments).decode(errors="replace"), "open", "")
+                    for call in message.calls
+                }
+            case e.QuestionAsked(call_id=call_id) if call_id in made:
+                made[call_id] = replace(made[call_id], n=n, outcome="allowed", reason="it asks a person")
+            case e.ApprovalAsked(call_id=call_id, ask_id=ask_id, reason=reason) if call_id in made:
+                asks[ask_id] = call_id
+                made[call_id] = replace(made[call_id], n=n, outcome="asked", reason=reason)
+            case e.ApprovalAnswered(ask_id=ask_id, choice=choice, principal=principal) if asks.get(ask_id) in made:
+                call_id, yes = asks[ask_id], choice in ("once", "always")
+                outcome: Outcome = "approved" if yes else "refused"
+                made[call_id] = replace(made[call_id], n=n, outcome=outcome, by=f"{principal.id}: {choice}")
+            case e.ToolFinished(result=result, allowed=allowed) if result.call_id in made:
+                made[result.call_id] = _finished(made[result.call_id], n, result.status, result.text, allowed)
+            case e.CallClosed(call_id=call_id, status=status, reason=reason) if call_id in made:
+                closed: Outcome = "refused" if status == "denied" else "closed"
+                made[call_id] = replace(made[call_id], n=n, outcome=closed, reason=reason)
+            case _:
+                pass
+    return [*done, *made.values()]
+
+
+def _finished(call: Judged, n: int, status: ResultStatus, text: str, allowed: str) -> Judged:
+    if status in _OUTCOMES and call.outcome != "refused":
+        return replace(call, n=n, outcome=_OUTCOMES[status], reason=text)
+    if call.outcome == "open":
+        return replace(call, n=n, outcome="allowed" if allowed else "closed", reason=allowed or text)
+    return call
