@@ -18,7 +18,6 @@ from pathlib import Path
 
 import aiohttp
 import anyio
-import gateway
 import msgspec
 import serving
 
@@ -313,6 +312,8 @@ async def run(names: list[str]) -> list[Row]:
                         rows += await CASES[name](bench)
                         show(rows[-1:] if name != "plain" else rows)
                 if "gateway" in names:
+                    import gateway  # not before idle memory was measured
+
                     home_of_web = Path(home, "web")
                     home_of_web.mkdir()
                     found = await gateway.figures(home_of_web, f"http://127.0.0.1:{port}", bench.script)
