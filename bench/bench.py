@@ -312,7 +312,7 @@ async def run(names: list[str]) -> list[Row]:
                         rows += await CASES[name](bench)
                         show(rows[-1:] if name != "plain" else rows)
                 if "gateway" in names:
-                    import gateway  # not before idle memory was measured
+                    import gateway  # noqa: PLC0415 -- not before idle memory was measured
 
                     home_of_web = Path(home, "web")
                     home_of_web.mkdir()
