@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model check bench torture deps lock clean
+.PHONY: help run test test-model check bench torture screenshots deps lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -62,6 +62,10 @@ bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR als
 	@$(BIN)/python bench/bench.py
 	@if [ -n "$${PEERS_BENCH:-}" ]; then cp bench/peers_driver.py "$$PEERS_BENCH/drivers/deskhand.py"; \
 	  (cd "$$PEERS_BENCH" && "$(CURDIR)/$(BIN)/python" harness.py deskhand over,stream,conc,persist); fi
+
+screenshots: $(VENV)/.dev ## Take the pictures of the page anew
+	@bash scripts/deps.sh $(TEST_PACKAGES)
+	@$(BIN)/python scripts/screenshots.py
 
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt

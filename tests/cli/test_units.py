@@ -194,8 +194,9 @@ def test_status_tells_what_runs_and_how_it_is(served: Served) -> None:
         served.until(lambda: served.run("status", "-q").returncode == 0)
         said = served.run("status").stdout
         assert f"Process {served.worker_of(process.pid)} works since" in said and "Its page: http://127.0.0.1:" in said
-        for part in ("driver", "store", "web", "owed", "configuration", "sandbox", "socket"):
+        for part in ("driver", "store", "web", "owed", "configuration", "sandbox"):
             assert f"  {part}" in said
+        assert "sweep" not in said, "while it is well"
         found = json.loads(served.run("status", "--json").stdout)
         assert found["state"] == "ok" and found["facts"][0]["name"]
         assert served.run("status", "-q").stdout == ""

@@ -121,6 +121,13 @@ def test_agent_computer(tmp_path: Path) -> None:
     )
 
 
+def test_the_port_of_agent_computer(tmp_path: Path) -> None:
+    """Where it listens is not taken over: other machines would reach it in the clear."""
+    settings = read(tmp_path, 'gateway: {host: "0.0.0.0", port: 8123}')
+    assert (settings.config.web.port, settings.config.web.host) == (8123, "127.0.0.1")
+    assert any("gateway.host" in warning for warning in settings.warnings)
+
+
 def test_openagent_by_its_environment(tmp_path: Path) -> None:
     env = {"MODEL": "claude-opus-4-6", "MAX_TURNS": "30", "ANTHROPIC_BASE_URL": "https://proxy.example"}
     assert read(tmp_path, "timezone: Europe/Berlin", **env).config == Config(timezone="Europe/Berlin")

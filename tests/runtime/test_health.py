@@ -18,7 +18,7 @@ from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.children import LONGEST_PAUSE_S, REFUSED_PAUSE_S, Child, keep_running, pause_s
 from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.lock import Holder, holder_of, take
+from deskhand.runtime.lock import Holder, held, holder_of, take
 from deskhand.runtime.vitals import Vitals
 from deskhand.sandbox.probes import Proven
 from deskhand.store.sqlite import SqliteStore
@@ -170,6 +170,17 @@ def test_a_lock_says_who_has_it(tmp_path: Path) -> None:
     os.close(fd)
 
 
+async def test_a_lock_is_left_to_who_is_to_have_it_for_a_while(tmp_path: Path) -> None:
+    path, asked = tmp_path / "x.lock", list[bool]()
+
+    def first() -> bool:
+        asked.append(holder_of(path) is None)
+        return True
+
+    async with held(path, Holder(77), first, 0.5):
+        assert holder_of(path) == Holder(77) and asked == [True], "nobody came"
+
+
 # ---------------------------------------------------------------------- a whole Deskhand
 
 
@@ -257,6 +268,18 @@ async def test_the_page_runs_beside_whoever_drives_and_is_started_again(tmp_path
         _, facts = await health(app, lambda facts: facts["driver"].detail == "" and app.dispatch.driving)
         _, facts = await health(app, lambda facts: facts["web"].detail != "")
         assert len(lives) == 2 and facts["web"].restarts == 1
+
+
+async def test_a_terminal_leaves_the_driving_to_a_service_whose_worker_is_on_its_way(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.make(home.state)
+    service = take(home.serving, Holder(77, 5.0))
+    assert service is not None
+    async with running(tmp_path) as app, running(tmp_path) as worker:
+        worker.restarts = True
+        await health(worker, lambda facts: worker.dispatch.driving)
+        assert not app.dispatch.driving
+        os.close(service)
 
 
 class Failing(SqliteStore):

@@ -95,14 +95,19 @@ def test_reading_again_takes_up_what_was_removed_and_keeps_what_was_chosen(home:
 async def running(
     home: Home, channel: MemoryChannel, script: Callable[[Request], Message]
 ) -> AsyncIterator[tuple[App, list[str]]]:
-    """An app, and the names of the models that it opened."""
+    """An app, and the names of the models that it opened, with a word for each time the settings were renewed."""
     opened: list[str] = []
 
     def open_model(name: str) -> ScriptedModel:
         opened.append(name)
         return ScriptedModel(script)
 
-    parts = Parts(open_model, channels=(channel,), authorise=lambda inbound: Principal("ann", ("owner",)))
+    owner = Principal("ann", ("owner",))
+
+    def renewed(settings: Settings) -> None:
+        opened.append("renewed")
+
+    parts = Parts(open_model, channels=(channel,), authorise=lambda inbound: owner, renew=renewed)
     async with open_app(home.settings(), parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
         yield app, opened
@@ -139,7 +144,7 @@ async def test_a_change_holds_from_the_next_drive_on(home: Home) -> None:
         await until(lambda: app.settings.config.defaults.steps == 7)
         channel.write("two")
         await until(lambda: len(channel.sent) == 2)
-        assert opened[1:] == ["scripted/new"] and [tool.name for tool in asked[-1].tools] == ["read_file"]
+        assert opened[1:] == ["renewed", "scripted/new"] and [tool.name for tool in asked[-1].tools] == ["read_file"]
         said = "".join(part.text for part in channel.sent[-1][0].parts if isinstance(part, Text))
         assert said.startswith("answer 2") and "Usage:" in said
         assert app.agent("other").limits.steps == 7

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ async def serving(
     model: Model | None = None,
     tools: tuple[Tool, ...] | None = (),
     clock: Clock | None = None,
-    drive: Callable[[App], Awaitable[None]] = App.run,
+    drive: Callable[[App], Coroutine[Any, Any, None]] = App.run,
     environment: Mapping[str, str] | None = None,
     **config: Any,
 ) -> AsyncIterator[Served]:

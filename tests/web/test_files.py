@@ -82,6 +82,16 @@ async def test_uploaded(served: Served) -> None:
     assert sorted(folder(served).rglob("*")) == before
 
 
+async def test_a_file_of_a_conversation(served: Served) -> None:
+    (folder(served) / "notes").mkdir()
+    (folder(served) / "notes" / "a.html").write_text("<b>hi</b>")
+    await served.owner.ask("POST", "/api/chat/talk", {"message": "hi"})
+    status, headers, data = await whole(served.owner, "/api/files/talk/notes/a.html")
+    assert (status, data) == (200, b"<b>hi</b>") and headers["content-disposition"].startswith("attachment")
+    for path in ("/api/files/none/notes/a.html", "/api/files/talk/none", "/api/files/talk/..%2f..%2fdeskhand.yaml"):
+        assert problem(await served.owner.ask("GET", path))[0] in (403, 404), path
+
+
 async def test_nothing_leads_out(served: Served, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")

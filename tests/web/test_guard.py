@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -371,6 +374,17 @@ async def test_other_machines_only_with_tls(tmp_path: Path, host: str) -> None:
     async with Models(settings) as models, open_app(settings, Parts(lambda name: ScriptedModel())) as app:
         with pytest.raises(ConfigError, match="tls_cert"):
             await Site(app, models).run()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_it_does_not_start_where_others_would_reach_it_in_the_clear(tmp_path: Path, host: str) -> None:
+    (tmp_path / "deskhand.yaml").write_text(f'web: {{host: "{host}", port: 0}}')
+    command = [sys.executable, "-P", "-m", "deskhand", "serve"]
+    environment = {**os.environ, "DESKHAND_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50
+    )
+    assert done.returncode != 0 and "tls_cert" in done.stderr
 
 
 def test_each_route_says_who_may() -> None:

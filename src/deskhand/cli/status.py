@@ -18,6 +18,8 @@ from .plain import plain
 from .run import FAILED, config_option, service_settings
 
 COLOURS = {"ok": "green", "starting": "cyan", "degraded": "yellow", "down": "red"}
+CHORES = frozenset({"watch", "sweep", "anchor", "health", "socket"})
+"""Parts of which nobody wants to hear while they are well."""
 NOTHING = """Nothing runs: Deskhand works while a terminal is open. To have it stay: deskhand serve
 For good: deskhand service install"""
 
@@ -62,6 +64,8 @@ def _show(settings: Settings, health: Health | None) -> None:
     if health.address:
         click.echo(f"Its page: {plain(health.address)}")
     for fact in health.facts:
+        if fact.name in CHORES and fact.state == "ok":
+            continue
         for line in lines_of(fact, health.at, zone):
             click.echo(line)
 
@@ -74,6 +78,8 @@ def lines_of(fact: Fact, now: float, zone: ZoneInfo) -> list[str]:
         said.append(f"started again {fact.restarts} times" if fact.restarts > 1 else "started again once")
     if fact.last_success_at is not None and fact.name != "store":
         said.append(f"last success {_ago(now - fact.last_success_at)}")
+    if not said and fact.since is not None:
+        said = [f"since {_when(fact.since, zone)}"]
     found = [f"{mark}  {plain(fact.name):<20} {', '.join(said)}".rstrip()]
     if fact.last_error and fact.state != "ok":
         at = f" ({_when(fact.last_error_at, zone)})" if fact.last_error_at else ""

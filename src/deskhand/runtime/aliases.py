@@ -57,6 +57,7 @@ TABLE: tuple[tuple[str, str], ...] = (
     # openagent-core, environment or .env, with `compat: openagent`
     ("MODEL", "defaults.models"),
     ("MAX_TURNS", "defaults.steps"),
+    ("gateway.port", "web.port"),
     ("MAX_TOKEN_BUDGET", "defaults.tokens"),
     ("MAX_OUTPUT_TOKENS", "defaults.output_tokens"),
     ("COMPACT_THRESHOLD", "defaults.context_ratio"),

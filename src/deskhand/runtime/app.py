@@ -299,11 +299,15 @@ class App:
         async with anyio.create_task_group() as beside:
             self._start(beside, self._beside())
             holder = Holder(os.getpid(), self.parts.clock.now())
-            async with held(self.settings.home.lock, holder), anyio.create_task_group() as tasks:
+            async with held(self.settings.home.lock, holder, self._stands_by), anyio.create_task_group() as tasks:
                 self._start(tasks, self._driving(started, takes))
                 with self._intake:
                     async with anyio.create_task_group() as intake:
                         self._start(intake, self._receiving())
+
+    def _stands_by(self) -> bool:
+        """Whether a service is to drive: its worker may only be on its way."""
+        return not self.restarts and holder_of(self.settings.home.serving) is not None
 
     def _start(self, tasks: TaskGroup, children: Iterable[Child]) -> None:
         for child in children:
@@ -331,7 +335,7 @@ class App:
         yield Child("health", self.vitals.keep)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
         if not self.restarts:
-            yield Child("restart", self._restart_here)
+            yield Child("restart", lambda: self.restart.instead(self.look_again, self.dispatch.wake))
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
         if self.drafts.channels:
@@ -339,13 +343,6 @@ class App:
             yield Child("asks", self.decided.run)
         if self.signs.channels:
             yield Child("signs", self.signs.run)
-
-    async def _restart_here(self) -> None:
-        """Nobody would start this process again: what a restart is good for is done here."""
-        while True:
-            await self.restart.asked.wait()
-            await self.look_again()
-            await self.restart.leave_word(self.dispatch.wake)
 
     def _receiving(self) -> Iterator[Child]:
         for channel in self.parts.channels:

@@ -93,7 +93,9 @@ class LocalDoor:
         principal = self._access.authorise(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
-        if self._dispatch.draining and isinstance(inbound.body, Said | Edit):  # an answer may help a turn to its end
+        # An answer may help a turn to its end; and a platform may have been told already that we have its message.
+        over_http = inbound.address.channel in CHOSEN
+        if self._dispatch.draining and over_http and isinstance(inbound.body, Said | Edit):
             raise Ending("Deskhand is ending or starting again: nothing was taken in, so send it again in a moment")
         return await self._take_in(inbound, principal)
 

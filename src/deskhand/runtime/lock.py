@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,6 +12,8 @@ import anyio
 import msgspec
 
 TRY_LOCK_S = 1.0
+PATIENCE_S = 15.0
+"""So long a service may take from one worker to the next."""
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -60,10 +62,19 @@ def holder_of(path: Path) -> Holder | None:
 
 
 @asynccontextmanager
-async def held(path: Path, holder: Holder) -> AsyncIterator[None]:
-    """Hold the lock; waits until it is free, looking every TRY_LOCK_S. Raises OSError."""
-    while (fd := take(path, holder)) is None:  # noqa: ASYNC110 -- a lock of the kernel tells nobody
-        await anyio.sleep(TRY_LOCK_S)
+async def held(
+    path: Path, holder: Holder, first: Callable[[], bool] = lambda: False, patience_s: float = PATIENCE_S
+) -> AsyncIterator[None]:
+    """Hold the lock; waits until it is free, looking every TRY_LOCK_S. While somebody else is to have it `first`, it is
+    left to them, until it was free for `patience_s` all the same. Raises OSError."""
+    free_s, fd = 0.0, None
+    while fd is None:  # a lock of the kernel tells nobody
+        if free_s < patience_s and first():
+            free_s = free_s + TRY_LOCK_S if holder_of(path) is None else 0.0
+        else:
+            fd = take(path, holder)
+        if fd is None:
+            await anyio.sleep(TRY_LOCK_S)
     try:
         yield
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import anyio
 
@@ -32,6 +32,13 @@ class Restart:
     def ask(self) -> None:
         """The page asks: nobody has to be told afterwards."""
         self.asked.set()
+
+    async def instead(self, reload: Callable[[], Awaitable[None]], wake: Callable[[str], None]) -> None:
+        """Where nobody would start this process again: what a restart is good for, whenever it is asked for."""
+        while True:
+            await self.asked.wait()
+            await reload()
+            await self.leave_word(wake)
 
     async def leave_word(self, wake: Callable[[str], None] = lambda session: None) -> None:
         """Store for each who asked what they are told when somebody drives again: once, whatever dies in between.

@@ -166,6 +166,7 @@ class Vitals:
         found = dict(self._remembered)
         for name, vital in self._known.items():
             found[name] = Remembered(vital.last_success_at, vital.last_error, vital.last_error_at, vital.refused)
+        found = {name: each for name, each in found.items() if each != Remembered()}
         text = msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
         async with self._writing:
             await anyio.to_thread.run_sync(write_private, self._path, text)
