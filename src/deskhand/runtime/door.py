@@ -41,6 +41,7 @@ from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
 from .feed import Batch, Feed, Noting, Source, batches, follow, watch
+from .hiding import hidden_body
 from .moment import moment
 from .places import Places
 
@@ -59,7 +60,7 @@ class Access(msgspec.Struct, frozen=True):
     """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent, and
     `may_talk` says whether it is for them. `unpack` opens the files in a message for a session. `note` writes down that
     somebody asked for what is not theirs. `check` says what speaks against options of a session ('' for nothing).
-    `zone` is where messages are dated, `prompt` what the agent of a session is told."""
+    `zone` is where messages are dated, `prompt` what the agent of a session is told. `redact` takes secrets out."""
 
     authorise: Callable[[Inbound], Principal | None]
     route: Callable[[Inbound], str]
@@ -69,6 +70,7 @@ class Access(msgspec.Struct, frozen=True):
     check: Callable[[str, SessionOptions], str] = lambda session, options: ""
     zone: tzinfo | None = None
     prompt: Callable[[State], tuple[str, ...]] = lambda state: ()
+    redact: Callable[[str], str] = str
 
 
 class LocalDoor:
@@ -102,7 +104,7 @@ class LocalDoor:
         session = inbound.session or await self._replied_to(inbound, principal) or self._places.now(own, inbound)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
-        inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
+        inbound = replace(inbound, body=hidden_body(_read(inbound.body, label_of(principal)), self._access.redact))
         if wrong := self._wrong(inbound.body, session):
             return Receipt("refused", reason=wrong)
         if not inbound.session and (moved := await self._places.moved(own, inbound)) is not None:
