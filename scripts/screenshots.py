@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
                 reach(page, desk)
                 settle(page)
                 taken = Image.open(BytesIO(page.screenshot()))
-                taken.quantize(96).save(folder / f"{name}-{look}.png", optimize=True)
+                taken.quantize(256, dither=Image.Dither.NONE).save(folder / f"{name}-{look}.png", optimize=True)
                 desk.release()
                 context.close()
         browser.close()

@@ -29,8 +29,7 @@ class State(msgspec.Struct):
     `messages` is the conversation as the model is to see it, every call in it followed by its result unless that call
     is in `calls`: the open ones, in the order in which they were made. `zone` is where messages are dated; None: not
     at all. `context_tokens` is what the model counted at its last call. `label` is the lowest of all that it has read,
-    `pictures` where in `messages` the images are, `asides` what the next message is told with (`models.asides`).
-    `shared`: others than owners read here.
+    `pictures` where the images are, `asides` what the next message is told with; `shared`: others than owners read it.
     """
 
     session: str

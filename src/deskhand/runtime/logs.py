@@ -8,7 +8,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from urllib.parse import quote
 
@@ -52,6 +52,17 @@ class Redacting(logging.Formatter):
         return self._redact(super().format(record))
 
 
+class LogFile(RotatingFileHandler):
+    """A line that cannot be written is lost, and nobody is told each time: `store` in the health says it once."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        pass
+
+    def close(self) -> None:
+        with suppress(OSError):  # what is left of the last line does not fit on a full disk either
+            super().close()
+
+
 @contextmanager
 def logging_to_file(settings: Settings, console: logging.Handler | None = None) -> Iterator[None]:
     """Log to the home while inside, and to `console`: our own messages from `log_level` on, those of others from
@@ -65,7 +76,7 @@ def logging_to_file(settings: Settings, console: logging.Handler | None = None) 
         path = settings.home.log
         settings.home.make(path.parent)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-        handler = RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace")
+        handler = LogFile(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace")
     except OSError:
         handler = logging.NullHandler()
     handlers = (handler,) if console is None else (handler, console)
