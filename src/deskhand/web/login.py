@@ -39,7 +39,7 @@ async def redeem(call: Call) -> Response:
         )
     _, secret = found
     response = Response(status_code=204)
-    secure = call.request.scope["scheme"] == "https"
+    secure = call.site.startswith("https:")
     response.set_cookie(COOKIE, secret, COOKIE_S, path="/", secure=secure, httponly=True, samesite="strict")
     return response
 
