@@ -130,10 +130,18 @@ def test_the_port_of_agent_computer(tmp_path: Path) -> None:
 
 def test_what_agent_computer_knows_and_we_do_not(tmp_path: Path) -> None:
     """Nothing of it is lost or in force: above all, nothing approves by itself. A key goes where keys are."""
-    theirs = {"non_interactive_approval_policy": "auto_approve", "shell_blocked_commands": ["rm"]}
-    theirs |= {"shell_allow_absolute_paths": True, "require_approval": ["shell"]}
-    whole = {"agent": {"tools": theirs}, "lmstudio": {"timeout": 5}, "pinchtab": {"port": 9867}}
-    whole["openrouter_api_key"] = "sk-or-12345678"  # type: ignore[assignment]
+    theirs: dict[str, object] = {
+        "non_interactive_approval_policy": "auto_approve",
+        "shell_blocked_commands": ["rm"],
+        "shell_allow_absolute_paths": True,
+        "require_approval": ["shell"],
+    }
+    whole = {
+        "agent": {"tools": theirs},
+        "lmstudio": {"timeout": 5},
+        "pinchtab": {"port": 9867},
+        "openrouter_api_key": "sk-or-12345678",
+    }
     settings = read(tmp_path, msgspec.json.encode(whole))
     assert settings.config == Config(policy=(Rule("ask", tool="shell"),))
     assert settings.environment["OPENROUTER_API_KEY"] == "sk-or-12345678"
