@@ -23,6 +23,7 @@ COMMANDS = {
     "plugins": ("deskhand.cli.plugins:plugins", "List plugins, switch them on and off."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
     "users": ("deskhand.cli.users:users", "Who may talk here, and what they may do."),
+    "channels": ("deskhand.cli.channels:channels", "List the channels on which people reach it, and add one."),
     "pair": ("deskhand.cli.pair:pair", "Let in who wrote to a bot of yours."),
     "tokens": ("deskhand.cli.tokens:tokens", "Make, list and revoke tokens for the API."),
     "login": ("deskhand.cli.tokens:login", "Print a link that logs one browser in."),
@@ -41,6 +42,7 @@ COMMANDS = {
 """name -> (module:function, one line of help)"""
 
 ALIASES = {
+    "channel": ("channels",),
     "gateway": ("serve",),
     "models": ("model", "list"),
     "onboard": ("setup",),
@@ -51,7 +53,7 @@ ALIASES = {
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "demo")),
     ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv", "allow")),
-    ("People", ("users", "pair", "tokens", "login")),
+    ("People", ("users", "channels", "pair", "tokens", "login")),
     (
         "Look after it",
         ("serve", "service", "status", "policy", "doctor", "logs", "trace", "dlq", "audit", "uninstall", "version"),

@@ -1,0 +1,103 @@
+"""`deskhand channels`: where people can reach it, and how to add a place."""
+
+from __future__ import annotations
+
+import sys
+
+import anyio
+import click
+from msgspec.structs import replace
+
+from ..channels.base import Introduction
+from ..channels.settings import ChannelConfig
+from ..runtime.channels import introduction
+from ..runtime.setting_up import store_key, store_secret
+from ..runtime.socket import ask_health
+from ..store.blobs import Blobs
+from ..types.errors import DeskhandError
+from ..types.health import Fact
+from .plain import plain
+from .run import USAGE, Listing, config_option, fail, run, settings_of
+from .table import table
+
+TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN"}
+"""The kinds that are added by a token, and the variable that holds it."""
+
+
+@click.group(cls=Listing)
+def channels() -> None:
+    """List the channels on which people reach it, and add one.
+
+    \b
+    Examples:
+      deskhand channels
+      deskhand channels add telegram
+    """
+
+
+@channels.command("list")
+@config_option
+def list_(config: str | None) -> None:
+    """List the channels of the configuration, and how each one that runs is.
+
+    \b
+    Example:
+      deskhand channels list
+    """
+    settings = settings_of(config)
+    found = settings.config.channels
+    if not found:
+        click.echo("No channels yet. With the token of a bot from @BotFather: deskhand channels add telegram")
+        return
+    health = anyio.run(ask_health, settings.home.socket)
+    facts = {fact.name: fact for fact in health.facts} if health else {}
+    rows = [(name, each.type or name, *_state(each, facts.get(f"channel {name}"))) for name, each in found.items()]
+    table(("channel", "kind", "state", "why"), rows)
+
+
+def _state(config: ChannelConfig, fact: Fact | None) -> tuple[str, str]:
+    if not config.enabled:
+        return "off", ""
+    if fact is None:
+        return "not running", ""
+    return fact.state, "" if fact.state == "ok" else " ".join(fact.last_error.split())
+
+
+@channels.command()
+@click.argument("kind", type=click.Choice(sorted(TOKENS)))
+@click.option("--name", default="", metavar="NAME", help="What you call it: with two bots each has a name.")
+@config_option
+def add(kind: str, name: str, config: str | None) -> None:
+    """Add a bot by its token, which is asked for, or read as a line of input. The platform is asked whose it is first;
+    the token goes to `.env` and never into the configuration.
+
+    \b
+    Examples:
+      deskhand channels add telegram
+      echo "$TOKEN" | deskhand channels add telegram --name family
+    """
+    settings, name = settings_of(config), name or kind
+    before = settings.config.channels.get(name, ChannelConfig())
+    own = TOKENS[kind] if name == kind else f"{name.upper().replace('-', '_')}_BOT_TOKEN"
+    variable = before.token_env or own
+    token = click.prompt(variable, hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
+    wanted = replace(before, type=before.type or kind, token_env=variable, enabled=True)
+    tried = replace(settings, environment={**settings.environment, variable: token.strip()})
+
+    async def meet() -> Introduction:
+        return await introduction(name, wanted, tried, Blobs(settings.home.blobs))
+
+    try:
+        met = run(settings, meet)
+        store_secret(settings, variable, token)
+        for key, value in _keys(name, kind, variable):
+            store_key(settings, ["channels", name, key], value)
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+    click.echo(f"{plain(met.name)} is added: {plain(met.link)}")
+    click.echo("It works from the next start on: deskhand serve, or /restart. Write to it, and it tells you a code.")
+
+
+def _keys(name: str, kind: str, variable: str) -> list[tuple[str, object]]:
+    named: list[tuple[str, object]] = [] if name == kind else [("type", kind), ("token_env", variable)]
+    return [*named, ("enabled", True)]
