@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from io import BytesIO
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from PIL import Image  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
 from tests.page.conftest import ARGUMENTS, desk_at, state_of  # noqa: E402
@@ -40,7 +42,8 @@ def main(folder: Path) -> None:
                 desk.hold()
                 reach(page, desk)
                 settle(page)
-                page.screenshot(path=folder / f"{name}-{look}.png")
+                taken = Image.open(BytesIO(page.screenshot()))
+                taken.quantize(256, dither=Image.Dither.NONE).save(folder / f"{name}-{look}.png", optimize=True)
                 desk.release()
                 context.close()
         browser.close()

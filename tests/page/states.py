@@ -62,3 +62,4 @@ LOOKS = {"light": ("light", 1280, 800), "dark": ("dark", 1280, 800), "phone": ("
 def settle(page: Page) -> None:
     """Until nothing changes any more but what is meant to."""
     expect(page.locator(".none .spin")).to_have_count(0)
+    page.evaluate("() => Promise.all([...document.images].map((image) => image.decode()))")

@@ -241,6 +241,37 @@ def test_models_health_and_activity(page: Page) -> None:
     expect(page.get_by_role("listitem").filter(has_text="store").first).to_contain_text("ok")
 
 
+def test_what_was_said_is_found_and_shown_in_its_place(page: Page, desk: Desk) -> None:
+    search = page.get_by_label("Search everything")
+    search.fill("Question 17")
+    conversations = page.get_by_role("navigation", name="Conversations")
+    hit = conversations.get_by_role("link").filter(has=page.locator("mark")).filter(has_text="Question 17:")
+    hit.click()
+    expect(page.locator(".bubble").get_by_text("Question 17:")).to_be_in_viewport()
+    search.fill("nobody ever wrote this")
+    expect(conversations.get_by_text("Nothing has")).to_be_visible()
+
+
+def test_standing_answers_are_listed_and_taken_back(page: Page) -> None:
+    say(page, "post it")
+    page.get_by_role("button", name="Always allow exactly this").click()
+    expect(page.locator(".did")).to_be_visible()
+    say(page, "post it again")
+    expect(page.locator(".did")).to_have_count(2)
+    expect(page.locator(".ask.answered")).to_have_count(1)
+    say(page, "choose")
+    page.get_by_role("region", name="A question for you").wait_for()
+    page.goto("/#/house/approvals")
+    page.get_by_role("listitem").filter(has_text="Where to?").get_by_role("button", name="By the river").first.click()
+    standing = page.get_by_role("listitem").filter(has_text="post_letter")
+    expect(standing).to_contain_text("owner said so")
+    standing.get_by_role("button", name="Take back").click()
+    page.get_by_role("button", name="Yes, ask again").click()
+    expect(standing).to_have_count(0)
+    page.goto("/#/house/usage")
+    expect(page.get_by_role("row").filter(has_text="scripted/desk")).to_be_visible()
+
+
 def test_people_tokens_and_the_phone(page: Page) -> None:
     page.goto("/#/house/people")
     page.get_by_role("button", name="Make a link").click()

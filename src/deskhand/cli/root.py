@@ -35,6 +35,7 @@ COMMANDS = {
     "dlq": ("deskhand.cli.dlq:dlq", "See what was given up, and try it again."),
     "trace": ("deskhand.cli.trace:trace", "Show each call of a conversation: time, tokens, status."),
     "audit": ("deskhand.cli.audit:audit", "Prove that nothing in the log was changed."),
+    "uninstall": ("deskhand.cli.uninstall:uninstall", "Say what was made on this machine, and remove it."),
     "version": ("deskhand.cli.lists:version", "Show the version."),
 }
 """name -> (module:function, one line of help)"""
@@ -51,7 +52,10 @@ SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "demo")),
     ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv", "allow")),
     ("People", ("users", "pair", "tokens", "login")),
-    ("Look after it", ("serve", "service", "status", "policy", "doctor", "logs", "trace", "dlq", "audit", "version")),
+    (
+        "Look after it",
+        ("serve", "service", "status", "policy", "doctor", "logs", "trace", "dlq", "audit", "uninstall", "version"),
+    ),
 )
 
 EXAMPLES = """\b

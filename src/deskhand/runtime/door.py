@@ -43,6 +43,7 @@ from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
 from .feed import Batch, Feed, Noting, Source, batches, follow, watch
+from .hiding import hidden_body
 from .moment import moment
 from .places import Places
 
@@ -57,9 +58,9 @@ NO_ACCESS = "You don't have access to this agent."
 class Access(msgspec.Struct, frozen=True):
     """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent, and
     `may_talk` says whether it is for them. `unpack` opens the files in a message for a session. `note` writes down that
-    somebody asked for what is not theirs. `check` says what speaks against
-    somebody's setting options of a session ('' for nothing).
-    `zone` is where messages are dated, `prompt` what the agent of a session is told."""
+    somebody asked for what is not theirs. `check` says what speaks against somebody's setting options of a session (''
+    for nothing). `zone` is where messages are dated, `prompt` what the agent of a session is told. `redact` takes
+    secrets out."""
 
     authorise: Callable[[Inbound], Principal | None]
     route: Callable[[Inbound], str]
@@ -69,6 +70,7 @@ class Access(msgspec.Struct, frozen=True):
     check: Callable[[Principal, str, SessionOptions], str] = lambda principal, session, options: ""
     zone: tzinfo | None = None
     prompt: Callable[[State], tuple[str, ...]] = lambda state: ()
+    redact: Callable[[str], str] = str
 
 
 class LocalDoor:
@@ -91,7 +93,9 @@ class LocalDoor:
         principal = self._access.authorise(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
-        if self._dispatch.draining and isinstance(inbound.body, Said | Edit):  # an answer may help a turn to its end
+        # An answer may help a turn to its end; and a platform may have been told already that we have its message.
+        over_http = inbound.address.channel in CHOSEN
+        if self._dispatch.draining and over_http and isinstance(inbound.body, Said | Edit):
             raise Ending("Deskhand is ending or starting again: nothing was taken in, so send it again in a moment")
         return await self._take_in(inbound, principal)
 
@@ -100,7 +104,7 @@ class LocalDoor:
         session = inbound.session or await self._meant(inbound, principal, own) or self._places.now(own, inbound)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
-        inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
+        inbound = replace(inbound, body=hidden_body(_read(inbound.body, label_of(principal)), self._access.redact))
         if wrong := self._wrong(inbound.body, principal, session):
             return Receipt("refused", reason=wrong)
         if not inbound.session and (moved := await self._places.moved(own, inbound)) is not None:

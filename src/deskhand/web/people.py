@@ -6,7 +6,6 @@ import io
 from typing import Annotated
 
 import msgspec
-import segno
 
 from ..types.people import OWNER_NAME, SCOPES, Identity, Note, Pairing, People, Scope, TokenRow, User
 from .errors import HttpProblem, bad, not_found
@@ -172,6 +171,8 @@ async def make_login(call: Call) -> LoginView:
 
 
 def qr_svg(text: str) -> str:
+    import segno  # noqa: PLC0415 -- a tenth of the start, and seldom needed
+
     out = io.BytesIO()
     segno.make(text, micro=False).save(
         out, kind="svg", xmldecl=False, svgclass=None, lineclass=None, omitsize=True, border=2

@@ -1,6 +1,6 @@
 // The conversation in the middle: its head, what was said and done, and the field to write in.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib.js";
-import { attempt, change, developer, drawer, here, may, me, panel, session } from "./state.js";
+import { attempt, change, developer, drawer, here, may, me, panel, session, sought } from "./state.js";
 import { loading, missing, talk, toEnd, unsent } from "./talk.js";
 import { Composer, compose } from "./composer.js";
 import { Turn, Undone, Waiting } from "./turn.js";
@@ -72,7 +72,8 @@ function FirstVisit() {
 /** What was said, the end of it in sight as long as one does not scroll away. */
 function Log({ empty }) {
   const state = talk.value, box = useRef(), [shown, setShown] = useState(SHOWN), [away, setAway] = useState(false), stuck = useRef(true), held = useRef(null), tall = useRef(0);
-  const down = () => { stuck.current = true; box.current.scrollTop = box.current.scrollHeight; setAway(false); };
+  const [floor, setFloor] = useState(Infinity), { turns } = state, from = Math.min(floor, Math.max(0, turns.length - shown)), to = floor === Infinity ? turns.length : floor + shown;
+  const down = () => { stuck.current = true; setFloor(Infinity); box.current.scrollTop = box.current.scrollHeight; setAway(false); };
   useLayoutEffect(() => {
     const area = box.current;
     if (!area) return;
@@ -85,6 +86,14 @@ function Log({ empty }) {
     return () => watched.disconnect();
   }, []);
   useLayoutEffect(() => { if (box.current) down(); }, [toEnd.value]);
+  useLayoutEffect(() => { // what was searched for comes into sight
+    const { name, n } = sought.value ?? {}, i = name === here.value.name ? turns.findIndex((turn) => turn.first <= n && n <= turn.last) : -1;
+    if (i < 0) return;
+    if (i < floor || i >= to) { setFloor(Math.max(0, i - 2)); return; }
+    sought.value = null;
+    stuck.current = false;
+    box.current.querySelector(`[data-first="${turns[i].first}"]`)?.scrollIntoView({ block: "start" });
+  });
   const scrolled = () => {
     const area = box.current;
     if (!area) return;
@@ -94,17 +103,17 @@ function Log({ empty }) {
     stuck.current = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
     setAway(!stuck.current);
   };
-  const { turns } = state, from = Math.max(0, turns.length - shown);
-  const earlier = () => { held.current = box.current.scrollHeight - box.current.scrollTop; stuck.current = false; setShown(shown + SHOWN); };
+  const earlier = () => { held.current = box.current.scrollHeight - box.current.scrollTop; stuck.current = false; setShown(shown + SHOWN); if (floor !== Infinity) setFloor(Math.max(0, floor - SHOWN)); };
   return html`<div class="scroll" ref=${box} onScroll=${scrolled} tabindex="0" role="region" aria-label="Conversation">
     <div class="log">
       ${empty && (loading.value ? html`<div class="empty" aria-busy="true"><span class="spin"></span></div>` : html`<${FirstVisit} />`)}
       ${state.branch && html`<p class="divider"><span>A branch of <a href=${`#/c/${encodeURIComponent(nameOf(state.branch.of))}`}>another conversation</a>, from event ${state.branch.n}</span></p>`}
       ${from > 0 && html`<button type="button" class="btn little earlier" onClick=${earlier}>Show earlier (${from} more)</button>`}
-      ${grouped(turns, from).map((group) => (group.undone ? html`<${Undone} key=${`u${group.turns[0].id}`} turns=${group.turns} />` : html`<${Held} key=${group.turn.id} turn=${group.turn} last=${group.turn === turns.at(-1)} />`))}
+      ${grouped(turns, from, to).map((group) => (group.undone ? html`<${Undone} key=${`u${group.turns[0].id}`} turns=${group.turns} />` : html`<${Held} key=${group.turn.id} turn=${group.turn} last=${group.turn === turns.at(-1)} />`))}
+      ${to < turns.length && html`<button type="button" class="btn little earlier" onClick=${() => setShown(shown + SHOWN)}>Show later (${turns.length - to} more)</button>`}
       ${unsent.value.map((message) => html`<${Waiting} key=${message.id} message=${message} />`)}
     </div>
-    ${away && html`<button type="button" class="btn to-end" onClick=${down}>To the end</button>`}
+    ${(away || to < turns.length) && html`<button type="button" class="btn to-end" onClick=${down}>To the end</button>`}
   </div>`;
 }
 
@@ -118,9 +127,9 @@ function Held({ turn, last }) {
 }
 
 /** Turns one after the other; those undone side by side are one group. */
-function grouped(turns, from) {
+function grouped(turns, from, to) {
   const groups = [];
-  for (const turn of turns.slice(from)) {
+  for (const turn of turns.slice(from, to)) {
     if (!turn.undone) groups.push({ turn });
     else if (groups.at(-1)?.undone) groups.at(-1).turns.push(turn);
     else groups.push({ undone: true, turns: [turn] });

@@ -1,7 +1,7 @@
 // The list of conversations, the search over all that was said, and the ways to everything else.
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { get } from "./api.js";
-import { activity, chooseTheme, developer, drawer, go, health, here, hrefOf, me, sessions, signOut, theme } from "./state.js";
+import { activity, chooseTheme, developer, drawer, go, health, here, hrefOf, me, sessions, signOut, sought, theme } from "./state.js";
 import { day, moment } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 
@@ -67,7 +67,7 @@ function Found({ query }) {
   const hits = found?.hits ?? [];
   return html`<div role="region" aria-label="What was found" aria-live="polite">
     ${titles.length > 0 && html`<h3 class="side-head">Titles</h3><ul>${titles.slice(0, 8).map((one) => html`<li key=${one.key}><${Entry} one=${one} /></li>`)}</ul>`}
-    ${hits.length > 0 && html`<h3 class="side-head">In conversations</h3><ul>${hits.map((hit) => html`<li key=${`${hit.name}.${hit.n}`}><a class="entry tall" href=${hrefOf(hit.name)}><span class="cut">${hit.title || "Untitled"}</span><span class="hit"><${Marked} text=${hit.excerpt} /></span></a></li>`)}</ul>`}
+    ${hits.length > 0 && html`<h3 class="side-head">In conversations</h3><ul>${hits.map((hit) => html`<li key=${`${hit.name}.${hit.n}`}><a class="entry tall" href=${hrefOf(hit.name)} onClick=${() => { sought.value = { name: hit.name, n: hit.n }; }}><span class="cut">${hit.title || "Untitled"}</span><span class="hit"><${Marked} text=${hit.excerpt} /></span></a></li>`)}</ul>`}
     ${found?.error && !found.error.missing && html`<p class="hint">${found.error.message}</p>`}
     ${found?.error?.missing && html`<p class="hint">This server searches titles only.</p>`}
     ${found && !hits.length && !titles.length && html`<p class="hint">Nothing has “${query}” in it. Try fewer or other words.</p>`}

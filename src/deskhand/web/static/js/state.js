@@ -17,7 +17,7 @@ export const palette = signal(false);
 export const panel = signal(""); // files | trace | time | options | ""
 export const developer = signal(localStorage.getItem("deskhand.view") === "developer");
 export const theme = signal(document.documentElement.dataset.theme);
-export const reloads = signal(0); // grows when lists should be asked for again
+export const sought = signal(null); // {name, n}: the event that one wants to see
 
 effect(() => { localStorage.setItem("deskhand.view", developer.value ? "developer" : "simple"); });
 effect(() => { document.documentElement.dataset.theme = theme.value; });

@@ -106,7 +106,7 @@ function flush() {
 function tell(before, state) {
   const asked = state.asks.find((ask) => !before.asks.some((old) => old.id === ask.id));
   if (asked) announce(asked.approval ? `Permission needed: ${asked.question.slice(0, 120)}` : `Question: ${asked.question}`, true);
-  else if (before.session === state.session && before.open && !state.open) {
+  else if (before.session === state.session && before.open && !state.open && Date.now() / 1000 - state.turns.at(-1).end < 30) {
     const answer = state.turns.at(-1)?.items.findLast((item) => item.kind === "answer" || item.kind === "note");
     announce(answer ? `Answer: ${answer.text.slice(0, 400)}` : "Done");
   }

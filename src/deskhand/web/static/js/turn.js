@@ -16,7 +16,7 @@ export function Turn({ turn, last, now }) {
   const items = [...turn.items];
   if (now?.live && (now.live.text || now.live.thinking)) items.push({ kind: "answer", key: `${now.live.n}.answer`, n: now.live.n, text: now.live.text, thinking: now.live.thinking, growing: true });
   const waits = items.some((item) => item.kind === "ask" && !item.answer);
-  return html`<article class=${`turn ${turn.undone ? "undone" : ""}`} aria-label=${`Turn of ${clock(turn.at)}`}>
+  return html`<article data-first=${turn.first} class=${`turn ${turn.undone ? "undone" : ""}`} aria-label=${`Turn of ${clock(turn.at)}`}>
     ${runs(items).map((run) => (run.tools ? html`<ol class="tools" key=${run.key} aria-label="What was done">${run.tools.map((item) => html`<li key=${item.key}><${Tool} item=${item} output=${now?.outputs[item.callId]} early=${now?.results[item.callId]} /></li>`)}</ol>` : html`<${Item} key=${run.item.key} item=${run.item} turn=${turn} last=${last} />`))}
     ${now && !now.live?.text && !waits && html`<${Working} turn=${turn} now=${now} />`}
     ${turn.mark && html`<p class="note warn">${turn.mark}</p>`}

@@ -1,0 +1,68 @@
+"""`deskhand uninstall`: everything that it made on this machine, listed first and then removed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import click
+
+from ..runtime.config import Settings
+from ..runtime.lock import holder_of
+from .plain import plain
+from .run import USAGE, config_option, fail, settings_of
+
+
+@click.command()
+@click.option("--purge", is_flag=True, help="Remove conversations, files, settings and keys too. There is no way back.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@config_option
+def uninstall(purge: bool, yes: bool, config: str | None) -> None:
+    """Say what Deskhand made on this machine; with --purge, remove it.
+
+    The program itself goes as it came: delete the clone, or `pip uninstall deskhand`.
+
+    \b
+    Examples:
+      deskhand uninstall
+      deskhand uninstall --purge
+    """
+    settings = settings_of(config)
+    found = [(path, about) for path, about in _made(settings) if path.exists()]
+    if not found:
+        click.echo("There is nothing of Deskhand on this machine but the program.")
+        return
+    for path, about in found:
+        click.echo(f"{plain(str(path))}  {about}, {_size(path)}")
+    if not purge:
+        click.echo("Remove all of it: deskhand uninstall --purge")
+        return
+    _check(settings)
+    if not yes and not click.confirm("Remove all of it? There is no way back"):
+        fail("nothing was removed", USAGE)
+    for path, _ in found:
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            fail(f"{error.filename}: {error.strerror}; what stood before it in the list is gone")
+    click.echo("It is gone.")
+
+
+def _made(settings: Settings) -> list[tuple[Path, str]]:
+    home, cache = settings.home.root, settings.cache
+    return [(home, "conversations, agents' files, settings and keys"), (cache, "models that can be fetched again")]
+
+
+def _check(settings: Settings) -> None:
+    """Ends the command where something still runs, or where a folder is more than ours."""
+    if (holder := holder_of(settings.home.serving)) is not None:
+        fail(f"process {holder.pid} still serves it; end it first: deskhand service uninstall, or kill {holder.pid}")
+    person = Path(settings.environment.get("HOME", "/")).resolve()
+    for path, _ in _made(settings):
+        if person.is_relative_to(path.resolve()) or path.is_symlink():
+            fail(f"{str(path)!r} is more than a folder of Deskhand's: remove what you want by hand")
+
+
+def _size(path: Path) -> str:
+    size = sum(file.lstat().st_size for file in path.rglob("*") if file.is_file() and not file.is_symlink())
+    return f"{size / 1e6:,.1f} MB"
