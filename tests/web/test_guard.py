@@ -224,7 +224,7 @@ async def test_what_is_not_there(served: Served) -> None:
         ("DELETE", "/api/status", 405),
         ("GET", "/api/sessions?limit=many", 400),
         ("GET", "/api/sessions/%00/log", 400),
-        ("GET", "/api/tools?agent=nobody", 400),
+        ("GET", "/api/tools?agent=nobody", 404),
     ):
         status, _ = problem(await served.owner.ask(method, path))
         assert status == wanted, path

@@ -41,11 +41,10 @@ from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
-from .agents import House, make_agent
+from .agents import House, check_of, make_agent
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
 from .clock import RandomIds, SystemClock
-from .commands import unusable
 from .config import Settings
 from .decided import Decided
 from .dispatch import Dispatch, Takes
@@ -252,8 +251,8 @@ class App:
             return message
         return hidden_message(await with_files(message, self.blobs.get, files), self.redact)
 
-    def _check(self, session: str, options: SessionOptions) -> str:
-        return unusable(options, self.parts.model, self.settings.home.root / "prompts")
+    def _check(self, principal: Principal, session: str, options: SessionOptions) -> str:
+        return check_of(self.settings, self.parts.model)(principal, session, options)
 
     def _prompt(self, state: State) -> tuple[str, ...]:
         return self.agent_of(state.session).prompt(state)
