@@ -311,6 +311,14 @@ async def run(names: list[str]) -> list[Row]:
                     if name in CASES:
                         rows += await CASES[name](bench)
                         show(rows[-1:] if name != "plain" else rows)
+                if "gateway" in names:
+                    import gateway  # noqa: PLC0415 -- not before idle memory was measured
+
+                    home_of_web = Path(home, "web")
+                    home_of_web.mkdir()
+                    found = await gateway.figures(home_of_web, f"http://127.0.0.1:{port}", bench.script)
+                    rows += [Row(*figure) for figure in found]
+                    show(rows[-len(found) :])
             if "cold" in names:
                 rows += await cold_load(Path(home))
             if "help" in names:
@@ -331,13 +339,13 @@ def show(rows: list[Row]) -> None:
         bare = f"{row.bare:8.2f}" if row.bare is not None else " " * 8
         ratio = f"x{row.ours / row.bare:5.2f}" if row.bare else " " * 6
         limit = f"<= {row.limit:.2f}  {'ok' if row.ours <= row.limit else 'MISSED'}" if row.limit is not None else ""
-        print(f"{row.name:36} {row.ours:8.2f} {row.unit:8} bare {bare} {ratio}  {limit}", flush=True)
+        print(f"{row.name:44} {row.ours:8.2f} {row.unit:8} bare {bare} {ratio}  {limit}", flush=True)
 
 
 def main() -> None:
     tune()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", default=[*CASES, "cold", "help", "serve"])
+    parser.add_argument("cases", nargs="*", default=[*CASES, "gateway", "cold", "help", "serve"])
     rows = anyio.run(run, parser.parse_args().cases)
     print()
     show(rows)

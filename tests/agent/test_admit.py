@@ -49,7 +49,7 @@ STATES: dict[str, list[e.AnyEvent]] = {
 }
 
 
-COMMANDS = partial(run, lambda options: "")
+COMMANDS = partial(run, lambda principal, session, options: "")
 
 
 def said(text: str) -> Said:

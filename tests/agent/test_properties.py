@@ -44,7 +44,7 @@ from deskhand.types.messages import Image, Message, Text, ToolCall, ToolResult, 
 from deskhand.types.options import SessionOptions
 from deskhand.types.turn import OpenCall
 
-COMMANDS = partial(run, lambda options: "")
+COMMANDS = partial(run, lambda principal, session, options: "")
 LIMITS = Limits(steps=6, tokens=6_000, window=2_000)
 PEOPLE = (Principal("ann", ("owner",)), Principal("bob"))
 LABELS = (Label("owner", source="ann"), Label("untrusted", source="https://a.example"), LOCAL)

@@ -129,7 +129,7 @@ def test_a_command_of_owners_is_refused_to_all_others(roles: tuple[str, ...]) ->
     for name, command in COMMANDS.items():
         row = Waiting(1, Principal("x", roles), Inbound("1", place, "x", T0, Command(name)))
         refused = bool(command.role) and command.role not in roles
-        done = run(lambda options: "", State("s"), row) or []
+        done = run(lambda principal, session, options: "", State("s"), row) or []
         replies = [event.reply for event in done if isinstance(event, CommandRun)]
         assert (replies == [f"/{name} is for {command.role}s."]) == refused
 

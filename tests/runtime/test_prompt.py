@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from deskhand.agent.state import State
+from deskhand.agent.compact import compact
+from deskhand.agent.state import State, fold
 from deskhand.models.base import Shown
 from deskhand.runtime.knowledge import INDEX_CHARS, LOOK_S
 from deskhand.runtime.presets import presets
@@ -19,6 +20,7 @@ from deskhand.runtime.templates import TEMPLATES
 from deskhand.runtime.texts import FILE_CHARS, LEFT_OUT, words
 from deskhand.testing.clock import SetClock
 from deskhand.tools.paths import Workspace
+from deskhand.types import events as e
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import LOCAL, OWNER
@@ -343,3 +345,25 @@ def test_the_machine() -> None:
     told = machine_of(Path("/h/.deskhand"), "/h", wide=False)
     assert told.count("\n") == 0 and "Linux" in told and "home is /h" in told and "without network" in told
     assert "/h/.deskhand" in told and "without network" not in machine_of(Path("/h"), "/", wide=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "who"), [(GROUP, ANN), (CHAT, Principal("bob", ("member",)))], ids=["a group", "somebody else's chat"]
+)
+def test_an_owner_who_joins_from_the_page_brings_nothing_private(
+    first: Address, who: Principal, tmp_path: Path
+) -> None:
+    """What they write there is answered where the others read; also after the conversation was shortened."""
+    desk, page = Desk(tmp_path), Address("web", "ann", "1")
+    desk.fill()
+    talk: list[e.AnyEvent] = [
+        e.MessageReceived(1, who, first, said(Text("hello"))),
+        e.TurnEnded("done", (1,)),
+        e.MessageReceived(2, ANN, page, said(Text("hello from the page"))),
+    ]
+    now = fold(State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(talk, 1)))
+    cold = fold(State("s"), (e.Recorded(0, "s", 4, 0.0, compact(now, 100)),))
+    for here in (now, cold):
+        stable, place = desk.prompt(here)
+        assert "text of USER.md" not in stable and "text of memory/MEMORY.md" not in stable
+        assert "private, not for" in place

@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
+from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
+from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import Config, Home, Settings, read_settings
 from deskhand.runtime.routing import Binding, route
 from deskhand.testing.channel import MemoryChannel
-from deskhand.testing.scripted import ScriptedModel
-from deskhand.types.identity import Address, Principal
-from deskhand.types.messages import Text
+from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.testing.tools import FileTool
+from deskhand.types.identity import Address, Answer, Inbound, Principal
+from deskhand.types.messages import Message, Text, ToolCall
 
 AGENTS = ("main", "coder", "sales")
 BINDINGS = (
@@ -83,3 +87,51 @@ async def test_several_conversations_in_one_chat(tmp_path: Path) -> None:
         "default/memory:1 3",
         "default/memory:1:taxes 3",
     ]
+
+
+async def test_a_button_answers_the_conversation_that_asked(tmp_path: Path) -> None:
+    """Whatever was chosen in that chat since; and a made up button answers nothing in the chat of another."""
+    channel, acts = MemoryChannel(), tmp_path / "acts.txt"
+    settings = Settings(Home(tmp_path), Config()).with_model("scripted/x")
+    act = FileTool("act", acts)
+    act.spec = msgspec.structs.replace(act.spec, effect="network")
+    call = ToolCall("c1", "act", msgspec.Raw(b'{"text":"go"}'))
+
+    def script(request: Request) -> Message:
+        wanted = request.messages[-1].message.text.endswith("act")
+        return say("", call) if wanted else say("done")
+
+    def who(inbound: Inbound) -> Principal:
+        return Principal(inbound.sender, ("approver",))
+
+    parts = Parts(lambda name: ScriptedModel(script), {"act": act}, channels=(channel,), authorise=who)
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+
+        async def sent(number: int) -> None:
+            with anyio.fail_after(20):
+                while len(channel.sent) < number:
+                    await anyio.sleep(0.005)
+
+        def press(sender: str, chat: str) -> None:
+            channel.waiting.append(
+                Inbound(f"p{sender}", Address("memory", chat=chat), sender, SystemClock().now(), answer)
+            )
+
+        channel.write("act", chat="1", sender="ann")
+        await sent(1)
+        asked = channel.sent[0][0].ask
+        assert asked is not None
+        answer = Answer(asked.ask_id, "once")
+        channel.write("/start taxes", chat="1", sender="ann")
+        await sent(2)
+        press("eve", "2")
+        await sent(3)
+        assert not acts.exists(), "she takes no part in it"
+        press("ann", "1")
+        await sent(4)
+        assert acts.read_text().endswith("go\n")
+        assert {row.session for row in await app.store.sessions(Principal("eve", ("approver",)))} <= {
+            "default/memory:2"
+        }
+        tasks.cancel_scope.cancel()

@@ -33,4 +33,4 @@ def ledger(state: State) -> Ledger:
     """What the state knows besides messages, but for the size of a context that is about to change."""
     turn = None if state.turn is None else msgspec.convert(state.turn, OpenTurn, from_attributes=True)
     kept = (state.archived, state.label, state.asides, state.sent)
-    return Ledger(state.usage, state.masked_up_to, turn, *kept, options=state.options)
+    return Ledger(state.usage, state.masked_up_to, turn, *kept, options=state.options, shared=state.shared)

@@ -56,7 +56,7 @@ class Journal:
     def record(self, *events: AnyEvent) -> None:
         """Fold these events now; they are written by the next `flush`."""
         at = self._pending[0].at if self._pending else self.ports.clock.now()  # one commit has one time
-        for event in events:
+        for event in map(self.ports.hide, events):
             recorded = Recorded(0, self.session, self.state.n + 1, at, event)
             fold(self.state, (recorded,))
             self._pending.append(recorded)

@@ -16,7 +16,7 @@ from ..tools.base import Reach, Tools
 from ..tools.hooks import Hooks
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
-from ..types.events import ModelFailed, Recorded
+from ..types.events import AnyEvent, ModelFailed, Recorded
 from ..types.identity import Address
 from ..types.limits import Limits
 from ..types.options import SessionOptions
@@ -66,7 +66,8 @@ class Ports(msgspec.Struct, frozen=True):
     `model` opens a model of the chain; raises ModelError. `retry` says which model to try next, and when, after these
     failures of the step, or None for no more. `publish` hands events and progress to whoever follows and never waits.
     `posts` tells whether answers at this address go through the outbox; elsewhere people read them from the log.
-    `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it.
+    `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it. `hide` takes
+    secrets out of an event before anybody remembers it.
     """
 
     store: Store
@@ -78,3 +79,4 @@ class Ports(msgspec.Struct, frozen=True):
     posts: Callable[[Address], bool]
     blob: Callable[[str], Awaitable[bytes]] | None = None
     elsewhere: Callable[[str], Awaitable[tuple[str, ...]]] | None = None
+    hide: Callable[[AnyEvent], AnyEvent] = lambda event: event

@@ -29,7 +29,7 @@ class State(msgspec.Struct):
     `messages` is the conversation as the model is to see it, every call in it followed by its result unless that call
     is in `calls`: the open ones, in the order in which they were made. `zone` is where messages are dated; None: not
     at all. `context_tokens` is what the model counted at its last call. `label` is the lowest of all that it has read,
-    `pictures` where in `messages` the images are, `asides` what the next message is told with (`models.asides`).
+    `pictures` where the images are, `asides` what the next message is told with; `shared`: others than owners read it.
     """
 
     session: str
@@ -49,6 +49,7 @@ class State(msgspec.Struct):
     asides: dict[str, Text] = {}
     sent: dict[str, str] = {}
     options: SessionOptions = SessionOptions()
+    shared: bool = False
 
 
 def fold(state: State, events: Iterable[e.Recorded]) -> State:
@@ -68,6 +69,7 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
     else:
         state.turn.answers.append(event.inbox_id)
         state.turn.pieces, state.turn.empty, state.turn.finish, state.turn.ending = [], 0, "", ""
+    state.shared |= event.address.group or "owner" not in event.principal.roles
     message = event.message
     state.turn.said.append(message.text)
     if state.asides:
@@ -185,7 +187,7 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
     state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label
     state.context_tokens, state.archived, state.options = ledger.context_tokens, ledger.archived, ledger.options
     state.asides, state.sent = dict(ledger.asides), dict(ledger.sent)
-    state.turn = None
+    state.shared, state.turn = ledger.shared, None
     if ledger.turn is not None:
         state.turn = msgspec.convert(ledger.turn, Turn, from_attributes=True)
         state.turn.compacted = state.turn.overflows

@@ -71,14 +71,16 @@ def list_(as_json: bool, config: str | None) -> None:
 
 @pair.command()
 @click.argument("code")
-@click.option("--user", default="", metavar="NAME", help="Who they are; without it, the first one ever is you.")
-@click.option("--role", "-r", default="member", show_default=True, help="What a new user may do.")
+@click.option(
+    "--user", default="", metavar="NAME", help="Who they are; without it and --role, the first one ever is you."
+)
+@click.option("--role", "-r", default="", metavar="ROLE", help="What a new user may do; without it they are a member.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @config_option
 def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> None:
     """Let in who was told this code: as the user that you name, or as a new one.
 
-    Without --user, the very first one to be let in is you, the owner.
+    Without --user and --role, the very first one to be let in is you, the owner.
 
     \b
     Examples:
@@ -90,7 +92,7 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
     async def first(people: LocalPeople) -> Pairing | None:
         wanted = code.replace("-", "").replace(" ", "").upper()
         known = any(each.identities for each in await people.users())
-        return None if known or user else next((a for a in await people.pairings() if a.code == wanted), None)
+        return None if known or user or role else next((a for a in await people.pairings() if a.code == wanted), None)
 
     asked = with_people(settings, first)
     if asked is not None and not yes:

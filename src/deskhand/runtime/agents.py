@@ -18,9 +18,10 @@ from ..skills.skill import Skills, index
 from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
 from ..types.clock import Clock
-from ..types.identity import Address
+from ..types.identity import Address, Principal
+from ..types.options import SessionOptions
 from ..types.people import People
-from .commands import run, unusable
+from .commands import Check, beyond, run, unusable
 from .config import Settings
 from .manage_users import asking_about_users
 from .models import facts_of, is_small
@@ -92,9 +93,20 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         config.temperature,
         ZoneInfo(settings.config.timezone),
         hooks=house.plugins.hooks(name),
-        commands=partial(run, partial(unusable, model=house.model, prompts=settings.home.root / "prompts")),
+        commands=partial(run, check_of(settings, house.model)),
         fit=lambda model: settings.limits(config, facts_of(settings, model).window),
     )
+
+
+def check_of(settings: Settings, model: Callable[[str], Model]) -> Check:
+    """What speaks against setting options, by these settings."""
+    named = {each for agent in settings.agents for each in settings.agent(agent).models}
+
+    def check(principal: Principal, session: str, options: SessionOptions) -> str:
+        refused = beyond(principal, session, options, named)
+        return refused or unusable(options, model, settings.home.root / "prompts")
+
+    return check
 
 
 def _prompt(settings: Settings, name: str, skills: Skills, house: House) -> Prompting:

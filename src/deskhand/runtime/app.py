@@ -17,6 +17,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
@@ -40,11 +41,10 @@ from ..types.identity import Address, Inbound, Principal
 from ..types.messages import Message
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
-from .agents import House, make_agent
+from .agents import House, check_of, make_agent
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
 from .clock import RandomIds, SystemClock
-from .commands import unusable
 from .config import Settings
 from .decided import Decided
 from .dispatch import Dispatch, Takes
@@ -52,6 +52,7 @@ from .door import NO_ACCESS, Access, LocalDoor
 from .drafts import Drafts
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
+from .hiding import hidden, hidden_message
 from .lock import Holder, held, holder_of
 from .logs import redactor, renew_logging, secrets_of
 from .outbox import Outbox, as_it_stands
@@ -134,9 +135,8 @@ class App:
         self.authorise = parts.authorise or self.people.authorise
         zone = ZoneInfo(settings.config.timezone)
         people = self.people
-        access = Access(
-            self.authorise, self._route, people.may_talk, self._unpack, people.note, self._check, zone, self._prompt
-        )
+        seen = (self._check, zone, self._prompt, self.redact)
+        access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, *seen)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
@@ -155,6 +155,7 @@ class App:
             _posts,
             pictures.get,
             self._elsewhere,
+            lambda event: hidden(event, self.redact),
         )
 
     def _roles(self) -> Roles:
@@ -248,10 +249,10 @@ class App:
         except ToolError as error:
             log.warning("the files of a message were not opened: %s", error)
             return message
-        return await with_files(message, self.blobs.get, files)
+        return hidden_message(await with_files(message, self.blobs.get, files), self.redact)
 
-    def _check(self, session: str, options: SessionOptions) -> str:
-        return unusable(options, self.parts.model, self.settings.home.root / "prompts")
+    def _check(self, principal: Principal, session: str, options: SessionOptions) -> str:
+        return check_of(self.settings, self.parts.model)(principal, session, options)
 
     def _prompt(self, state: State) -> tuple[str, ...]:
         return self.agent_of(state.session).prompt(state)
@@ -268,6 +269,8 @@ class App:
         return () if here & {*able} else tuple(name for name, roles in able.items() if "owner" in roles)
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
+        if isinstance(item, Progress) and item.kind in ("tool_output", "tool_result"):
+            item = replace(item, text=self.redact(item.text))
         self.feed.publish(session, item)
         if isinstance(item, Recorded):
             if self.parts.channels:

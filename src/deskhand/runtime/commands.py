@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from ..agent.state import State
@@ -11,13 +11,13 @@ from ..policy.approval import may_approve
 from ..types.commands import COMMANDS
 from ..types.errors import ModelError
 from ..types.events import AnyEvent, CommandRun, OptionsSet
-from ..types.identity import Command, Configure, Waiting
+from ..types.identity import Command, Configure, Principal, Waiting, is_own
 from ..types.options import SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
 from ..types.turn import TURN
 from .presets import presets
 
-Check = Callable[[SessionOptions], str]
-"""What speaks against these options; '' for nothing."""
+Check = Callable[[Principal, str, SessionOptions], str]
+"""What speaks against this person's setting these options of this session; '' for nothing."""
 
 
 def _help(state: State, args: str) -> str:
@@ -121,7 +121,20 @@ def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) 
         return "Only a person may set how a conversation is held."
     if state.options.approval and options.approval is False and not may_approve(row.principal):
         return "Only an owner or an approver may end that I ask before every tool."
-    return check(options)
+    return check(row.principal, state.session, options)
+
+
+def beyond(principal: Principal, session: str, options: SessionOptions, models: Collection[str]) -> str:
+    """What of these options is for owners, in a sentence; '' for nothing. Who pays chooses the models, of which others
+    may take what the configuration names; and what an agent is told is set by nobody for others."""
+    if "owner" in principal.roles:
+        return ""
+    if options.model and options.model not in models:
+        named = ", ".join(sorted(models)) or "none"
+        return f"The model {options.model!r} is for owners to choose. Models that everybody may choose here: {named}."
+    if (options.system_prompt is not None or options.preset is not None) and not is_own(principal, session):
+        return "The system prompt and the preset are set in a conversation of your own on the page, or by an owner."
+    return ""
 
 
 def unusable(options: SessionOptions, model: Callable[[str], Model], prompts: Path) -> str:

@@ -20,6 +20,7 @@ from ..types.door import Door, Progress
 from ..types.errors import Ending, Refused
 from ..types.events import Recorded
 from ..types.identity import (
+    CHOSEN,
     Address,
     Answer,
     Body,
@@ -32,6 +33,7 @@ from ..types.identity import (
     Rewind,
     Said,
     When,
+    is_own,
     session_key,
 )
 from ..types.labels import Label
@@ -41,14 +43,12 @@ from ..types.options import SessionOptions
 from ..types.turn import TURN
 from .dispatch import Dispatch
 from .feed import Batch, Feed, Noting, Source, batches, follow, watch
+from .hiding import hidden_body
 from .moment import moment
 from .places import Places
 
 TEXT_CHARS = 1_000_000
 """The longest message that a conversation takes; more belongs in a file."""
-CHOSEN = frozenset({"web", "api"})
-"""Surfaces where the person names the conversation; their own begin with their name. Elsewhere the platform says who
-reads in a chat."""
 _COMMAND = re.compile(r"([/!])(\w{1,32})(?:\s+(.*))?", re.DOTALL)
 
 
@@ -58,17 +58,19 @@ NO_ACCESS = "You don't have access to this agent."
 class Access(msgspec.Struct, frozen=True):
     """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent, and
     `may_talk` says whether it is for them. `unpack` opens the files in a message for a session. `note` writes down that
-    somebody asked for what is not theirs. `check` says what speaks against options of a session ('' for nothing).
-    `zone` is where messages are dated, `prompt` what the agent of a session is told."""
+    somebody asked for what is not theirs. `check` says what speaks against somebody's setting options of a session (''
+    for nothing). `zone` is where messages are dated, `prompt` what the agent of a session is told. `redact` takes
+    secrets out."""
 
     authorise: Callable[[Inbound], Principal | None]
     route: Callable[[Inbound], str]
     may_talk: Callable[[Principal, str], bool]
     unpack: Callable[[str, Message], Awaitable[Message]]
     note: Noting
-    check: Callable[[str, SessionOptions], str] = lambda session, options: ""
+    check: Callable[[Principal, str, SessionOptions], str] = lambda principal, session, options: ""
     zone: tzinfo | None = None
     prompt: Callable[[State], tuple[str, ...]] = lambda state: ()
+    redact: Callable[[str], str] = str
 
 
 class LocalDoor:
@@ -91,17 +93,19 @@ class LocalDoor:
         principal = self._access.authorise(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
-        if self._dispatch.draining and isinstance(inbound.body, Said | Edit):  # an answer may help a turn to its end
+        # An answer may help a turn to its end; and a platform may have been told already that we have its message.
+        over_http = inbound.address.channel in CHOSEN
+        if self._dispatch.draining and over_http and isinstance(inbound.body, Said | Edit):
             raise Ending("Deskhand is ending or starting again: nothing was taken in, so send it again in a moment")
         return await self._take_in(inbound, principal)
 
     async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
         own = session_key(self._access.route(inbound), inbound.address)
-        session = inbound.session or await self._replied_to(inbound, principal) or self._places.now(own, inbound)
+        session = inbound.session or await self._meant(inbound, principal, own) or self._places.now(own, inbound)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
-        inbound = replace(inbound, body=_read(inbound.body, label_of(principal)))
-        if wrong := self._wrong(inbound.body, session):
+        inbound = replace(inbound, body=hidden_body(_read(inbound.body, label_of(principal)), self._access.redact))
+        if wrong := self._wrong(inbound.body, principal, session):
             return Receipt("refused", reason=wrong)
         if not inbound.session and (moved := await self._places.moved(own, inbound)) is not None:
             session, inbound = moved
@@ -110,20 +114,29 @@ class LocalDoor:
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
 
+    async def _meant(self, inbound: Inbound, principal: Principal, own: str) -> str:
+        """The conversation that asked, or that is replied to, '' for neither. An answer given by a button is for the
+        one that asked, whatever was chosen in that chat since."""
+        if not isinstance(inbound.body, Answer):
+            return await self._replied_to(inbound, principal)
+        asked = await self._store.session_of_ask(inbound.body.ask_id)
+        here = asked == own or asked.startswith(f"{own}:")
+        return asked if here or (asked and await self._store.may_see(principal, asked)) else ""
+
     async def _replied_to(self, inbound: Inbound, principal: Principal) -> str:
         """The conversation in which the message was said that this one replies to, '' for none: it may have come from
         elsewhere. Only theirs, and never in a group, where others would read of it."""
-        if not inbound.reply_to or inbound.address.group or isinstance(inbound.body, Answer):
+        if not inbound.reply_to or inbound.address.group:
             return ""
         for (session,) in await self._store.rows("outbox_said", (inbound.address.channel, inbound.reply_to)):
             if await self._store.may_see(principal, session):
                 return str(session)
         return ""
 
-    def _wrong(self, body: Body, session: str) -> str:
+    def _wrong(self, body: Body, principal: Principal, session: str) -> str:
         """Why nobody could take this in; '' for nothing."""
         if isinstance(body, Configure):
-            return self._access.check(session, body.options)
+            return self._access.check(principal, session, body.options)
         message = body.message if isinstance(body, Said | Edit | Rewind) else None
         if message is not None and (size := len(message.text)) > TEXT_CHARS:
             return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
@@ -159,9 +172,7 @@ class LocalDoor:
             return True
         if (await self._store.rows("session_has_members", (session,)))[0][0]:
             return False
-        channel, _, rest = session.partition("/")[2].partition(":")
-        own = channel in CHOSEN and rest.startswith(f"{principal.id}:")
-        return own or address.channel not in (*CHOSEN, "door")
+        return is_own(principal, session) or address.channel not in (*CHOSEN, "door")
 
     async def _accept(self, inbound: Inbound, principal: Principal, session: str) -> Receipt:
         """Store it and wake its session. Once begun it is not cut off: who was accepted is also driven."""

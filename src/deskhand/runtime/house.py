@@ -60,8 +60,8 @@ class RunningHouse:
     def agents(self) -> Sequence[str]:
         return self._app.settings.agents
 
-    async def status(self) -> StatusView:
-        settings, name = self._app.settings, self.agents[0]
+    async def status(self, agent: str) -> StatusView:
+        settings, name = self._app.settings, agent
         model = next(iter(settings.agent(name).models), "")
         provider, _, short = model.partition("/")
         listed = catalogue_of(settings).providers.get(provider)

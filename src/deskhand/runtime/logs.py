@@ -6,15 +6,18 @@ import json
 import logging
 import os
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
+from urllib.parse import quote
 
 from .config import Settings
 
 FILE_BYTES, FILES = 5_000_000, 3
 SHORTEST = 8
 """A shorter value is no secret worth hiding, and would be found in ordinary words."""
+_URL_SAFE = str.maketrans("+/", "-_")
 _NAMED = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 
 
@@ -24,12 +27,18 @@ def secrets_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def redactor(secrets: Mapping[str, str]) -> Callable[[str], str]:
-    """Puts the name of a secret where its value was, also where that stands in JSON."""
-    named = {json.dumps(value)[1:-1]: name for value, name in secrets.items()} | dict(secrets)
+    """Puts the name of a secret where its value was, also where that stands in JSON, in an address or in base64."""
+    named = {form: name for value, name in secrets.items() for form in _forms(value)}
     if not named:
         return str
     pattern = re.compile("|".join(map(re.escape, sorted(named, key=len, reverse=True))))
     return lambda text: pattern.sub(lambda match: f"[{named[match[0]]}]", text)
+
+
+def _forms(value: str) -> tuple[str, ...]:
+    raw = value.encode(errors="surrogateescape")
+    encoded = b64encode(raw).decode().rstrip("=")
+    return value, json.dumps(value)[1:-1], quote(raw, safe=""), encoded, encoded.translate(_URL_SAFE)
 
 
 class Redacting(logging.Formatter):
@@ -41,6 +50,17 @@ class Redacting(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return self._redact(super().format(record))
+
+
+class LogFile(RotatingFileHandler):
+    """A line that cannot be written is lost, and nobody is told each time: `store` in the health says it once."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        pass
+
+    def close(self) -> None:
+        with suppress(OSError):  # what is left of the last line does not fit on a full disk either
+            super().close()
 
 
 @contextmanager
@@ -56,7 +76,7 @@ def logging_to_file(settings: Settings, console: logging.Handler | None = None) 
         path = settings.home.log
         settings.home.make(path.parent)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-        handler = RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace")
+        handler = LogFile(path, maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8", errors="replace")
     except OSError:
         handler = logging.NullHandler()
     handlers = (handler,) if console is None else (handler, console)

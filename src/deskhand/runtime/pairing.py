@@ -53,16 +53,17 @@ class Pairings(Records):
         self._admin("see who wants to be let in")
         return [Pairing(*row) for row in await self._store.rows("pairing_open", (self._clock.now(),))]
 
-    async def approve(self, code: str, user: str = "", role: str = "member") -> User:
+    async def approve(self, code: str, user: str = "", role: str = "") -> User:
         self._admin("let somebody in")
         if user:
             user_name(user)
-        wanted = role_name(role, self._roster.roles())
+        wanted = role_name(role or "member", self._roster.roles())
         async with self._roster.settling:
             asked = await self._holding(code)
             snapshot = self._roster.look()
             identity = Identity(asked.channel, asked.external_id, asked.account)
-            name = user or (OWNER_NAME if not snapshot.of else _free(identity, snapshot.users))
+            first = not (role or snapshot.of)
+            name = user or (OWNER_NAME if first else _free(identity, snapshot.users))
             changes = [Change("pairing_settle", ("approved", asked.code))]
             if name not in snapshot.users:
                 changes += [Change("user_add", (name, self._clock.now())), Change("user_role_add", (name, wanted))]

@@ -82,11 +82,12 @@ class Prompt:
         if turn is None or sources.mode == "none":
             return (ONE_LINE, *([own] if own else []))
         preset = self._chosen(state.options.preset or "")
-        pieces = [piece for piece in self._stable(preset, private(turn.address, turn.principal)) if piece]
+        alone = not state.shared and private(turn.address, turn.principal)
+        pieces = [piece for piece in self._stable(preset, alone) if piece]
         if pieces != self._joined[0]:
             self._joined = (pieces, "\n\n".join(pieces))
         spoken = heard(state) if sources.voice is None else sources.voice
-        place = [own, self._context(turn.address, turn.principal), self._extras(turn.address)]
+        place = [own, self._context(turn.address, turn.principal, alone), self._extras(turn.address)]
         place += [SPOKEN] if spoken else [WRITTEN] if sources.mode == "full" else []
         return self._joined[1], "\n\n".join(piece for piece in place if piece)
 
@@ -129,7 +130,7 @@ class Prompt:
         self._day = days
         return days
 
-    def _context(self, address: Address, principal: Principal) -> str:
+    def _context(self, address: Address, principal: Principal, alone: bool) -> str:
         sources = self._sources
         where = f"{_plain(address.channel)}{f', chat {_plain(address.chat)}' if address.chat else ''}"
         here = "this group" if address.group else "this person"
@@ -139,7 +140,7 @@ class Prompt:
             roles = f" ({', '.join(map(_plain, principal.roles))})" if principal.roles else ""
             behalf = f", for {_plain(principal.on_behalf_of)}" if principal.on_behalf_of else ""
             lines.append(f"You are talking with {_plain(principal.id)}{roles}{behalf}.")
-        if private(address, principal):
+        if alone:
             memory = "MEMORY.md is what you always know, YYYY-MM-DD.md holds the notes of a day"
         lines.append(
             f"Your workspace is {sources.workspace}; relative paths begin there. In it: memory/ ({memory}), knowledge/"

@@ -176,6 +176,18 @@ SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ?1) OR EXISTS(SELECT 1 FROM 
 -- blob_is_in: whether that session names it --
 SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ? AND session = ?)
 
+-- blob_sent --
+INSERT INTO blob_sent(digest, principal, at) VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at
+
+-- blob_sent_expire: before that time --
+DELETE FROM blob_sent WHERE at < ?
+
+-- blob_is_theirs: whether ?3 has sent it, or sees a session that names it; ?2 says that they see all --
+SELECT EXISTS(SELECT 1 FROM blob_sent WHERE digest = ?1 AND principal = ?3) OR EXISTS(
+  SELECT 1 FROM blob_use WHERE digest = ?1
+  AND (?2 OR session IN (SELECT session FROM session_member WHERE principal = ?3))
+)
+
 -- blob_forget --
 DELETE FROM blob_use WHERE session = ?
 

@@ -62,7 +62,7 @@ class Bench:
             allow,
             self.reach,
             str(path.parent),
-            commands=partial(run, lambda options: ""),
+            commands=partial(run, lambda principal, session, options: ""),
         )
         self._reaches = Reaches(self.store, Blobs(path.parent / "blobs"), Room())
         self._model, self._count = model, 0

@@ -254,6 +254,7 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     sent: dict[str, str] = {}
     context_tokens: int = 0
     options: SessionOptions = SessionOptions()
+    shared: bool = False
 
 
 AnyEvent = (

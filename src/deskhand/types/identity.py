@@ -128,6 +128,17 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     reason: str = ""
 
 
+CHOSEN = frozenset({"web", "api"})
+"""Surfaces where the person names the conversation; their own begin with their name. Elsewhere the platform says who
+reads in a chat."""
+
+
+def is_own(principal: Principal, session: str) -> bool:
+    """Whether it is theirs to begin: one on the page or in the API, under their name."""
+    channel, _, rest = session.partition("/")[2].partition(":")
+    return channel in CHOSEN and rest.startswith(f"{principal.id}:")
+
+
 def session_key(agent: str, address: Address) -> str:
     """The session in which `agent` talks at `address`: stable and readable, but opaque to everyone else."""
     place = ":".join(part.replace(":", "_") for part in (address.channel, address.account, address.chat) if part)

@@ -172,10 +172,10 @@ class People(Protocol):
         ...
 
     async def pairings(self) -> list[Pairing]: ...
-    async def approve(self, code: str, user: str = "", role: str = "member") -> User:
-        """Let in who holds this code, as this user or, without one, under a name made of their identity. The very first
-        without a name becomes the owner. Raises Refused for a code that does not hold, and after five of those for an
-        hour, whatever the code."""
+    async def approve(self, code: str, user: str = "", role: str = "") -> User:
+        """Let in who holds this code, as this user or, without one, under a name made of their identity, as a member
+        where no role is said. The very first of whom neither is said becomes the owner. Raises Refused for a code that
+        does not hold, and after five of those for an hour, whatever the code."""
         ...
 
     async def refuse(self, code: str) -> None: ...

@@ -82,7 +82,10 @@ class Guarded:
 
         self._open += 1
         try:
-            await self._check(scope)
+            try:
+                await self._check(scope)
+            except DeskhandError as error:
+                raise problem_of(error) from error
             await self._app(scope, receive, with_headers)
         except HttpProblem as problem:
             await error_response(problem, request_id)(scope, receive, with_headers)

@@ -7,6 +7,7 @@ import re
 import msgspec
 from starlette.responses import Response
 
+from ..types.commit import Change
 from ..types.errors import BlobMissing
 from .errors import HttpProblem, bad, not_found
 from .files import attachment
@@ -19,6 +20,8 @@ INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NAME_CHARS = 255
+SENT_S = 7 * 24 * 3600.0
+"""So long it is known who sent a file: longer than it is kept without a conversation that names it."""
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -50,7 +53,10 @@ async def put(call: Call) -> BlobView:
         raise bad("The file is empty.")
     name = call.query.name.replace("\\", "/").rpartition("/")[2][:NAME_CHARS]
     name = "".join(each for each in name if each.isprintable()) or "file"
-    return BlobView(await call.web.blobs.put(data), name, mime, len(data))
+    digest, now = await call.web.blobs.put(data), call.web.clock.now()
+    sent = Change("blob_sent", (digest, call.principal.id, now))
+    await call.web.store.change([Change("blob_sent_expire", (now - SENT_S,)), sent])
+    return BlobView(digest, name, mime, len(data))
 
 
 async def get(call: Call) -> Response:

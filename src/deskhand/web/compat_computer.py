@@ -79,7 +79,7 @@ async def chat(call: Call) -> Answered:
     if not wanted.message.strip():
         raise bad("The message is empty: send `message`.")
     said = Say(wanted.message)
-    receipt = await submit(call, session_of(call), Said(message_of(said)), said)
+    receipt = await submit(call, session_of(call), Said(await message_of(call, said)), said)
     name = call.path("name")
     with anyio.move_on_after(ANSWER_S):
         return await _answer(call, await seen(call), name, receipt.after, receipt.inbox_id)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ..types.health import Fact, State
+from .errors import not_found
 from .routing import Call, Endpoint
 from .views import (
     AgentView,
@@ -60,24 +61,39 @@ class Setting(msgspec.Struct, frozen=True):
     value: Any = None
 
 
+def agents_for(call: Call) -> list[str]:
+    """The agents of which this person may know: those to whom they may talk, or might with a greater role."""
+    theirs = call.grant.agents if call.grant is not None else ()
+    return [name for name in call.web.house.agents if theirs is None or name in theirs]
+
+
 def agent_of(call: Call) -> str:
-    return str(call.query.agent) or call.web.house.agents[0]
+    """The agent of the address, else the first that is theirs. Raises HttpProblem 404."""
+    there = agents_for(call)
+    name = str(call.query.agent) or next(iter(there), "")
+    if name not in there:
+        raise not_found("such agent")
+    return name
 
 
 async def health(call: Call) -> HealthView:
     found = await call.web.house.health()
     if call.grant is None:
         return HealthView(found.state)
-    model = (await call.web.house.status()).model
+    model = (await status(call)).model if agents_for(call) else ""
     return HealthView(found.state, model, found.version, found.since, found.facts)
 
 
 async def status(call: Call) -> StatusView:
-    return await call.web.house.status()
+    there = agents_for(call)
+    if not there:
+        raise not_found("agent that is yours")
+    found = await call.web.house.status(there[0])
+    return msgspec.structs.replace(found, agents=there)
 
 
 async def agents(call: Call) -> list[AgentView]:
-    return [call.web.house.about(name) for name in call.web.house.agents]
+    return [call.web.house.about(name) for name in agents_for(call)]
 
 
 async def tools(call: Call) -> list[ToolView]:

@@ -9,8 +9,6 @@ from .errors import HttpProblem
 from .guard import COOKIE, client_of
 from .routing import Call, Endpoint
 
-COOKIE_S = 90 * 24 * 3600
-
 
 class Redeem(msgspec.Struct, frozen=True):
     """What stood behind the `#` of the link; a browser sends that part to nobody."""
@@ -37,10 +35,11 @@ async def redeem(call: Call) -> Response:
         raise HttpProblem(
             401, "link_void", "This link was used, or is older than ten minutes. `deskhand login` prints a new one."
         )
-    _, secret = found
+    token, secret = found
+    lasts_s = int((token.expires_at or 0.0) - call.web.clock.now())
     response = Response(status_code=204)
-    secure = call.request.scope["scheme"] == "https"
-    response.set_cookie(COOKIE, secret, COOKIE_S, path="/", secure=secure, httponly=True, samesite="strict")
+    secure = call.site.startswith("https:")
+    response.set_cookie(COOKIE, secret, lasts_s, path="/", secure=secure, httponly=True, samesite="strict")
     return response
 
 

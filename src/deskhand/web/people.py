@@ -6,10 +6,9 @@ import io
 from typing import Annotated
 
 import msgspec
-import segno
 
-from ..types.people import SCOPES, Identity, Note, Pairing, People, Scope, TokenRow, User
-from .errors import HttpProblem, not_found
+from ..types.people import OWNER_NAME, SCOPES, Identity, Note, Pairing, People, Scope, TokenRow, User
+from .errors import HttpProblem, bad, not_found
 from .routing import Call, Endpoint
 
 DAY_S = 86_400.0
@@ -62,10 +61,12 @@ class LoginView(msgspec.Struct, frozen=True):
 
 
 class Admit(msgspec.Struct, frozen=True):
-    """As which user, '' for a new one, and with which role."""
+    """Who it is: oneself (`owner`), a user by name (made, where there is none, with this `role`), or somebody new with
+    this `role`. One of the three is said: nobody becomes the owner because nothing was."""
 
     user: Name = ""
-    role: Name = "member"
+    role: Name = ""
+    owner: bool = False
 
 
 class OfUser(msgspec.Struct, frozen=True):
@@ -141,8 +142,17 @@ async def rotate(call: Call) -> TokenMade:
 
 
 async def revoke(call: Call) -> None:
+    """Itself, with any credential; any other of one's own from a browser, since that is the person."""
     await _token(call)
-    await acting(call).revoke(call.path("id"))
+    id_, grant = call.path("id"), call.grant
+    if grant is None or not (grant.token_id == id_ or grant.browser or "admin" in grant.scopes):
+        await call.web.people.note(call.principal, "token refused", id_)
+        raise HttpProblem(
+            403,
+            "forbidden",
+            "A token may end itself alone. End others on the page, or with: deskhand tokens revoke.",
+        )
+    await acting(call).revoke(id_)
 
 
 async def _token(call: Call) -> None:
@@ -156,11 +166,13 @@ async def _token(call: Call) -> None:
 
 async def make_login(call: Call) -> LoginView:
     code = await acting(call).make_login(call.body.user or call.principal.id)
-    url = f"{call.request.scope['scheme']}://{call.request.headers['host']}/#login={code}"
+    url = f"{call.site}/#login={code}"
     return LoginView(url, qr_svg(url))
 
 
 def qr_svg(text: str) -> str:
+    import segno  # noqa: PLC0415 -- a tenth of the start, and seldom needed
+
     out = io.BytesIO()
     segno.make(text, micro=False).save(
         out, kind="svg", xmldecl=False, svgclass=None, lineclass=None, omitsize=True, border=2
@@ -174,7 +186,10 @@ async def pairings(call: Call) -> list[Pairing]:
 
 async def admit(call: Call) -> User:
     new: Admit = call.body
-    return await acting(call).approve(call.path("code"), new.user, new.role)
+    if new.owner == bool(new.user or new.role):
+        raise bad("Say who it is: `owner: true` where it is you, else `user`, or `role` for somebody new.")
+    user = OWNER_NAME if new.owner else new.user
+    return await acting(call).approve(call.path("code"), user, new.role)
 
 
 async def turn_away(call: Call) -> None:

@@ -167,7 +167,7 @@ async def erase(call: Call) -> ErasedView:
 
 async def rewind(call: Call) -> ReceiptView:
     session, back = await seen(call), call.body
-    message = message_of(Say(back.text, back.files)) if back.text.strip() or back.files else None
+    message = await message_of(call, Say(back.text, back.files)) if back.text.strip() or back.files else None
     past = await past_of(call, session)
     rest = _rest(past, back.to_n)
     if rest != back.to_n:

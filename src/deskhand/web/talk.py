@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -49,10 +49,10 @@ class Page(msgspec.Struct, frozen=True):
 class Attached(msgspec.Struct, frozen=True):
     """A file that was uploaded before: `blob` is what the upload answered."""
 
-    blob: str
-    name: str
-    mime: str
-    size_bytes: int = 0
+    blob: Annotated[str, msgspec.Meta(max_length=100)]
+    name: Annotated[str, msgspec.Meta(max_length=255)]
+    mime: Annotated[str, msgspec.Meta(max_length=200)]
+    size_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
 
 
 class Say(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class Say(msgspec.Struct, frozen=True):
     text: str = ""
     files: tuple[Attached, ...] = ()
     when: When = "steer"
-    id: str = ""
+    id: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
 class Choose(msgspec.Struct, frozen=True):
@@ -109,11 +109,17 @@ async def log(call: Call) -> list[Recorded]:
 
 
 async def say(call: Call) -> ReceiptView:
-    return await submit(call, session_of(call), Said(message_of(call.body)), call.body)
+    return await submit(call, session_of(call), Said(await message_of(call, call.body)), call.body)
 
 
-def message_of(said: Say) -> Message:
-    """Raises HttpProblem for nothing."""
+async def message_of(call: Call, said: Say) -> Message:
+    """Raises HttpProblem for nothing, and for a file that they have neither sent nor see: a digest alone opens none."""
+    who = call.principal
+    for file in said.files:
+        asked = (file.blob, int("owner" in who.roles), who.id)
+        if not (await call.web.store.rows("blob_is_theirs", asked))[0][0]:
+            await call.web.people.note(who, "file refused", file.blob)
+            raise HttpProblem(404, "not_found", f"The file {file.name!r} is not here, or no longer: send it again.")
     parts: list[Part] = [Text(said.text)] if said.text.strip() else []
     parts += [_attached(file) for file in said.files]
     if not parts:

@@ -7,6 +7,7 @@ import { copy } from "../text.js";
 import { Loaded, None, Section, Sure, picture, submit, useAsk } from "./parts.js";
 
 const ROLES = ["viewer", "member", "approver", "owner"];
+const ME = "this is me";
 const user = (name) => `/api/users/${encodeURIComponent(name)}`;
 
 export function People() {
@@ -23,10 +24,11 @@ function Phone() {
 
 function Pairings({ found, users }) {
   const settle = (work, said) => attempt(async () => { await work(); announce(said); found.again(); users.again(); });
-  const approve = (code) => (event) => { event.preventDefault(); const role = new FormData(event.target).get("role"); settle(() => post(`/api/pairings/${code}`, { role }), "Let in"); };
+  const approve = (code) => (event) => { event.preventDefault(); const role = new FormData(event.target).get("role"); settle(() => post(`/api/pairings/${code}`, role === ME ? { owner: true } : { role }), "Let in"); };
+  const nobody = (users.data || []).every((one) => one.name !== "owner" || !one.identities.length);
   return html`<${Section} title="Asking to be let in" note="A stranger who writes to your bot is told a code, and stands here. Compare it with what they read to you.">
     <${Loaded} of=${found} what="pairing">${(all) => (all.length ? html`<ul class="rows">${all.map((one) => html`<li key=${one.code}><span class="grow"><strong><code>${one.code}</code> ${one.name}</strong><span class="small muted">${one.channel} · ${one.external_id} · until ${moment(one.expires_at)}</span></span>
-      <form class="row" onSubmit=${approve(one.code)}><select class="input" name="role" aria-label="As">${ROLES.map((role) => html`<option key=${role} selected=${role === "member"}>${role}</option>`)}</select><button class="btn main little">Let in</button></form><button type="button" class="btn little" onClick=${() => settle(() => call("DELETE", `/api/pairings/${one.code}`), "Turned away")}>Turn away</button></li>`)}</ul>` : html`<${None}>Nobody is asking.<//>`)}<//><//>`;
+      <form class="row" onSubmit=${approve(one.code)}><select class="input" name="role" required aria-label="As">${nobody && html`<option value="">who is it?</option><option value=${ME}>this is me</option>`}${ROLES.map((role) => html`<option key=${role} selected=${!nobody && role === "member"}>${role}</option>`)}</select><button class="btn main little">Let in</button></form><button type="button" class="btn little" onClick=${() => settle(() => call("DELETE", `/api/pairings/${one.code}`), "Turned away")}>Turn away</button></li>`)}</ul>` : html`<${None}>Nobody is asking.<//>`)}<//><//>`;
 }
 
 function Users({ found }) {
