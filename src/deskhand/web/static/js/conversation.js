@@ -100,8 +100,9 @@ function Log({ empty }) {
     const grew = area.scrollHeight !== tall.current;
     tall.current = area.scrollHeight;
     if (grew && stuck.current) { area.scrollTop = area.scrollHeight; return; } // it was not the person who scrolled
-    stuck.current = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
-    setAway(!stuck.current);
+    const end = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
+    stuck.current = end && floor === Infinity; // what was searched for stays in sight, whatever comes
+    setAway(!end);
   };
   const earlier = () => { held.current = box.current.scrollHeight - box.current.scrollTop; stuck.current = false; setShown(shown + SHOWN); if (floor !== Infinity) setFloor(Math.max(0, floor - SHOWN)); };
   return html`<div class="scroll" ref=${box} onScroll=${scrolled} tabindex="0" role="region" aria-label="Conversation">
