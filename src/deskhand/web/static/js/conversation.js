@@ -59,13 +59,13 @@ const EXAMPLES = [
 ];
 
 function FirstVisit() {
-  const setup = useAsk(may("admin") ? "/api/setup" : "").data, own = setup?.examples?.map((text) => [text]);
+  const asked = useAsk(may("admin") ? "/api/setup" : ""), setup = asked.data, known = setup || asked.error || !may("admin"), own = setup?.examples?.map((text) => [text]);
   return html`<div class="empty first">
     <img src="/icon.svg" alt="" width="44" height="44" />
     <h2 class="welcome">What shall we do, ${setup?.person || me.value.user}?</h2>
     <p class="muted">Deskhand works on this machine with files and commands. It asks before it does what cannot be undone.</p>
     ${setup?.demo && html`<p class="note warn">No model is chosen yet, so a script answers. <a href="#/house/setup">Choose one</a>: it takes a minute.</p>`}
-    <ul class="examples">${(own?.length ? own : EXAMPLES).slice(0, 3).map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => compose(text ?? title)}><strong>${title}</strong>${text && html`<span>${text}</span>`}</button></li>`)}</ul>
+    <ul class="examples">${known && (own?.length ? own : EXAMPLES).slice(0, 3).map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => compose(text ?? title)}><strong>${title}</strong>${text && html`<span>${text}</span>`}</button></li>`)}</ul>
   </div>`;
 }
 
