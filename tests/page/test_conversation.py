@@ -28,7 +28,7 @@ def test_from_the_first_visit_to_the_first_answer(browser: Browser, tmp_path_fac
         page.keyboard.press("Enter")
         expect(answer(page, "You said: What is in my folder?")).to_be_visible()
         expect(page.get_by_role("navigation", name="Conversations").get_by_role("link").nth(1)).to_contain_text(
-            "What can"
+            "What is in"
         )
         page.goto(desk.login)
         page.get_by_text("What shall we do").wait_for()
