@@ -24,11 +24,11 @@ def test_from_the_first_visit_to_the_first_answer(browser: Browser, tmp_path_fac
         page.goto(desk.login)
         expect(page.get_by_role("heading", name="What shall we do, owner?")).to_be_visible()
         assert "login" not in page.url, "the secret must leave the address"
-        page.get_by_role("button", name="Put me in the picture").click()
+        page.get_by_role("button", name="What is in my folder?").click()
         page.keyboard.press("Enter")
-        expect(answer(page, "You said: What can you do on this machine")).to_be_visible()
+        expect(answer(page, "You said: What is in my folder?")).to_be_visible()
         expect(page.get_by_role("navigation", name="Conversations").get_by_role("link").nth(1)).to_contain_text(
-            "What can"
+            "What is in"
         )
         page.goto(desk.login)
         page.get_by_text("What shall we do").wait_for()

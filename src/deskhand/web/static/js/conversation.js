@@ -59,13 +59,13 @@ const EXAMPLES = [
 ];
 
 function FirstVisit() {
-  const setup = useAsk(may("admin") ? "/api/setup" : "").data, own = setup?.examples?.map((text) => [text]);
+  const asked = useAsk(may("admin") ? "/api/setup" : ""), setup = asked.data, known = setup || asked.error || !may("admin"), own = setup?.examples?.map((text) => [text]);
   return html`<div class="empty first">
     <img src="/icon.svg" alt="" width="44" height="44" />
     <h2 class="welcome">What shall we do, ${setup?.person || me.value.user}?</h2>
     <p class="muted">Deskhand works on this machine with files and commands. It asks before it does what cannot be undone.</p>
     ${setup?.demo && html`<p class="note warn">No model is chosen yet, so a script answers. <a href="#/house/setup">Choose one</a>: it takes a minute.</p>`}
-    <ul class="examples">${(own?.length ? own : EXAMPLES).slice(0, 3).map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => compose(text ?? title)}><strong>${title}</strong>${text && html`<span>${text}</span>`}</button></li>`)}</ul>
+    <ul class="examples">${known && (own?.length ? own : EXAMPLES).slice(0, 3).map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => compose(text ?? title)}><strong>${title}</strong>${text && html`<span>${text}</span>`}</button></li>`)}</ul>
   </div>`;
 }
 
@@ -100,8 +100,9 @@ function Log({ empty }) {
     const grew = area.scrollHeight !== tall.current;
     tall.current = area.scrollHeight;
     if (grew && stuck.current) { area.scrollTop = area.scrollHeight; return; } // it was not the person who scrolled
-    stuck.current = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
-    setAway(!stuck.current);
+    const end = area.scrollHeight - area.scrollTop - area.clientHeight < 60;
+    stuck.current = end && floor === Infinity; // what was searched for stays in sight, whatever comes
+    setAway(!end);
   };
   const earlier = () => { held.current = box.current.scrollHeight - box.current.scrollTop; stuck.current = false; setShown(shown + SHOWN); if (floor !== Infinity) setFloor(Math.max(0, floor - SHOWN)); };
   return html`<div class="scroll" ref=${box} onScroll=${scrolled} tabindex="0" role="region" aria-label="Conversation">

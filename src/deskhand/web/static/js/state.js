@@ -78,9 +78,10 @@ export async function signIn() {
 
 export async function signOut() {
   await attempt(() => post("/api/logout"));
-  for (const key of Object.keys(localStorage)) if (key.startsWith("deskhand.me") || key.startsWith("deskhand.wait")) localStorage.removeItem(key);
-  indexedDB.deleteDatabase("deskhand");
   me.value = null;
+  for (const key of Object.keys(localStorage)) if (key.startsWith("deskhand.me") || key.startsWith("deskhand.wait")) localStorage.removeItem(key);
+  sessions.value = null;
+  indexedDB.deleteDatabase("deskhand");
 }
 
 // ------------------------------------------------------------------ where

@@ -1,9 +1,9 @@
 // The conversation that is open: its log as it comes, and what a person does in it.
-import { batch, computed, signal } from "./lib.js";
+import { batch, computed, effect, signal } from "./lib.js";
 import { at, call, follow, fresh, post } from "./api.js";
 import { EMPTY, fold, hear } from "./fold.js";
 import { forget, remember, remembered, setWaiting, waiting } from "./keep.js";
-import { activity, announce, attempt, go, here, online, soon } from "./state.js";
+import { activity, announce, attempt, go, here, me, online, soon } from "./state.js";
 
 export const talk = signal(EMPTY);
 export const missing = signal(""); // why it cannot be shown
@@ -44,8 +44,20 @@ function leave() {
 function keep() {
   clearTimeout(keeping);
   keeping = 0;
-  if (events.length) remember(name, events);
+  const last = events.at(-1)?.n;
+  if (last) remember(name, events).then(() => { document.documentElement.dataset.remembered = last; });
 }
+
+addEventListener("pagehide", () => keep());
+
+/** Whoever signed out leaves nothing behind, here neither. */
+effect(() => {
+  if (me.value !== null) return;
+  clearTimeout(keeping);
+  stream?.close();
+  [name, events, queue, stream, keeping] = ["", [], [], null, 0];
+  talk.value = EMPTY;
+});
 
 function listen() {
   const wanted = name;
@@ -99,7 +111,8 @@ function flush() {
     if (left.length !== sent.value.length) { sent.value = left; setWaiting(left.filter((message) => !message.inbox)); }
   });
   tell(before, state);
-  if (state.n > before.n && !keeping) keeping = setTimeout(keep, 400);
+  if (before.open && !state.open) keep();
+  else if (state.n > before.n && !keeping) keeping = setTimeout(keep, 400);
 }
 
 /** What a screen reader is told: that something is asked, and what came of a turn. Not each word of it. */
@@ -134,6 +147,7 @@ async function send(message) {
     soon();
   } catch (error) {
     keepSent(sent.value.map((other) => (other.id === message.id ? { ...other, failed: error.status === 0 ? "" : error.message } : other)));
+    if (error.status === 0) { clearTimeout(again); again = setTimeout(sendWaiting, AGAIN_MS); }
   }
 }
 
@@ -146,7 +160,8 @@ export function drop(id) {
   keepSent(sent.value.filter((message) => message.id !== id));
 }
 
-let sending = false;
+const AGAIN_MS = 2000;
+let sending = false, again = 0;
 
 /** Send what could not be sent before, in its order. */
 export async function sendWaiting() {
