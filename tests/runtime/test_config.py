@@ -12,7 +12,7 @@ from deskhand.agent.step import AskModel, Compact, next_step
 from deskhand.policy.roles import RoleConfig
 from deskhand.policy.rules import Rule
 from deskhand.runtime import keys
-from deskhand.runtime.aliases import TABLE
+from deskhand.runtime.aliases import TABLE, translate
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
 from deskhand.runtime.routing import Binding
 from deskhand.testing.effort import least_cpu_s
@@ -126,6 +126,29 @@ def test_the_port_of_agent_computer(tmp_path: Path) -> None:
     settings = read(tmp_path, 'gateway: {host: "0.0.0.0", port: 8123}')
     assert (settings.config.web.port, settings.config.web.host) == (8123, "127.0.0.1")
     assert any("gateway.host" in warning for warning in settings.warnings)
+
+
+def test_what_agent_computer_knows_and_we_do_not(tmp_path: Path) -> None:
+    """Nothing of it is lost or in force: above all, nothing approves by itself. A key goes where keys are."""
+    theirs: dict[str, object] = {
+        "non_interactive_approval_policy": "auto_approve",
+        "shell_blocked_commands": ["rm"],
+        "shell_allow_absolute_paths": True,
+        "require_approval": ["shell"],
+    }
+    whole = {
+        "agent": {"tools": theirs},
+        "lmstudio": {"timeout": 5},
+        "pinchtab": {"port": 9867},
+        "openrouter_api_key": "sk-or-12345678",
+    }
+    settings = read(tmp_path, msgspec.json.encode(whole))
+    assert settings.config == Config(policy=(Rule("ask", tool="shell"),))
+    assert settings.environment["OPENROUTER_API_KEY"] == "sk-or-12345678"
+    assert any("agent.tools.non_interactive_approval_policy" in warning for warning in settings.warnings)
+    left = [path for path, _ in translate(whole).left]
+    tools = [f"agent.tools.{name}" for name in theirs if name != "require_approval"]
+    assert left == [*tools, "lmstudio.timeout", "pinchtab.port"]
 
 
 def test_openagent_by_its_environment(tmp_path: Path) -> None:

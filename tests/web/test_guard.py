@@ -348,6 +348,22 @@ async def test_a_link_is_used_once(served: Served) -> None:
     assert problem(await page.ask("GET", "/api/auth/me")) == (401, "unauthenticated")
 
 
+async def test_behind_a_proxy_with_tls_links_lead_back_through_it(tmp_path: Path) -> None:
+    """The cookie then never goes in the clear. A proxy is known by the name that was set, and nothing else."""
+    name = "desk.example.org"
+    async with serving(tmp_path, web={"hosts": [name]}) as served:
+        _, page = await served.browser()
+        page.headers.update({"host": name, "origin": f"https://{name}"})
+        status, made = await page.ask("POST", "/api/logins", {})
+        url, _, code = made["url"].partition("#login=")
+        assert (status, url) == (201, f"https://{name}/")
+        headers = {"host": name, "origin": f"https://{name}"}
+        async with served.http.post(f"{served.url}/api/login", json={"code": code}, headers=headers) as answer:
+            assert answer.status == 204 and "; Secure" in answer.headers["set-cookie"]
+        page.headers.update({"origin": "https://other.example.org"})
+        assert problem(await page.ask("POST", "/api/logins", {})) == (403, "wrong_origin")
+
+
 async def test_what_was_revoked_ends_its_stream(served: Served) -> None:
     row, client = await served.token()
     await client.ask("POST", "/api/sessions/a/messages", {"text": "hello"})

@@ -38,7 +38,7 @@ async def redeem(call: Call) -> Response:
     token, secret = found
     lasts_s = int((token.expires_at or 0.0) - call.web.clock.now())
     response = Response(status_code=204)
-    secure = call.request.scope["scheme"] == "https"
+    secure = call.site.startswith("https:")
     response.set_cookie(COOKIE, secret, lasts_s, path="/", secure=secure, httponly=True, samesite="strict")
     return response
 

@@ -166,7 +166,7 @@ async def _token(call: Call) -> None:
 
 async def make_login(call: Call) -> LoginView:
     code = await acting(call).make_login(call.body.user or call.principal.id)
-    url = f"{call.request.scope['scheme']}://{call.request.headers['host']}/#login={code}"
+    url = f"{call.site}/#login={code}"
     return LoginView(url, qr_svg(url))
 
 

@@ -43,6 +43,13 @@ class Call(msgspec.Struct, frozen=True):
     def path(self, name: str) -> str:
         return str(self.request.path_params[name])
 
+    @property
+    def site(self) -> str:
+        """Where the browser thinks we are: a proxy in front may have TLS where we have none."""
+        headers, host = self.request.headers, self.request.headers.get("host", "")
+        origin = headers.get("origin", "").lower()  # one of ours, or it would not have come so far
+        return origin if origin.endswith(f"://{host.lower()}") else f"{self.request.scope['scheme']}://{host}"
+
 
 Handler = Callable[[Call], Awaitable[Any]]
 

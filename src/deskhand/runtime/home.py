@@ -1,0 +1,108 @@
+"""Where everything of one Deskhand lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+FILE_NAME = "deskhand.yaml"
+
+
+class Home(msgspec.Struct, frozen=True):
+    """Where everything of one Deskhand lies."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        return self.root / FILE_NAME
+
+    @property
+    def env(self) -> Path:
+        return self.root / ".env"
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state"
+
+    @property
+    def database(self) -> Path:
+        return self.state / "deskhand.db"
+
+    @property
+    def blobs(self) -> Path:
+        return self.state / "blobs"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def lock(self) -> Path:
+        return self.state / "driver.lock"
+
+    @property
+    def serving(self) -> Path:
+        return self.state / "serve.lock"
+
+    @property
+    def socket(self) -> Path:
+        return self.state / "deskhand.sock"
+
+    @property
+    def anchors(self) -> Path:
+        return self.state / "anchor.jsonl"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "logs" / "deskhand.log"
+
+    @property
+    def last_start(self) -> Path:
+        return self.state / "last_start"
+
+    @property
+    def health(self) -> Path:
+        return self.state / "health.json"
+
+    @property
+    def startup_error(self) -> Path:
+        return self.state / "startup_error.json"
+
+    @property
+    def address(self) -> Path:
+        return self.state / "web.json"
+
+    @property
+    def history(self) -> Path:
+        return self.state / "history"
+
+    @property
+    def skills(self) -> Path:
+        return self.root / "skills"
+
+    @property
+    def plugins(self) -> Path:
+        return self.root / "plugins"
+
+    def make(self, folder: Path) -> None:
+        """Make a folder of this home, and the home itself, for its owner alone. Raises OSError."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def keeps(self, folder: Path, write: bool) -> bool:
+        """Whether no tool may have this folder: it holds this home or our state, or, to `write`, what tells agents how
+        to behave. `folder` has no links in it."""
+        root = self.root.resolve()
+        if root.is_relative_to(folder) or not folder.is_relative_to(root):
+            return root.is_relative_to(folder)
+        inside = folder.relative_to(root).parts
+        steering = inside[0] in ("jobs", "prompts") or (inside[0] == "agents" and len(inside) < 3)
+        return inside[0] == self.state.name or (write and steering)
+
+    def agent(self, name: str) -> Path:
+        return self.root / "agents" / name
+
+    def workspace(self, agent: str) -> Path:
+        return self.agent(agent) / "workspace"
