@@ -209,3 +209,17 @@ async def test_numbers_and_names_that_nobody_has(served: Served) -> None:
     with anyio.fail_after(10):
         for path in ("sessions/x/events", "watch"):
             assert (await served.owner.ask("HEAD", f"/api/{path}"))[0] == 200
+
+
+async def test_a_token_that_is_rotated_ten_times_at_once_is_one(served: Served) -> None:
+    row, _ = await served.token()
+    before, statuses = len(await served.people.tokens()), list[int]()
+
+    async def rotate() -> None:
+        statuses.append((await served.owner.ask("POST", f"/api/tokens/{row.id}/rotate"))[0])
+
+    await served.owner.get("/api/status")
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(rotate)
+    assert statuses.count(200) == 1 and len(await served.people.tokens()) == before
