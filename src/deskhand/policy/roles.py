@@ -28,13 +28,18 @@ Roles = Mapping[str, Collection[str]]
 FIXED = frozenset({"owner", "admin", "approver"})
 """What these mean cannot be changed: much is decided by their names."""
 ALIASES = {"admin": "owner"}
-_NAME = re.compile(r"[a-z0-9.\-]{1,64}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9.\-]{0,63}")
+NOBODY = frozenset({"system", "anonymous", "terminal", "web", "api", "door"})
+"""What acts by itself, and surfaces: a person of that name would be taken for one."""
 
 
 def user_name(name: str) -> str:
     """The name, if a user may have it. Raises ConfigError."""
-    if not _NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} cannot be a user's name: use a-z, 0-9, dot and hyphen, at most 64 of them")
+    if not _NAME.fullmatch(name) or name in NOBODY:
+        raise ConfigError(
+            f"{name!r} cannot be a user's name: use a-z, 0-9, dot and hyphen, at most 64 of them, and a letter or digit"
+            f" first; {', '.join(sorted(NOBODY))} are ours"
+        )
     return name
 
 

@@ -95,9 +95,10 @@ class Credentials(Records):
 
     async def rotate(self, token_id: str) -> tuple[TokenRow, str]:
         self._admin("make tokens")
-        old = await self._token(token_id)
-        lasts_s = None if old.expires_at is None else old.expires_at - old.created_at
-        return await self._add(old, lasts_s, Change("token_drop", (old.id,)))
+        async with self._roster.settling:  # else one that is rotated twice at once is two
+            old = await self._token(token_id)
+            lasts_s = None if old.expires_at is None else old.expires_at - old.created_at
+            return await self._add(old, lasts_s, Change("token_drop", (old.id,)))
 
     async def revoke(self, token_id: str) -> None:
         rows = await self._store.rows("token_get", (token_id,))

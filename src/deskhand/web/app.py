@@ -113,6 +113,8 @@ def _serves(web: Web, endpoint: Endpoint) -> Route:
     async def serve(request: Request) -> Response:
         try:
             call = await _call(web, endpoint, request)
+            if request.method == "HEAD" and endpoint.media == "text/event-stream":
+                return Response(media_type=endpoint.media)  # of a stream there is no end to wait for
             return as_response(endpoint, await endpoint.handler(call))
         except HttpProblem as problem:
             return error_response(problem, request.state.request_id)

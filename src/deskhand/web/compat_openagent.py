@@ -16,7 +16,7 @@ from ..types.messages import Usage
 from ..types.options import SessionOptions
 from .compat_computer import Line, lines_of
 from .errors import HttpProblem, sentence
-from .files import HIDDEN, Into, PreviewView, Uploaded, download, keep_uploads, previewed, workspace
+from .files import HIDDEN, Into, PreviewView, Uploaded, check_place, download, keep_uploads, previewed, workspace
 from .names import key_of, name_of
 from .routing import Call, Endpoint
 from .seen import seen
@@ -159,6 +159,7 @@ def _walk(files: Workspace) -> list[WorkspaceFile]:
 
 
 async def one_file(call: Call) -> PreviewView:
+    check_place(call, call.path("path"))
     return await anyio.to_thread.run_sync(previewed, await workspace(call, ""), call.path("path"))
 
 
@@ -171,6 +172,7 @@ async def of_conversation(call: Call) -> Response:
     """A file of the workspace in which that conversation happens."""
     session = await seen(call)
     files = await workspace(call, session.partition("/")[0])
+    check_place(call, call.path("path"))
     return await anyio.to_thread.run_sync(download, files, call.path("path"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+import posixpath
 import re
 from collections.abc import AsyncGenerator
 from pathlib import PurePosixPath
@@ -25,6 +26,8 @@ FILE_BYTES, FILES, UPLOAD_BYTES, UPLOAD_S = 10_000_000, 20, 50_000_000, 300.0
 RAW_BYTES = 200_000_000
 HIDDEN = frozenset({".agent", ".transcripts", ".tasks", ".team"})
 """Another system's own folders: its listing leaves them out, and so does ours."""
+PRIVATE = frozenset({"user.md", "memory"})
+STEERING = frozenset({"rules.md", "soul.md", "code.md", "agents.md", "heartbeat.md", "knowledge", "skills", "tools"})
 SANDBOXED = {"content-security-policy": "default-src 'none'; sandbox", "x-content-type-options": "nosniff"}
 _LANGUAGES = {
     **{".py": "python", ".js": "javascript", ".mjs": "javascript", ".ts": "typescript", ".jsx": "jsx", ".tsx": "tsx"},
@@ -87,6 +90,17 @@ async def workspace(call: Call, agent: str) -> Workspace:
     return (await call.web.house.reach(name)).files
 
 
+def check_place(call: Call, path: str, *, write: bool = False) -> None:
+    """Raises HttpProblem for what of a workspace is the owner's own: what is known of them, and to write, whatever the
+    agent is told in everybody's conversations."""
+    if "owner" in call.principal.roles:
+        return
+    parts = posixpath.normpath(path).lower().split("/")
+    if set(parts if path.startswith("/") else parts[:1]) & (STEERING | PRIVATE if write else PRIVATE):
+        what = "tells the agent what to do" if write else "is known of the owner"
+        raise HttpProblem(403, "forbidden", f"{path[:200]!r} is for owners alone: it holds what {what}.")
+
+
 def plainly(error: ToolError) -> HttpProblem:
     """What is told about a path that cannot be had."""
     if isinstance(error, OutsideWorkspace | ProtectedPath):
@@ -98,6 +112,7 @@ def plainly(error: ToolError) -> HttpProblem:
 
 async def listed(call: Call) -> list[FileView]:
     files = await workspace(call, call.query.agent)
+    check_place(call, call.query.path)
     return await anyio.to_thread.run_sync(_listed, files, call.query.path or ".")
 
 
@@ -116,6 +131,7 @@ def _view(folder: PurePosixPath, entry: Entry) -> FileView:
 
 async def preview(call: Call) -> PreviewView:
     files = await workspace(call, call.query.agent)
+    check_place(call, call.query.path)
     return await anyio.to_thread.run_sync(previewed, files, call.query.path)
 
 
@@ -142,6 +158,7 @@ def _text(data: bytes, cut: bool) -> str | None:
 
 async def raw(call: Call) -> Response:
     files = await workspace(call, call.query.agent)
+    check_place(call, call.query.path)
     return await anyio.to_thread.run_sync(download, files, call.query.path)
 
 
@@ -178,6 +195,8 @@ async def keep_uploads(call: Call, files: Workspace, subdir: str) -> list[str]:
     given = [(name, data) async for name, data in _parts(call)]
     if not given:
         raise bad("There is no file in it: send multipart/form-data with one or more parts named `files`.")
+    for name, _ in given:
+        check_place(call, str(PurePosixPath(subdir or ".") / name), write=True)
     return await anyio.to_thread.run_sync(_write, files, subdir, given)
 
 

@@ -73,7 +73,7 @@ class Back(msgspec.Struct, frozen=True):
 
     to_n: Place
     text: str = ""
-    files: tuple[Attached, ...] = ()
+    files: Annotated[tuple[Attached, ...], msgspec.Meta(max_length=20)] = ()
 
 
 class At(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import anyio
 import msgspec
@@ -41,7 +41,7 @@ class From(msgspec.Struct, frozen=True):
     """`after` is the number of the last event that the client has; the header `Last-Event-ID` says the same, and wins.
     0 is the beginning."""
 
-    after: int = 0
+    after: Annotated[int, msgspec.Meta(le=2**53)] = 0
 
 
 def as_sse(item: Recorded | Progress) -> bytes:

@@ -60,7 +60,7 @@ class Say(msgspec.Struct, frozen=True):
     becomes of it while something runs: it steers, waits in the queue, or interrupts."""
 
     text: str = ""
-    files: tuple[Attached, ...] = ()
+    files: Annotated[tuple[Attached, ...], msgspec.Meta(max_length=20)] = ()
     when: When = "steer"
     id: Annotated[str, msgspec.Meta(max_length=200)] = ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
+from typing import Annotated
 
 import msgspec
 
@@ -22,7 +23,7 @@ class Since(msgspec.Struct, frozen=True):
     """`after_seq` is the `seq` of the last event that the client has; without it, what happens from now on. The header
     `Last-Event-ID` says the same, and wins."""
 
-    after_seq: int | None = None
+    after_seq: Annotated[int, msgspec.Meta(le=2**53)] | None = None
 
 
 class Activity(msgspec.Struct, frozen=True, omit_defaults=True):
