@@ -223,3 +223,13 @@ async def test_a_token_that_is_rotated_ten_times_at_once_is_one(served: Served) 
         for _ in range(10):
             tasks.start_soon(rotate)
     assert statuses.count(200) == 1 and len(await served.people.tokens()) == before
+
+
+async def test_what_an_agent_is_told_is_shown_to_owners(tmp_path: Path) -> None:
+    async with serving(tmp_path, **TWO) as served:
+        bob = await user(served, "bob")
+        assert (await bob.ask("POST", "/api/sessions/x/messages", {"text": "hello"}))[0] == 202
+        await rested(served)
+        path = "/api/sessions/main~web:bob:x/state?n=1"
+        assert (await bob.get(path))["prompt"] == [] and (await bob.get(path))["context"]
+        assert (await served.owner.get(path))["prompt"]

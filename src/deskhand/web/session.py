@@ -114,8 +114,8 @@ class DecisionView(msgspec.Struct, frozen=True):
 
 
 class StateView(msgspec.Struct, frozen=True):
-    """How the conversation was after event `n`: what the model saw of it, the prompt before that, the tokens used and
-    what was decided up to there. `rest`: no turn was open, so that one can go back to it."""
+    """How the conversation was after event `n`: what the model saw of it, the prompt before that (shown to owners), the
+    tokens used and what was decided up to there. `rest`: no turn was open, so that one can go back to it."""
 
     n: int
     rest: bool
@@ -213,7 +213,8 @@ async def state(call: Call) -> StateView:
     then = fold(State(session), log[:n])
     redact = call.web.redact
     context = [ShownView(each.key // FORMS, each.message.role, redact(told(each.message))) for each in then.messages]
-    prompt = [redact(block) for block in call.web.house.prompt(then)]
+    owner = "owner" in call.principal.roles  # what an agent is told is between it and its owner
+    prompt = [redact(block) for block in call.web.house.prompt(then)] if owner else []
     return StateView(n, then.turn is None, context, prompt, then.usage, list(decisions(log[:n], redact)))
 
 
