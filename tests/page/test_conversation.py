@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from .conftest import Desk, answer, desk_at, say, watched
 
-pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 
 
 def test_from_the_first_visit_to_the_first_answer(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:

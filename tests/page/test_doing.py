@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from .conftest import Desk, answer, say
 
-pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, StorageState, Vie
 
 from .conftest import Desk, answer, desk_at, say, state_of, watched
 
-pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 

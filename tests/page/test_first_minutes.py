@@ -81,7 +81,6 @@ def reply(platform: TelegramServer, pattern: str) -> re.Match[str]:
     return until(lambda: re.search(pattern, "\n".join(platform.chats.said(ADA))))
 
 
-@pytest.mark.xdist_group("page")
 @pytest.mark.timeout(120)
 def test_from_the_command_to_a_phone(
     browser: Browser, link: str, portal: BlockingPortal, platform: TelegramServer, tmp_path: Path

@@ -15,7 +15,7 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, Thinking, ToolCall, ToolResult, Usage
 
-pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 OWNER, HERE = Principal("owner", ("owner",)), Address("web", "owner", "x")
 FOLD = """async (items) => {
   const { EMPTY, fold, hear, whatIDid } = await import("/js/fold.js");

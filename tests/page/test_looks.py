@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, StorageState
 from .conftest import Desk
 from .states import LOOKS, STATES, settle
 
-pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 AXE = Path(__file__).parent / "data" / "axe.min.js"
 PUBLISHED = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
 RUN = """async () => {

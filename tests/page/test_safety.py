@@ -13,7 +13,7 @@ from deskhand.web.app import CSP
 
 from .conftest import answer, dismissed, say
 
-pytestmark = [pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 
 
 class Elsewhere:

@@ -16,7 +16,6 @@ from deskhand.testing.evasions import EVASIONS
 from deskhand.testing.sandbox_suite import CHECKS
 
 # In one process: what a driver said is kept there, and two fork bombs at once would stifle everything else.
-pytestmark = pytest.mark.xdist_group("sandbox")
 _HERE = Path(__file__).parent
 _NOBODY = 65534
 _USERS = [os.getuid()] + ([_NOBODY] if os.getuid() == 0 else [])

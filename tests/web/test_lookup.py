@@ -159,7 +159,7 @@ async def test_people_over_http(served: Served) -> None:
     status, login = await served.owner.ask("POST", "/api/logins")
     assert status == 201 and login["url"].startswith(f"{served.url}/#login=dh_") and login["qr_svg"].startswith("<svg")
     assert await served.owner.get("/api/pairings") == []
-    assert problem(await served.owner.ask("POST", "/api/pairings/AAAAAAAA"))[0] == 403
+    assert problem(await served.owner.ask("POST", "/api/pairings/AAAAAAAA", {"role": "member"}))[0] == 403
     assert (await served.owner.ask("DELETE", "/api/users/ann"))[0] == 204
     assert problem(await served.owner.ask("DELETE", "/api/users/ann")) == (404, "not_found")
     assert problem(await served.owner.ask("DELETE", "/api/users/owner"))[0] == 403

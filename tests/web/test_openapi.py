@@ -75,7 +75,6 @@ def schema(running: Served) -> Any:
     return schemathesis.openapi.from_dict(document(ENDPOINTS, "1"), config=config)
 
 
-@pytest.mark.xdist_group("openapi")
 @pytest.mark.parametrize("endpoint", TRIED, ids=lambda endpoint: endpoint.name)
 def test_generated_requests(schema: Any, running: Served, endpoint: Any) -> None:
     path = endpoint.path.replace(":path}", "}")
