@@ -197,16 +197,17 @@ async def test_options_through_the_door(tmp_path: Path) -> None:
         await say_to(app, "elsewhere", EVE, "default/web:eve:else")
         stable, place = model.requests[1].system
         assert "pirate" not in stable and "Be brief." not in place
-        for options, why in (
-            (SessionOptions(model="big"), "provider/name"),
-            (SessionOptions(model="nobody/big"), "there is no 'nobody/big'"),
-            (SessionOptions(preset="ghost"), "choose one of"),
-            (SessionOptions(title="x" * 81), "at most 80"),
-            (SessionOptions(system_prompt="x" * 100_001), "at most 100,000"),
+        for who, options, why in (
+            (ANN, SessionOptions(model="big"), "provider/name"),
+            (ANN, SessionOptions(model="nobody/big"), "there is no 'nobody/big'"),
+            (BOB, SessionOptions(model="nobody/big"), "is for owners to choose"),
+            (BOB, SessionOptions(preset="ghost"), "choose one of"),
+            (BOB, SessionOptions(title="x" * 81), "at most 80"),
+            (BOB, SessionOptions(system_prompt="x" * 100_001), "at most 100,000"),
         ):
-            refused = await app.door.configure(WEB, BOB, options)
+            refused = await app.door.configure(WEB, who, options)
             assert refused.status == "refused" and why in refused.reason
-        await say_to(app, "/model nobody/big", BOB)
+        await say_to(app, "/model nobody/big", ANN)
         told = [r.event for r in await app.store.events(WEB) if isinstance(r.event, e.CommandRun)]
         assert told[-1].reply == "there is no 'nobody/big'"
         (home / "prompts" / "pirate" / "PROMPT.md").unlink()

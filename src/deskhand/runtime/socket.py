@@ -18,7 +18,6 @@ from time import monotonic
 
 import anyio
 import msgspec
-from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from ..types.door import Progress
@@ -27,6 +26,7 @@ from ..types.events import Recorded
 from ..types.health import Health
 from ..types.identity import Principal
 from .feed import Follower, Tap
+from .unix import UnixStream, connect_unix, serve_unix
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ async def serve(path: Path, follow: Follow, health: Callable[[], Awaitable[Healt
     lock may call this. Raises OSError."""
     user = os.getuid() if uid is None else uid
 
-    async def answer(stream: SocketStream) -> None:
+    async def answer(stream: UnixStream) -> None:
         async with stream:
             if not _is_of(user, stream):
                 log.warning("another user of this machine tried to follow conversations")
@@ -89,27 +89,19 @@ async def serve(path: Path, follow: Follow, health: Callable[[], Awaitable[Healt
                 await _answer(stream, follow, health)
 
     with _short(path) as short:
-        listener = await anyio.create_unix_listener(short, mode=0o600)
-        try:
-            await listener.serve(answer)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await listener.aclose()
-            with suppress(FileNotFoundError):
-                os.unlink(short)  # noqa: PTH108 -- a path of ours, as a string
+        await serve_unix(short, answer)
 
 
-def _is_of(user: int, stream: SocketStream) -> bool:
+def _is_of(user: int, stream: UnixStream) -> bool:
     """Whether whoever is at the other end is this user. Where the kernel does not say, the modes of the file do."""
     peer = getattr(socket, "SO_PEERCRED", None)
     if peer is None:
         return True
-    raw = stream.extra(SocketAttribute.raw_socket)
-    _, uid, _ = struct.unpack("3i", raw.getsockopt(socket.SOL_SOCKET, peer, struct.calcsize("3i")))
+    _, uid, _ = struct.unpack("3i", stream.raw.getsockopt(socket.SOL_SOCKET, peer, struct.calcsize("3i")))
     return bool(uid == user)
 
 
-async def _answer(stream: SocketStream, follow: Follow, health: Callable[[], Awaitable[Health]]) -> None:
+async def _answer(stream: UnixStream, follow: Follow, health: Callable[[], Awaitable[Health]]) -> None:
     try:
         with anyio.fail_after(ASK_S):
             asked = await BufferedByteReceiveStream(stream).receive_until(b"\n", ASK_BYTES)
@@ -137,7 +129,7 @@ async def _answer(stream: SocketStream, follow: Follow, health: Callable[[], Awa
         tasks.cancel_scope.cancel()
 
 
-async def _send(stream: SocketStream, line: Line) -> None:
+async def _send(stream: UnixStream, line: Line) -> None:
     await stream.send(_encode(line) + b"\n")
 
 
@@ -216,7 +208,7 @@ async def ask_health(path: Path) -> Health | None:
     """The health of the process that drives; None where nobody answers within ASK_S."""
     try:
         with anyio.fail_after(ASK_S), _short(path) as short:
-            async with await anyio.connect_unix(short) as stream:
+            async with connect_unix(short) as stream:
                 await stream.send(_encode(Ask()) + b"\n")
                 return _decode(await BufferedByteReceiveStream(stream).receive_until(b"\n", LINE_BYTES)).health
     except (OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.IncompleteRead):

@@ -1,0 +1,98 @@
+"""Streams over a Unix socket.
+
+anyio's own hand `Future.set_result` to the selector, which may call it twice before the task that waits has run: then
+the loop reports an InvalidStateError. `wait_readable` does not.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from anyio.abc import ByteStream
+
+WAITING = 128
+"""Connections that may wait to be taken."""
+
+
+class UnixStream(ByteStream):
+    """A connection; `raw` must not block. Raises what streams of anyio raise."""
+
+    def __init__(self, raw: socket.socket) -> None:
+        raw.setblocking(False)
+        self.raw = raw
+
+    async def receive(self, max_bytes: int = 65_536) -> bytes:
+        while True:
+            try:
+                data = self.raw.recv(max_bytes)
+            except BlockingIOError:
+                await anyio.wait_readable(self.raw)
+            except OSError as error:
+                raise _ended(self.raw) from error
+            else:
+                if not data:
+                    raise anyio.EndOfStream
+                return data
+
+    async def send(self, item: bytes) -> None:
+        left = memoryview(item)
+        while left:
+            try:
+                left = left[self.raw.send(left) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self.raw)
+            except OSError as error:
+                raise _ended(self.raw) from error
+
+    async def send_eof(self) -> None:
+        with suppress(OSError):
+            self.raw.shutdown(socket.SHUT_WR)
+
+    async def aclose(self) -> None:
+        if self.raw.fileno() >= 0:
+            anyio.notify_closing(self.raw)
+            self.raw.close()
+
+
+def _ended(raw: socket.socket) -> Exception:
+    return anyio.ClosedResourceError() if raw.fileno() < 0 else anyio.BrokenResourceError()
+
+
+def connect_unix(path: str) -> UnixStream:
+    """Raises OSError."""
+    raw = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        raw.connect(path)
+    except BaseException:
+        raw.close()
+        raise
+    return UnixStream(raw)
+
+
+async def serve_unix(path: str, answer: Callable[[UnixStream], Coroutine[Any, Any, None]]) -> None:
+    """Answer each connection in a task of its own, for ever. What stood at `path` is replaced, and nobody but this user
+    may open it. Raises OSError."""
+    with suppress(FileNotFoundError):
+        os.unlink(path)  # noqa: PTH108 -- a path of ours, as a string
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as raw:
+        raw.setblocking(False)
+        raw.bind(path)
+        os.chmod(path, 0o600)  # noqa: PTH101
+        raw.listen(WAITING)
+        try:
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    try:
+                        taken, _ = raw.accept()
+                    except BlockingIOError:
+                        await anyio.wait_readable(raw)
+                    else:
+                        tasks.start_soon(answer, UnixStream(taken))
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(path)  # noqa: PTH108
