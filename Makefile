@@ -43,7 +43,8 @@ run: $(VENV)/.run ## Start it, and open its page
 
 test: check ## Set up, check and test everything
 	@bash scripts/deps.sh $(TEST_PACKAGES)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest || { echo 'once more by itself, what failed beside the others:'; \
+	  $(BIN)/python -m pytest -n 1 --last-failed --last-failed-no-failures none; }
 
 check: $(VENV)/.dev ## Format, lint, types, import order
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: $(BIN)/ruff format .' >&2; exit 1; }

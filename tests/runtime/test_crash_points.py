@@ -126,7 +126,10 @@ async def test_every_boundary(tmp_path: Path) -> None:
     _, _, boundaries = await live_through(tmp_path / "0")
     interrupted = 0
     for at in range(1, len(boundaries) + 1):
-        crashed, told, _ = await live_through(tmp_path / str(at), at)
+        for life in range(3):  # how many boundaries there are depends a little on who is quicker
+            crashed, told, _ = await live_through(tmp_path / f"{at}-{life}", at)
+            if crashed:
+                break
         assert crashed == 1, boundaries[at - 1]
         interrupted += told
     print(f"{len(boundaries)} boundaries, {interrupted} interruptions told")
