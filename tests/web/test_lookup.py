@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 
 from deskhand.testing.scripted import ScriptedModel
+from deskhand.types import events as e
+from deskhand.types.messages import Message, ToolCall, ToolResult
+from deskhand.web.session import decisions
 
 from .served import Client, Served, serving
 from .test_guard import problem
@@ -164,3 +168,23 @@ async def test_people_over_http(served: Served) -> None:
     assert problem(await served.owner.ask("DELETE", "/api/users/ann")) == (404, "not_found")
     assert problem(await served.owner.ask("DELETE", "/api/users/owner"))[0] == 403
     assert "secret" not in str(await served.owner.get("/api/tokens"))
+
+
+def test_a_decision_has_the_reason_that_it_had() -> None:
+    """The stored one, and none for a call that nobody allowed."""
+    calls = tuple(ToolCall(name, "act", msgspec.Raw(b"{}")) for name in ("a", "b", "c"))
+    log: list[e.AnyEvent] = [
+        e.ModelReplied(Message("assistant", calls), "m", "calls"),
+        e.ToolFinished(ToolResult("a", ()), allowed="rule 3 of mine"),
+        e.ApprovalAsked("ask_b", "b", "hash", "act?", "it acts outward", 9.0),
+        e.ToolFinished(ToolResult("b", ())),
+        e.ApprovalAsked("ask_c", "c", "hash", "act?", "it acts outward", 9.0),
+        e.ToolFinished(ToolResult("c", (), "expired")),
+    ]
+    found = decisions([e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(log, 1)], str)
+    assert [(each.call_id, each.verdict, each.reason) for each in found] == [
+        ("a", "allowed", "rule 3 of mine"),
+        ("b", "asked", "it acts outward"),
+        ("b", "allowed", "a person said yes"),
+        ("c", "asked", "it acts outward"),
+    ]

@@ -256,9 +256,16 @@ def decisions(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> Iterat
                 yield DecisionView(each.n, result.call_id, names.get(result.call_id, ""), "denied", redact(result.text))
             case e.CallClosed(call_id=call_id, status="denied", reason=reason):
                 yield DecisionView(each.n, call_id, names.get(call_id, ""), "denied", redact(reason))
-            case e.ToolFinished(result=result):
-                why = "a person said yes" if result.call_id in asked else "the rules allow it"
-                yield DecisionView(each.n, result.call_id, names.get(result.call_id, ""), "allowed", why)
+            case e.ToolFinished(result=result, allowed=allowed) if allowed or (
+                result.call_id in asked and result.status in ("ok", "error")
+            ):
+                yield DecisionView(
+                    each.n,
+                    result.call_id,
+                    names.get(result.call_id, ""),
+                    "allowed",
+                    redact(allowed or "a person said yes"),
+                )
             case _:
                 pass
 
