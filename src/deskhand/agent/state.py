@@ -126,6 +126,11 @@ def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished | e.CallCl
             _turn(state).ending = event.result.text or "Done."
 
 
+def _spend(state: State, recorded: e.Recorded, event: e.AskedAside) -> None:
+    _turn(state).usage += event.usage
+    state.usage += event.usage
+
+
 def _close(state: State, n: int, result: ToolResult) -> None:
     turn, closed = _turn(state), state.calls.pop(result.call_id)
     _show(state, n, Message("tool", (result,)))
@@ -241,6 +246,7 @@ _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
     e.ToolStarted: _start,
     e.ToolFinished: _finish,
     e.CallClosed: _finish,
+    e.AskedAside: _spend,
     e.ApprovalAsked: _ask,
     e.ApprovalAnswered: _ask,
     e.QuestionAsked: _ask,

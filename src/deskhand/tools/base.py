@@ -8,12 +8,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ..models.aside import Aside
 from ..sandbox.base import Mount, Sandbox
 from ..types.clock import Clock, Ids
 from ..types.commit import Change, Outgoing
 from ..types.effects import Effect, Replay
+from ..types.errors import ToolError
 from ..types.identity import Address, Principal
-from ..types.labels import LOCAL, Label
+from ..types.labels import LOCAL, UNTRUSTED, Label
 from ..types.messages import ResultPart, ResultStatus, Text
 from .paths import Workspace
 
@@ -55,10 +57,17 @@ class Reach(msgspec.Struct, frozen=True):
     seen: dict[tuple[str, str], str]
 
 
+async def nobody(aside: Aside) -> str:
+    """Where there is no model to ask."""
+    raise ToolError("there is no model here that could be asked")
+
+
 class Context(msgspec.Struct, frozen=True):
     """All that a tool reaches. `emit` shows output while the tool runs; it may be dropped and never blocks.
 
-    `key` names this call for ever: the same after a crash, different for every other call.
+    `key` names this call for ever: the same after a crash, different for every other call. `label` is that of all that
+    the model has read so far, and so of whatever it wrote into the arguments: what lasts is stored with it. `ask` calls
+    the agent's cheapest model once; raises ToolError.
     """
 
     session: str
@@ -70,6 +79,8 @@ class Context(msgspec.Struct, frozen=True):
     ids: Ids
     emit: Callable[[str], None]
     key: str
+    label: Label = UNTRUSTED
+    ask: Callable[[Aside], Awaitable[str]] = nobody
 
 
 class Done(msgspec.Struct, frozen=True):
