@@ -37,7 +37,7 @@ def test_broad_excepts_stand_in_six_kinds_of_places() -> None:
     broad = {path.relative_to(SOURCE).as_posix() for path in FILES if "except Exception" in path.read_text()}
     allowed = {
         "agent/asking.py",  # a model call
-        "agent/calls.py",  # a tool run
+        "tools/attempt.py",  # a tool run
         "runtime/children.py",  # a supervised child
         "runtime/dispatch.py",  # a supervised child
         "runtime/outbox.py",  # a send

@@ -14,7 +14,7 @@ from deskhand.models.forms import MASKED_CHARS, mask_due
 from deskhand.models.tokens import tokens
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
-from deskhand.types.labels import Label
+from deskhand.types.labels import UNNAMED, Label
 from deskhand.types.messages import File, Image, Message, Text, ToolCall, ToolResult, Usage
 
 ANN, PLACE, OWNER = Principal("ann"), Address("chat"), Label("owner", source="ann")
@@ -130,7 +130,7 @@ def test_only_the_newest_picture_has_pixels() -> None:
     old, new = (next(p for p in s.message.parts if isinstance(p, ToolResult)) for s in shown)
     assert isinstance(old.parts[1], Text) and old.parts[1].text == "[image: shot, shown earlier]"
     assert old.parts[1].label.source == "page" and isinstance(new.parts[1], Image)
-    assert state.label == Label("untrusted", source="page")
+    assert set(state.label.sources) == {"page", UNNAMED}
 
 
 def test_reactions_and_answers_survive_a_compaction() -> None:

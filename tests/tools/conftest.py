@@ -18,6 +18,7 @@ from deskhand.tools import kv
 from deskhand.tools.base import Context, Done, Outcome, Tool
 from deskhand.types.commit import Change
 from deskhand.types.identity import Address, Principal
+from deskhand.types.labels import OWNER
 from deskhand.types.messages import Text
 
 ANN = Principal("ann", ("owner",))
@@ -33,6 +34,7 @@ class Hands:
         self.reaches = Reaches(self.store, Blobs(home / "blobs"), room)
         self.address = Address("memory", chat="1")
         self.session = "default/memory:1"
+        self.label = OWNER
         self.emitted: deque[str] = deque(maxlen=100)
         self._calls = 0
 
@@ -41,7 +43,8 @@ class Hands:
         reach = await self.reaches.of("default", self.folder)
         key = f"{self.session}#{self._calls}.c"
         ids, clock = RandomIds(), SystemClock()
-        return Context(self.session, ANN, self.address, "default", reach, clock, ids, self.emitted.append, key)
+        place = (self.session, ANN, self.address, "default")
+        return Context(*place, reach, clock, ids, self.emitted.append, key, self.label)
 
     async def outcome(self, tool: Tool, arguments: dict[str, Any] | bytes) -> Outcome:
         raw = arguments if isinstance(arguments, bytes) else msgspec.json.encode(arguments)

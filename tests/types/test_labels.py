@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.types.labels import OWNER, Label, join
+from deskhand.types.labels import MORE, MOST_SOURCES, OWNER, UNNAMED, Label, join
 
 readers = st.none() | st.lists(st.sampled_from("abc"), unique=True).map(tuple)
 labels = st.builds(
@@ -29,10 +29,23 @@ def test_join_is_a_meet(a: Label, b: Label, c: Label) -> None:
 
 
 @given(st.lists(labels, min_size=1))
-def test_the_source_is_one_of_the_lowest(mixed: list[Label]) -> None:
+def test_the_source_is_that_of_the_lowest(mixed: list[Label]) -> None:
     joined = join(mixed)
     lowest = {label.source for label in mixed if label.integrity == joined.integrity}
-    assert joined.source in lowest and (joined.source or lowest == {""})
+    if joined.integrity != "untrusted":
+        assert joined.source in lowest and (joined.source or lowest == {""})
+    elif lowest == {""}:
+        assert joined.source == ""
+    else:
+        assert set(joined.sources) == {source or UNNAMED for source in lowest}
+
+
+def test_no_source_of_untrusted_content_is_left_out_in_silence() -> None:
+    many = join([Label("untrusted", source=f"https://{i}.example/") for i in range(30)])
+    assert len(many.sources) == MOST_SOURCES and many.sources[-1] == MORE
+    more = join([many, Label("untrusted", source="https://late.example/")])
+    assert more.sources == many.sources
+    assert join([many, many]) == many
 
 
 def test_unlabelled_is_untrusted_and_nobody_else_is_blamed() -> None:

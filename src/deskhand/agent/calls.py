@@ -9,21 +9,33 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
+from ..models.aside import Aside, ask_aside
 from ..policy import approval
-from ..policy.approval import Setting, shown, standing
-from ..policy.rules import Case, Decision
+from ..policy.approval import Setting, shown
+from ..policy.consent import grant, remembered
+from ..policy.gate import Given, given, shown_to, trusting
+from ..policy.rules import Case
 from ..tools.aliases import TOOLS
+from ..tools.attempt import attempt
 from ..tools.base import Ask, Context, Done, Tool, judged_by
 from ..types.commit import Change
 from ..types.door import PREVIEW_CHARS, Progress
-from ..types.errors import ToolError
-from ..types.events import ApprovalAnswered, ApprovalAsked, CallClosed, QuestionAsked, ToolFinished, ToolStarted
+from ..types.errors import ModelError, ToolError
+from ..types.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    AskedAside,
+    CallClosed,
+    QuestionAsked,
+    ToolFinished,
+    ToolStarted,
+)
 from ..types.interrupt import Interrupt, meanwhile
-from ..types.labels import LOCAL
+from ..types.labels import LOCAL, Label
 from ..types.messages import ResultPart, ResultStatus, Text, ToolCall, ToolResult, clean
+from ..types.steps import RunTools
 from ..types.turn import OpenCall, Turn
 from .journal import Journal
-from .step import RunTools
 
 ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
@@ -98,7 +110,7 @@ class Calls:
         now, setting = journal.ports.clock.now(), self.setting()
         decision = agent.decide(self._case(call, tool, turn))
         if decision.verdict == "ask" and call.yes_at is None:
-            decision = await self._standing(call.call, setting, turn) or decision
+            decision = await remembered(journal.ports.store.rows, call.call, setting, turn.principal) or decision
         if decision.verdict == "deny":
             return _failed(call, "denied", f"not permitted: {decision.reason}")
         binds = approval.binding(call.call, setting, turn.principal)
@@ -120,30 +132,31 @@ class Calls:
         effect = tool.spec.effect
         if (judged := judged_by(tool)) is not None:
             effect = judged(call.call.arguments, turn.address)
-        state, said, arguments = self._journal.state, "\n".join(turn.said), bytes(call.call.arguments)
-        case = Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, state.label, arguments, said)
-        return replace(case, strict=True) if state.options.approval else case
+        agent, state = self._journal.agent, self._journal.state
+        label, known = self._label, tuple[Given, ...]()
+        if effect == "fetch" and label.integrity == "untrusted":
+            reads = {name for name, each in agent.tools.items() if each.spec.effect == "fetch"}
+            known = given((each.message for each in state.messages), lambda name: TOOLS.get(name, name) in reads)
+        said, arguments = "\n".join(turn.said), bytes(call.call.arguments)
+        case = Case(agent.name, tool.spec.name, effect, turn.principal, label, arguments, said, known=known)
+        place, options = turn.address, state.options
+        how = (bool(options.approval), bool(options.plan_mode))
+        return replace(case, channel=place.channel, group=place.group, strict=how[0], planning=how[1])
 
-    async def _standing(self, call: ToolCall, setting: Setting, turn: Turn) -> Decision | None:
-        """What a person said for good to exactly this. `never` holds also after something untrusted was read."""
-        for each in (setting, replace(setting, untrusted=False)):
-            known = await self._journal.ports.store.rows("call_grant_get", (standing(call, each, turn.principal),))
-            if known and (known[0][0] == "never" or each == setting):
-                no = known[0][0] == "never"
-                return Decision("deny" if no else "allow", f"{known[0][1]} said {known[0][0]} to exactly this")
-        return None
+    @property
+    def _label(self) -> Label:
+        """What has been read, as the gate sees it."""
+        return trusting(self._journal.state.label, self._journal.state.options.trust or ())
 
     def setting(self) -> Setting:
         """What an approval binds beside the call."""
         agent = self._journal.agent
-        untrusted = self._journal.state.label.integrity == "untrusted"
+        untrusted = self._label.integrity == "untrusted"
         return Setting(self._journal.session, agent.name, agent.folder, agent.profile, untrusted)
 
     def grant(self, answered: ApprovalAnswered, call: ToolCall, turn: Turn) -> Change:
         """The row that remembers `always` or `never` for exactly this call."""
-        hash_, now = standing(call, self.setting(), turn.principal), self._journal.ports.clock.now()
-        row = (hash_, answered.choice, self._journal.agent.name, call.name, shown(call), now, answered.principal.id)
-        return Change("call_grant_set", row)
+        return grant(answered, call, self.setting(), turn.principal, self._journal.ports.clock.now())
 
     async def _run_group(self, group: list[Ready], turn: Turn) -> None:
         never = [ToolStarted(ready.call.call.id) for ready in group if ready.tool.spec.replay == "never"]
@@ -174,19 +187,7 @@ class Calls:
             self._settle(ready, outcome)
 
     async def _run_one(self, ready: Ready, turn: Turn) -> Done | Ask:
-        spec, call = ready.tool.spec, ready.call.call
-        try:
-            with anyio.fail_after(spec.timeout_s):
-                outcome = await ready.tool.run(call.arguments, await self._context(ready.call, turn))
-            if not isinstance(outcome, (Done, Ask)):  # a tool from outside that nobody type-checked
-                raise TypeError(f"it returned {outcome!r}")
-            return outcome
-        except ToolError as error:
-            return _text("error", str(error))
-        except TimeoutError:
-            return _text("error", f"{spec.name} took longer than {spec.timeout_s:.0f} s and was stopped")
-        except Exception as error:  # noqa: BLE001 -- the model, not the operator, decides what a broken tool means
-            return _text("error", f"{spec.name} broke: {type(error).__name__}: {error}")
+        return await attempt(ready.tool, ready.call.call.arguments, partial(self._context, ready.call, turn))
 
     async def _context(self, call: OpenCall, turn: Turn) -> Context:
         journal, ports, call_id = self._journal, self._journal.ports, call.call.id
@@ -195,14 +196,26 @@ class Calls:
         def emit(text: str) -> None:
             journal.show(Progress("tool_output", n, text=text, call_id=call_id))
 
+        async def ask(aside: Aside) -> str:
+            agent = journal.agent
+            try:
+                aired = await ask_aside(aside, (*filter(None, (agent.cheap_model,)), *agent.models), ports.model)
+            except ModelError as error:
+                raise ToolError(f"no model answered: {error}") from error
+            journal.record(AskedAside(call_id, aired.model, aired.usage))
+            return clean(aired.text)
+
         place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
-        return Context(*place, ports.clock, ports.ids, emit, f"{journal.session}#{call.n}.{call_id}")
+        key = f"{journal.session}#{call.n}.{call_id}"
+        state = journal.state
+        return Context(*place, ports.clock, ports.ids, emit, key, state.label, ask, state.audience)
 
     def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
         journal, call_id = self._journal, ready.call.call.id
         match outcome:
             case Done(parts=parts, status=status, end_turn=end_turn):
                 journal.change(outcome.changes, outcome.outbox)
+                parts = shown_to(journal.state.audience, parts)
                 cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
                 journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn, ready.why))
             case Ask(question=question, choices=choices, wait_s=wait_s):
@@ -213,10 +226,6 @@ class Calls:
                 if ready.tool.spec.replay == "never":
                     reason += "; it may or may not have happened"
                 journal.record(ToolFinished(_failed(ready.call, "interrupted", reason)))
-
-
-def _text(status: ResultStatus, text: str) -> Done:
-    return Done((Text(clean(text), LOCAL),), status)
 
 
 def _failed(call: OpenCall, status: ResultStatus, text: str) -> ToolResult:

@@ -31,7 +31,7 @@ class Agent(msgspec.Struct, frozen=True):
     prompt for a conversation, the stable ones first. `decide` judges a call. `reach` is what its tools may touch now,
     `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox. `hooks` are None
     where nobody has any. `commands` carries out chat commands and sets options. `fit` gives the limits with
-    another model in front.
+    another model in front. `cheap_model` is asked first what is asked aside.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Agent(msgspec.Struct, frozen=True):
     hooks: Hooks | None = None
     commands: Commands = lambda state, waiting: None
     fit: Callable[[str], Limits] | None = None
+    cheap_model: str = ""
 
 
 def under(agent: Agent, options: SessionOptions) -> Agent:

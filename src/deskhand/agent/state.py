@@ -14,6 +14,7 @@ from ..models.base import Shown
 from ..models.forms import FORMS, as_shown
 from ..types import events as e
 from ..types.dates import stamp
+from ..types.identity import readers_of
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Part, Text, ToolResult, Usage
 from ..types.options import SessionOptions
@@ -50,6 +51,11 @@ class State(msgspec.Struct):
     sent: dict[str, str] = {}
     options: SessionOptions = SessionOptions()
     shared: bool = False
+
+    @property
+    def audience(self) -> tuple[str, ...]:
+        """Who reads this conversation, as the readers of a label name them; () where others than owners do."""
+        return () if self.shared or self.turn is None else readers_of(self.turn.principal)
 
 
 def fold(state: State, events: Iterable[e.Recorded]) -> State:
@@ -124,6 +130,11 @@ def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished | e.CallCl
         _close(state, recorded.n, event.result)
         if event.end_turn:
             _turn(state).ending = event.result.text or "Done."
+
+
+def _spend(state: State, recorded: e.Recorded, event: e.AskedAside) -> None:
+    _turn(state).usage += event.usage
+    state.usage += event.usage
 
 
 def _close(state: State, n: int, result: ToolResult) -> None:
@@ -241,6 +252,7 @@ _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
     e.ToolStarted: _start,
     e.ToolFinished: _finish,
     e.CallClosed: _finish,
+    e.AskedAside: _spend,
     e.ApprovalAsked: _ask,
     e.ApprovalAnswered: _ask,
     e.QuestionAsked: _ask,

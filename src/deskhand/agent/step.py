@@ -2,55 +2,16 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from ..policy.guard import loop_guard
-from ..types.events import Hinted, TurnReason
+from ..policy.guard import hints, loop_guard
 from ..types.limits import Limits
-from ..types.turn import OpenCall, Turn
+from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
+from ..types.turn import Turn
 from .state import State
-
-
-class AskModel(msgspec.Struct, frozen=True):
-    """Call `model` ('' for the first of the chain), not before `at`, telling it `hints` first. Without `tools` it can
-    only answer in words."""
-
-    hints: tuple[Hinted, ...] = ()
-    tools: bool = True
-    model: str = ""
-    at: float = 0.0
-
-
-class RunTools(msgspec.Struct, frozen=True):
-    """Go on with these open calls, in order; none of them waits for a person."""
-
-    calls: tuple[OpenCall, ...]
-
-
-class Compact(msgspec.Struct, frozen=True):
-    """Shorten the context to this many tokens before the next call; 0 means to half of what it is."""
-
-    budget: int
-
-
-class EndTurn(msgspec.Struct, frozen=True):
-    reason: TurnReason
-    said: str = ""
-
-
-class Wait(msgspec.Struct, frozen=True):
-    """Nothing can be done before somebody answers, or until then (seconds since the epoch)."""
-
-    until: float
-
-
-Step = AskModel | RunTools | Compact | EndTurn | Wait
 
 NAP_S = 5.0
 """A shorter wait is slept through; a longer one rests in the log."""
 CONTINUE_TIMES = 3
 EMPTY_TIMES = 2
-WRAP_UP_STEPS = 3
 COMPACT_AT, COMPACT_TO = 0.8, 0.4
 
 
@@ -98,7 +59,7 @@ def _next(state: State, turn: Turn, limits: Limits) -> Step:
         return EndTurn("tokens", f"I stopped: this turn used its {limits.tokens} tokens. Write `continue` to go on.")
     if state.context_tokens > COMPACT_AT * limits.window:
         return Compact(int(COMPACT_TO * limits.window))
-    return AskModel(_hints(turn, limits, guard), turn.steps < limits.steps)
+    return AskModel(hints(turn, limits, guard), turn.steps < limits.steps)
 
 
 def _answered(turn: Turn) -> EndTurn | None:
@@ -113,22 +74,6 @@ def _answered(turn: Turn) -> EndTurn | None:
         why = "the provider held its answer back" if turn.finish == "filtered" else "the model gave no answer"
         return EndTurn("failed", f"Sorry, I could not answer: {why}. Try again, or say it in other words.")
     return EndTurn("steps" if "final" in turn.hinted else "done")
-
-
-def _hints(turn: Turn, limits: Limits, guard: str | None) -> tuple[Hinted, ...]:
-    left = limits.steps - turn.steps
-    hints = []
-    if left <= 0:
-        hints.append(Hinted("final", "You have no steps left. Say in words what you did, and what is still open."))
-    elif left <= WRAP_UP_STEPS < limits.steps:
-        hints.append(Hinted("wrap_up", f"You have {left} steps left: finish what matters most, then answer."))
-    if guard == "hint":
-        hints.append(Hinted("loop", "You have made this very call with this very result before. Do something else."))
-    if turn.pieces and turn.finish == "length":
-        hints.append(Hinted("continue", "Your reply was cut off. Go on exactly where it stopped; repeat nothing."))
-    elif turn.empty:
-        hints.append(Hinted("empty", "Your last reply was empty. Answer in words, or call a tool."))
-    return tuple(hint for hint in hints if hint.why not in turn.hinted)
 
 
 def answer(turn: Turn) -> str:

@@ -1,11 +1,16 @@
-"""Notices a model that goes round in circles. Pure."""
+"""Notices a model that goes astray, and what it is then told. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
 
+from ..types.events import Hinted
+from ..types.limits import Limits
+from ..types.turn import Turn
+
 SAME_HINT, SAME_STOP, ALTERNATING_STOP = 3, 5, 8
+WRAP_UP_STEPS = 3
 
 
 def loop_guard(marks: Sequence[bytes]) -> Literal["hint", "stop"] | None:
@@ -25,3 +30,20 @@ def loop_guard(marks: Sequence[bytes]) -> Literal["hint", "stop"] | None:
     if tail == turns and tail[0] != tail[1]:
         return "stop"
     return "hint" if same == SAME_HINT else None
+
+
+def hints(turn: Turn, limits: Limits, guard: str | None) -> tuple[Hinted, ...]:
+    """What the model is to be told with its next call, each once a turn. `guard` is what `loop_guard` said."""
+    left = limits.steps - turn.steps
+    found = []
+    if left <= 0:
+        found.append(Hinted("final", "You have no steps left. Say in words what you did, and what is still open."))
+    elif left <= WRAP_UP_STEPS < limits.steps:
+        found.append(Hinted("wrap_up", f"You have {left} steps left: finish what matters most, then answer."))
+    if guard == "hint":
+        found.append(Hinted("loop", "You have made this very call with this very result before. Do something else."))
+    if turn.pieces and turn.finish == "length":
+        found.append(Hinted("continue", "Your reply was cut off. Go on exactly where it stopped; repeat nothing."))
+    elif turn.empty:
+        found.append(Hinted("empty", "Your last reply was empty. Answer in words, or call a tool."))
+    return tuple(hint for hint in found if hint.why not in turn.hinted)

@@ -94,6 +94,7 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         ZoneInfo(settings.config.timezone),
         hooks=house.plugins.hooks(name),
         commands=partial(run, check_of(settings, house.model)),
+        cheap_model=config.cheap_model,
         fit=lambda model: settings.limits(config, facts_of(settings, model).window),
     )
 

@@ -44,7 +44,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `skills` are patterns of those that it is offered. `sandbox: false` lets it reach all of the owner's folders, those
     with secrets excluded; commands then ask first. `commands`, where it has any, are the programs that run without a
     question. `shell_timeout_s` is how long a command may take that says nothing else. `prompt` is how much it is told,
-    `preset` a prompt that is ready; `voice`: its answers are spoken, or never are.
+    `preset` a prompt that is ready; `voice`: its answers are spoken, or never are. `cheap_model` answers what tools ask
+    aside, a page or a document; '' is the agent's own.
     """
 
     models: tuple[str, ...] = ()
@@ -63,6 +64,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     prompt: Literal["full", "minimal", "none"] | None = None
     preset: str = ""
     voice: bool | None = None
+    cheap_model: str = ""
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):

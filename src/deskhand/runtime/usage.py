@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..store.base import Store
 from ..types.commit import OutboxRow, Outgoing
 from ..types.errors import StoreError
-from ..types.events import ModelReplied, Recorded, TurnEnded
+from ..types.events import AskedAside, ModelReplied, Recorded, TurnEnded
 from ..types.labels import LOCAL
 from ..types.messages import Text, Usage
 
@@ -52,7 +52,7 @@ def used_by(events: Iterable[Recorded]) -> Usage | None:
             used = Usage()
         elif isinstance(event, TurnEnded):
             break
-        elif isinstance(event, ModelReplied):
+        elif isinstance(event, ModelReplied | AskedAside):
             used += event.usage
     return used
 

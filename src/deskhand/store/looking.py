@@ -14,6 +14,7 @@ from ..types.errors import StoreUnavailable
 from ..types.events import (
     AnyEvent,
     ApprovalAsked,
+    AskedAside,
     CallClosed,
     MessageReceived,
     ModelReplied,
@@ -107,7 +108,7 @@ class Looking:
             event = decode_event(body)
             if text := _said(event)[1]:
                 db.execute(self._sql["said_add"], (seq, clean(text)))
-            if isinstance(event, ModelReplied):
+            if isinstance(event, ModelReplied | AskedAside):
                 used = event.usage
                 tokens = (used.input_tokens, used.output_tokens, used.cached_tokens, used.cache_write_tokens)
                 db.execute(self._sql["usage_add"], (session, event.model, int(at // DAY_S), *tokens))

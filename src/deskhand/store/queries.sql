@@ -274,7 +274,7 @@ SELECT (SELECT coalesce(max(seq), 0) FROM event) > seq FROM looked_up
 
 -- looked_up_next --
 SELECT seq, session, at, body FROM event WHERE seq > (SELECT seq FROM looked_up) AND body IS NOT NULL
-AND kind IN ('message_received', 'model_replied', 'question_answered') ORDER BY seq LIMIT ?
+AND kind IN ('message_received', 'model_replied', 'question_answered', 'asked_aside') ORDER BY seq LIMIT ?
 
 -- looked_up_to: this event, or all there is --
 UPDATE looked_up SET seq = coalesce(?1, (SELECT max(seq) FROM event), 0)

@@ -8,12 +8,15 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ..models.aside import Aside
+from ..net.client import Net
 from ..sandbox.base import Mount, Sandbox
 from ..types.clock import Clock, Ids
 from ..types.commit import Change, Outgoing
 from ..types.effects import Effect, Replay
+from ..types.errors import ToolError
 from ..types.identity import Address, Principal
-from ..types.labels import LOCAL, Label
+from ..types.labels import LOCAL, UNTRUSTED, Label
 from ..types.messages import ResultPart, ResultStatus, Text
 from .paths import Workspace
 
@@ -37,12 +40,17 @@ class Spec(msgspec.Struct, frozen=True):
         return self.effect in ("none", "fetch") and self.replay != "never"
 
 
+def _no_net() -> Net:
+    return Net(closed="nothing is fetched from the web here.")
+
+
 class Reach(msgspec.Struct, frozen=True):
     """What an agent's tools may touch of the machine.
 
     `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it, which are also
     `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives them back. `rows` reads with a
-    registered statement. `seen` remembers, by (session, path), which version of a file the model has read.
+    registered statement. `seen` remembers, by (session, path), which version of a file the model has read. `net`
+    fetches from the public web.
     """
 
     folder: Path
@@ -53,12 +61,21 @@ class Reach(msgspec.Struct, frozen=True):
     rows: Callable[[str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]]
     sandbox: Callable[[], Awaitable[Sandbox]]
     seen: dict[tuple[str, str], str]
+    net: Net = msgspec.field(default_factory=_no_net)
+
+
+async def nobody(aside: Aside) -> str:
+    """Where there is no model to ask."""
+    raise ToolError("there is no model here that could be asked")
 
 
 class Context(msgspec.Struct, frozen=True):
     """All that a tool reaches. `emit` shows output while the tool runs; it may be dropped and never blocks.
 
-    `key` names this call for ever: the same after a crash, different for every other call.
+    `key` names this call for ever: the same after a crash, different for every other call. `label` is that of all that
+    the model has read so far, and so of whatever it wrote into the arguments: what lasts is stored with it. `ask` calls
+    the agent's cheapest model once; raises ToolError. `audience` are those who read the conversation, as the readers of
+    labels name them: what is for others never reaches it.
     """
 
     session: str
@@ -70,6 +87,9 @@ class Context(msgspec.Struct, frozen=True):
     ids: Ids
     emit: Callable[[str], None]
     key: str
+    label: Label = UNTRUSTED
+    ask: Callable[[Aside], Awaitable[str]] = nobody
+    audience: tuple[str, ...] = ()
 
 
 class Done(msgspec.Struct, frozen=True):

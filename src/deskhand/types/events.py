@@ -94,6 +94,14 @@ class ToolFinished(Event, frozen=True, tag="tool_finished"):
     allowed: str = ""
 
 
+class AskedAside(Event, frozen=True, tag="asked_aside"):
+    """The tool of this call asked a model away from the conversation."""
+
+    call_id: str
+    model: str
+    usage: Usage = Usage()
+
+
 class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
     """The turn rests until an approver answers or `until` passes. `binds` is the hash of exactly what was shown,
     `source` where the least trusted content comes from that the model has read. `elsewhere` are those who may answer
@@ -266,6 +274,7 @@ AnyEvent = (
     | ModelFailed
     | ToolStarted
     | ToolFinished
+    | AskedAside
     | ApprovalAsked
     | ApprovalAnswered
     | QuestionAsked

@@ -10,17 +10,29 @@ import msgspec
 Integrity = Literal["untrusted", "tool_local", "member", "owner"]
 _RANK: dict[Integrity, int] = {"untrusted": 0, "tool_local": 1, "member": 2, "owner": 3}
 
+UNNAMED = "content from outside"
+"""Stands among the sources for what nobody named: no word of trust reaches it."""
+MORE = "and others"
+MOST_SOURCES = 8
+"""So many sources are named; the last place is then that of all others."""
+
 
 class Label(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Integrity says whose word this is, lowest first: untrusted, tool_local, member, owner.
 
-    `readers` are the principals that may see it; None means anyone. `source` names where it came from, for people
-    (`https://…`, `file notes.txt`). Content that nobody labelled is untrusted.
+    `readers` are the principals that may see it; None means anyone. `source` names where it came from, for people and
+    for whoever trusts it: a URL, `file notes.txt`, or several of them, each on a line of its own. Content that nobody
+    labelled is untrusted.
     """
 
     integrity: Integrity = "untrusted"
     readers: tuple[str, ...] | None = None
     source: str = ""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Each of them; () where nobody named one."""
+        return tuple(self.source.split("\n")) if self.source else ()
 
 
 UNTRUSTED = Label()
@@ -31,7 +43,8 @@ LOCAL = Label("tool_local")
 def join(labels: Iterable[Label]) -> Label:
     """The label of content derived from all of these: the lowest integrity, and only the readers common to all.
 
-    Nothing to join gives the highest label. `source` is that of the lowest integrity.
+    Nothing to join gives the highest label. `source` is that of the lowest integrity; of untrusted content it names
+    all.
     """
     joined = OWNER
     for label in labels:
@@ -39,7 +52,19 @@ def join(labels: Iterable[Label]) -> Label:
         if joined.readers is not None and label.readers is not None:
             readers = tuple(r for r in joined.readers if r in label.readers)
         below = _RANK[label.integrity] - _RANK[joined.integrity]
-        lower = below < 0 or (below == 0 and not joined.source)
-        integrity = label.integrity if lower else joined.integrity
-        joined = Label(integrity, readers, label.source if lower else joined.source)
+        if below == 0 and label.integrity == "untrusted":
+            source = _sources(joined, label)
+        else:
+            source = label.source if below < 0 or (below == 0 and not joined.source) else joined.source
+        joined = Label(label.integrity if below < 0 else joined.integrity, readers, source)
     return joined
+
+
+def _sources(one: Label, other: Label) -> str:
+    """The sources of both, none left out in silence."""
+    if one.source == other.source:
+        return one.source
+    named = list(dict.fromkeys([*(one.sources or (UNNAMED,)), *(other.sources or (UNNAMED,))]))
+    if len(named) > MOST_SOURCES or MORE in named:
+        named = [*[each for each in named if each != MORE][: MOST_SOURCES - 1], MORE]
+    return "\n".join(named)

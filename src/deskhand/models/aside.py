@@ -1,0 +1,59 @@
+"""A question away from the conversation: one call of a model that has no tools and is told nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from ..types.errors import MalformedReply, ModelError
+from ..types.labels import LOCAL
+from ..types.messages import Message, Text, Usage
+from .base import Model, Reply, Request, Shown
+
+
+class Aside(msgspec.Struct, frozen=True):
+    """What is asked. `schema` is the JSON schema that the answer is to follow: it stands in the instructions, since not
+    every wire can force it, so check what comes back."""
+
+    system: str
+    text: str
+    schema: dict[str, Any] | None = None
+    output_tokens: int = 2000
+
+
+class Aired(msgspec.Struct, frozen=True):
+    """What came back, and what it cost."""
+
+    text: str
+    model: str
+    usage: Usage
+
+
+async def ask_aside(aside: Aside, models: Sequence[str], open_: Callable[[str], Model]) -> Aired:
+    """Ask the first of these models (`provider/name`) that answers. Raises ModelError, that of the last."""
+    system = aside.system
+    if aside.schema is not None:
+        wanted = msgspec.json.encode(aside.schema).decode()
+        system += f"\n\nAnswer with one JSON value and nothing else. It must follow this JSON schema:\n{wanted}"
+    shown = (Shown(0, Message("user", (Text(aside.text, LOCAL),))),)
+    failed: ModelError = MalformedReply("there is no model to ask")
+    for model in models:
+        request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens)
+        try:
+            reply = await _reply(open_(model), request)
+        except ModelError as error:
+            failed = error
+        else:
+            return Aired(reply.message.text.strip(), model, reply.usage)
+    raise failed
+
+
+async def _reply(model: Model, request: Request) -> Reply:
+    async with aclosing(model.reply(request)) as items:  # type: ignore[type-var]
+        async for item in items:
+            if isinstance(item, Reply):
+                return item
+    raise MalformedReply("the model ended without a reply")
