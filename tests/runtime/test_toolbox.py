@@ -12,8 +12,9 @@ from deskhand.models.base import Request
 from deskhand.policy.rules import Case, decide
 from deskhand.runtime.app import Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.judging import rules_of
 from deskhand.runtime.statements import statements
-from deskhand.runtime.toolbox import rules_of, skills_of, toolbox
+from deskhand.runtime.toolbox import skills_of, toolbox
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -259,7 +260,7 @@ def test_what_only_looks_is_free(desk: Desk) -> None:
     assert {name for name, tool in tools.items() if tool.spec.effect == "none"} == free | {"kv_get", "kv_list"}
     for name in free:
         case = Case("default", name, tools[name].spec.effect, ANN, Label("untrusted"))
-        assert decide(rules_of(desk.settings), case).verdict == "allow"
+        assert decide(rules_of(desk.settings, "default"), case).verdict == "allow"
 
 
 async def test_programs_that_are_not_listed_are_asked_about(tmp_path: Path) -> None:
