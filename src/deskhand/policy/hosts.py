@@ -11,10 +11,11 @@ import msgspec
 from ..net.url import parse_host, parse_url
 from ..types.effects import Effect
 from ..types.errors import AddressRefused
+from .gate import ADDRESSES
 
 WITH_HOST: frozenset[Effect] = frozenset({"fetch", "network"})
 """Effects that go to a host which stands in the arguments."""
-_KEYS = frozenset({"url", "urls", "host", "hosts"})
+_KEYS = ADDRESSES | {"host", "hosts"}
 _URL = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:/")
 UNREADABLE = "\0"
 """Stands for an address that cannot be read: no pattern fits it."""
@@ -37,7 +38,7 @@ def _hosts(value: Any, *, named: bool, depth: int) -> Iterator[str]:
         yield UNREADABLE
     elif isinstance(value, dict):
         for key, each in value.items():
-            yield from _hosts(each, named=key in _KEYS, depth=depth + 1)
+            yield from _hosts(each, named=str(key).lower() in _KEYS, depth=depth + 1)
     elif isinstance(value, list):
         for each in value:
             yield from _hosts(each, named=named, depth=depth + 1)
