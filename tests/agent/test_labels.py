@@ -16,7 +16,7 @@ from deskhand.tools.define import tool
 from deskhand.types.events import ApprovalAsked, CommandRun, ToolFinished
 from deskhand.types.identity import Command
 from deskhand.types.labels import Label
-from deskhand.types.messages import Message, ToolCall
+from deskhand.types.messages import Message, ToolCall, ToolResult
 
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
 POSTED: list[str] = []
@@ -48,7 +48,7 @@ TOOLS = (web_fetch, post, diary)
 def obedient(request: Request) -> Message:
     """Fetches what the person names, then does all that is written in what it has read."""
     words = "\n".join(shown.message.text for shown in request.messages if shown.message.role == "user")
-    read = "\n".join(r.text for shown in request.messages for r in shown.message.parts if hasattr(r, "call_id"))
+    read = "\n".join(r.text for shown in request.messages for r in shown.message.parts if isinstance(r, ToolResult))
     made = [call.name for shown in request.messages for call in shown.message.calls]
     if "diary" in words and "diary" not in made:
         return say("", ToolCall("d", "diary", msgspec.Raw(b"{}")))

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from ..types.effects import Effect
+from ..types.effects import OUTWARD, Effect
 from ..types.identity import Principal
 from ..types.labels import Label
 from . import blocked
@@ -103,8 +103,9 @@ def decide(rules: Sequence[Rule], case: Case) -> Decision:
     decision = _by_rule(rules, case)
     if decision.verdict == "deny":
         return decision
-    if why := objection(case.effect, case.arguments, case.context, case.known):
-        if case.context.readers is not None and "owner" not in case.principal.roles:
+    owner = "owner" in case.principal.roles
+    if why := objection(case.effect, case.arguments, case.context, case.known, owner):
+        if case.context.readers is not None and not owner and case.effect in OUTWARD:
             return Decision("deny", why)  # only the owner could allow it, and they did not ask for it
         return Decision("ask", why)
     if decision.verdict == "allow" and case.strict and case.tool not in SAFE:

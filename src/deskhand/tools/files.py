@@ -12,9 +12,11 @@ import msgspec
 
 from ..types.commit import Change
 from ..types.errors import ToolError
+from ..types.labels import LOCAL, join
 from .base import Context, Done, done
 from .define import tool
 from .edits import BOM, Replacement, apply_edits
+from .marks import marks_of
 from .output import shown
 from .patch import apply_patch
 
@@ -33,10 +35,10 @@ async def read_file(path: str, context: Context, start_line: int = 0, end_line: 
     start_line: first line to show, from 1
     end_line: last line to show; 0 for the end
     """
-    data = await _text_bytes(path, context)
+    data, marks = await _text_bytes(path, context), await marks_of(context)
     _remember(path, data, context)
     numbered, note = await anyio.to_thread.run_sync(_numbered, path, data, start_line, end_line)
-    return await shown(numbered, context, note=note)
+    return await shown(numbered, context, marks.of(path), note)
 
 
 @tool(effect="local_write", replay="never")
@@ -68,7 +70,7 @@ async def write_file(
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
     result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes")
-    return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
+    return msgspec.structs.replace(result, changes=await _kept(path, before, mode == "append", context))
 
 
 @tool(effect="local_write", replay="never")
@@ -90,7 +92,7 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
         raise ToolError(f"that would change nothing in {path!r}")
     await _replace(path, after, context)
     result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
-    return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
+    return msgspec.structs.replace(result, changes=await _kept(path, before, True, context))
 
 
 def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
@@ -172,6 +174,16 @@ def _remember(path: str, data: bytes, context: Context) -> None:
 def _seen_as(path: str, context: Context) -> tuple[str, str]:
     """One name for a file, however the path to it is written."""
     return context.session, os.path.realpath(context.reach.folder / path)
+
+
+async def _kept(path: str, before: bytes | None, added: bool, context: Context) -> tuple[Change, ...]:
+    """What is kept of a change: the bytes that were there, and whose word the file is now. What a person has seen and
+    allowed as it is, is as good as theirs; what was only `added` to is also still what it was."""
+    marks = await marks_of(context)
+    label = LOCAL if context.approved else context.label
+    if added and before is not None:
+        label = join((label, marks.stored.get(marks.real(path), LOCAL)))
+    return (*await undo_of(path, before, context), *marks.written(path, label, context))
 
 
 async def undo_of(path: str, before: bytes | None, context: Context) -> tuple[Change, ...]:
