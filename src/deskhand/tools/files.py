@@ -17,6 +17,7 @@ from .define import tool
 from .edits import BOM, Replacement, apply_edits
 from .output import shown
 from .patch import apply_patch
+from .watch import changing
 
 READ_BYTES = 10 << 20
 READ_LINES = 200_000
@@ -64,11 +65,11 @@ async def write_file(
     data = content.encode()
     if mode == "append" and before:
         data = before + (b"" if before.endswith(b"\n") else b"\n") + data
-    await _replace(path, data, context)
+    rows = await _replace("write_file", path, data, context)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
     result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes")
-    return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
+    return msgspec.structs.replace(result, changes=rows)
 
 
 @tool(effect="local_write", replay="never")
@@ -88,9 +89,9 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
     after = await anyio.to_thread.run_sync(_changed, path, before, edits, patch)
     if after == before:
         raise ToolError(f"that would change nothing in {path!r}")
-    await _replace(path, after, context)
+    rows = await _replace("edit_file", path, after, context)
     result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
-    return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
+    return msgspec.structs.replace(result, changes=rows)
 
 
 def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
@@ -155,9 +156,11 @@ def _similar(path: str, context: Context) -> str:
     return f"; did you mean {plain[near[0]]!r}?" if near else ""
 
 
-async def _replace(path: str, data: bytes, context: Context) -> None:
-    await anyio.to_thread.run_sync(context.reach.files.write, path, data)
+async def _replace(tool: str, path: str, data: bytes, context: Context) -> tuple[Change, ...]:
+    """Write the file; returns the rows that undo it. What was there is on disk before it is touched."""
+    _, rows = await changing(context, tool, path, lambda: context.reach.files.write(path, data))
     _remember(path, data, context)
+    return rows
 
 
 def _remember(path: str, data: bytes, context: Context) -> None:
@@ -172,12 +175,6 @@ def _remember(path: str, data: bytes, context: Context) -> None:
 def _seen_as(path: str, context: Context) -> tuple[str, str]:
     """One name for a file, however the path to it is written."""
     return context.session, os.path.realpath(context.reach.folder / path)
-
-
-async def undo_of(path: str, before: bytes | None, context: Context) -> tuple[Change, ...]:
-    """The row that lets the file be put back as it was; its bytes are on disk when this returns."""
-    digest = None if before is None else await context.reach.keep(before)
-    return (Change("undo_add", (context.agent, context.session, context.key, path, digest, context.clock.now())),)
 
 
 TOOLS = (read_file, write_file, edit_file)

@@ -14,9 +14,8 @@ from ..types.labels import LOCAL
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done, Tool
 from .define import FunctionTool, tool
-from .guarded import Guarded
 from .output import EDGE_BYTES, LIMIT_BYTES, ends, whole
-from .undo import Snapshot
+from .watch import Watch
 
 TIMEOUT_S, LONGEST_S = 120.0, 600.0
 KEPT_BYTES = 32 << 20
@@ -83,21 +82,21 @@ async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done
     if not command.strip():
         raise ToolError("say what to run")
     reach = context.reach
-    guarded, snapshot = await Guarded.of(reach), await Snapshot.of(reach)
     mounts = (Mount(str(reach.folder), write=True), *reach.mounts)
-    with tempfile.TemporaryFile() as file:
-        output = _Output(file, context)
-        where = str(reach.folder / cwd)
-        wanted = Command(("/bin/bash", "-c", command), where, mounts, timeout_s=limit_s)
-        try:
-            ended = await (await reach.sandbox()).run(wanted, output)
-        except SandboxError as error:
-            raise ToolError(str(error)) from error
-        text = await output.shown()
-    put_back = await guarded.put_back()
-    changes = await snapshot.changes(context)
+    async with await Watch.of(context, command) as watch:
+        with tempfile.TemporaryFile() as file:
+            output = _Output(file, context)
+            where = str(reach.folder / cwd)
+            wanted = Command(("/bin/bash", "-c", command), where, mounts, timeout_s=limit_s)
+            try:
+                ended = await (await reach.sandbox()).run(wanted, output)
+            except SandboxError as error:
+                raise ToolError(str(error)) from error
+            text = await output.shown()
+        looked = await watch.over()
     status: ResultStatus = "ok" if ended.code == 0 else "error"
-    return Done((Text(text + how_it_ended(ended, limit_s, bool(text)) + put_back, LOCAL),), status, changes)
+    text += how_it_ended(ended, limit_s, bool(text)) + looked.said
+    return Done((Text(text, LOCAL),), status, looked.rows)
 
 
 def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:
