@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
+from ..net.client import Net
 from ..sandbox.base import Mount, Sandbox
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
@@ -58,8 +59,16 @@ async def _nothing() -> tuple[Allowed, ...]:
 class Reaches:
     """The reach of each agent. A grant given or taken while we run holds from the next call on."""
 
-    def __init__(self, store: Store, blobs: Blobs, room: Room, limits: Callable[[], UndoConfig] = UndoConfig) -> None:
-        self._store, self._blobs, self._room, self._limits = store, blobs, room, limits
+    def __init__(
+        self,
+        store: Store,
+        blobs: Blobs,
+        room: Room,
+        net: Net | None = None,
+        undo: Callable[[], UndoConfig] = UndoConfig,
+    ) -> None:
+        self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
+        self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
@@ -79,7 +88,7 @@ class Reaches:
         else:
             keep, kept, rows_of = self._blobs.put, self._blobs.get, self._store.rows
             shadow = self.shadow(workspace.roots[0][0])
-            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, shadow)
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net, shadow)
         self._open[agent] = (allowed, reach)
         return reach
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ..models.aside import Aside
+from ..net.client import Net
 from ..sandbox.base import Mount, Sandbox
 from ..types.clock import Clock, Ids
 from ..types.commit import Change, Outgoing
@@ -40,13 +41,17 @@ class Spec(msgspec.Struct, frozen=True):
         return self.effect in ("none", "fetch") and self.replay != "never"
 
 
+def _no_net() -> Net:
+    return Net(closed="nothing is fetched from the web here.")
+
+
 class Reach(msgspec.Struct, frozen=True):
     """What an agent's tools may touch of the machine.
 
     `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it, which are also
     `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives them back. `rows` reads with a
-    registered statement. `seen` remembers, by (session, path), which version of a file the model has read.
-    `shadow` knows how the workspace was, so that what changes can be undone.
+    registered statement. `seen` remembers, by (session, path), which version of a file the model has read. `net`
+    fetches from the public web. `shadow` knows how the workspace was, so that what changes can be undone.
     """
 
     folder: Path
@@ -57,6 +62,7 @@ class Reach(msgspec.Struct, frozen=True):
     rows: Callable[[str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]]
     sandbox: Callable[[], Awaitable[Sandbox]]
     seen: dict[tuple[str, str], str]
+    net: Net = msgspec.field(default_factory=_no_net)
     shadow: Shadow | None = None
 
 
@@ -70,7 +76,8 @@ class Context(msgspec.Struct, frozen=True):
 
     `key` names this call for ever: the same after a crash, different for every other call. `label` is that of all that
     the model has read so far, and so of whatever it wrote into the arguments: what lasts is stored with it. `ask` calls
-    the agent's cheapest model once; raises ToolError.
+    the agent's cheapest model once; raises ToolError. `audience` are those who read the conversation, as the readers of
+    labels name them: what is for others never reaches it. `approved`: a person saw exactly this call and allowed it.
     """
 
     session: str
@@ -84,6 +91,8 @@ class Context(msgspec.Struct, frozen=True):
     key: str
     label: Label = UNTRUSTED
     ask: Callable[[Aside], Awaitable[str]] = nobody
+    audience: tuple[str, ...] = ()
+    approved: bool = False
 
 
 class Done(msgspec.Struct, frozen=True):

@@ -180,6 +180,8 @@ def rows_of(by: By, folder: str, changes: Sequence[Changed], has: Callable[[str]
         digest = digest_of(each.before)
         blob = PREFIX + digest if digest and has(digest) else None
         rows.append(Change("effect_item_add", (by.key, os.fsencode(each.path), each.before, each.after, blob)))
+        if blob is not None and each.path.isprintable():
+            rows.append(Change("file_label_keep", (f"{folder}/{each.path}", blob)))
     return tuple(rows)
 
 

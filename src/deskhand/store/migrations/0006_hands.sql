@@ -6,6 +6,7 @@ CREATE TABLE file_label(
   session TEXT NOT NULL,
   at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
+ALTER TABLE kv ADD COLUMN label BLOB;
 
 -- What tools did that can be undone: one row for each call that changed something, and for each undo, which names the
 -- effect that it took back. `folder` is the real path of the folder beneath which its files lie; '' for key-values, and
