@@ -65,9 +65,9 @@ class Reaches:
         blobs: Blobs,
         room: Room,
         net: Net | None = None,
-        limits: Callable[[], UndoConfig] = UndoConfig,
+        undo: Callable[[], UndoConfig] = UndoConfig,
     ) -> None:
-        self._store, self._blobs, self._room, self._limits = store, blobs, room, limits
+        self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
