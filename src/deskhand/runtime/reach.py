@@ -20,6 +20,7 @@ from ..tools.paths import Allowed, Workspace
 from ..tools.shadow import Shadow, UndoConfig
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
+from .quarantine import Quarantine
 
 
 class Room:
@@ -70,6 +71,7 @@ class Reaches:
         self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
+        self.quarantine = Quarantine(store)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
     async def of(
