@@ -19,7 +19,9 @@ from ..models.settings import Wire
 from ..policy.postures import Posture
 from ..policy.roles import RoleConfig, check_roles
 from ..policy.rules import Rule, check_rules
+from ..tools.search_web import WebSearchConfig
 from ..tools.shell import LONGEST_S
+from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError
 from ..types.limits import Limits
 from ..web.settings import WebConfig
@@ -106,6 +108,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
+    web_fetch: WebFetchConfig = WebFetchConfig()
+    web_search: WebSearchConfig = WebSearchConfig()
     channels: dict[str, ChannelConfig] = {}
 
 
