@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from deskhand.sandbox.base import Command, Exit, Sandbox
-from deskhand.sandbox.launcher import ETC, SYSTEM, Python, Started, boot, launch, orders_for
+from deskhand.sandbox.launcher import CA, ETC, SYSTEM, Python, Started, authorities, boot, launch, orders_for
 from deskhand.sandbox.warden import Orders
 
 _HOUSE = "/run/deskhand"  # where the interpreter and the warden are seen
@@ -44,12 +44,14 @@ class Bubblewrap:
         orders.reads = [*SYSTEM, "/etc", "/proc", *(seen for _, seen in self._shown)]
         orders.writes = ["/tmp", "/dev/shm"]
         orders.devices = ["/dev"]
+        if ca := authorities(command):
+            orders.reads.append(CA)
         orders.alone, orders.landlocked = True, self._landlocked
         # Landlock keeps the command out of it; without Landlock there is none.
         orders.own_proc = f"{_HOUSE}/proc" if self._landlocked and os.getuid() == 0 else ""
-        return await launch(Started(lambda fd: self._argv(orders, fd), orders, {}), command, output)
+        return await launch(Started(lambda fd: self._argv(orders, fd, ca), orders, {}), command, output)
 
-    def _argv(self, orders: Orders, descriptor: int) -> Sequence[str]:
+    def _argv(self, orders: Orders, descriptor: int, ca: str) -> Sequence[str]:
         argv = [self._program, *_ISOLATION]
         for name, value in self._preset.items():
             argv += ["--setenv", name, value]
@@ -68,6 +70,8 @@ class Bubblewrap:
             argv += ["--proc", orders.own_proc]
         for source, seen in self._shown:
             argv += ["--ro-bind", source, seen]
+        if ca:
+            argv += ["--ro-bind", ca, CA]
         for path, write, _, _ in orders.mounts:
             argv += ["--bind" if write else "--ro-bind", path, path]
         argv += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
