@@ -12,11 +12,13 @@ import msgspec
 
 from ..types.commit import Change
 from ..types.errors import ToolError
+from ..types.labels import LOCAL, join
 from .base import Context, Done, done
 from .convert import LIMIT_BYTES, Wanted, convert
 from .define import tool
 from .documents.kinds import NAMES, kind_of
 from .edits import BOM, Replacement, apply_edits
+from .marks import marks_of
 from .output import shown
 from .patch import apply_patch
 
@@ -39,7 +41,7 @@ async def read_file(path: str, context: Context, start_line: int = 0, end_line: 
     start_line: first line to show, from 1
     end_line: last line to show; 0 for the end
     """
-    data = await _bytes(path, context, DOCUMENT_BYTES + 1)
+    data, marks = await _bytes(path, context, DOCUMENT_BYTES + 1), await marks_of(context)
     remarks = ""
     if data is not None and (kind := kind_of(data, name=path)) in DOCUMENTS:
         found = await convert(data, context.reach.sandbox, Wanted(name=path))
@@ -48,7 +50,7 @@ async def read_file(path: str, context: Context, start_line: int = 0, end_line: 
         data = await _checked(path, data, context)
         _remember(path, data, context)
     numbered, note = await anyio.to_thread.run_sync(_numbered, path, data, start_line, end_line)
-    return await shown(numbered, context, note=note + remarks)
+    return await shown(numbered, context, marks.of(path), note + remarks)
 
 
 @tool(effect="local_write", replay="never")
@@ -80,7 +82,7 @@ async def write_file(
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
     result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes")
-    return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
+    return msgspec.structs.replace(result, changes=await _kept(path, before, mode == "append", context))
 
 
 @tool(effect="local_write", replay="never")
@@ -102,7 +104,7 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
         raise ToolError(f"that would change nothing in {path!r}")
     await _replace(path, after, context)
     result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
-    return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
+    return msgspec.structs.replace(result, changes=await _kept(path, before, True, context))
 
 
 def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
@@ -187,6 +189,16 @@ def _remember(path: str, data: bytes, context: Context) -> None:
 def _seen_as(path: str, context: Context) -> tuple[str, str]:
     """One name for a file, however the path to it is written."""
     return context.session, os.path.realpath(context.reach.folder / path)
+
+
+async def _kept(path: str, before: bytes | None, added: bool, context: Context) -> tuple[Change, ...]:
+    """What is kept of a change: the bytes that were there, and whose word the file is now. What a person has seen and
+    allowed as it is, is as good as theirs; what was only `added` to is also still what it was."""
+    marks = await marks_of(context)
+    label = LOCAL if context.approved else context.label
+    if added and before is not None:
+        label = join((label, marks.stored.get(marks.real(path), LOCAL)))
+    return (*await undo_of(path, before, context), *marks.written(path, label, context))
 
 
 async def undo_of(path: str, before: bytes | None, context: Context) -> tuple[Change, ...]:
