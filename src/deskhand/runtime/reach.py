@@ -16,6 +16,7 @@ from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import Reach
 from ..tools.paths import Allowed, Workspace
+from ..tools.way import Ways, no_way
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
 
@@ -57,8 +58,9 @@ async def _nothing() -> tuple[Allowed, ...]:
 class Reaches:
     """The reach of each agent. A grant given or taken while we run holds from the next call on."""
 
-    def __init__(self, store: Store, blobs: Blobs, room: Room, net: Net | None = None) -> None:
+    def __init__(self, store: Store, blobs: Blobs, room: Room, net: Net | None = None, ways: Ways = no_way) -> None:
         self._store, self._blobs, self._room = store, blobs, room
+        self._ways = ways
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
@@ -77,7 +79,7 @@ class Reaches:
             reach = replace(known[1], files=workspace, mounts=mounts)
         else:
             keep, kept, rows_of = self._blobs.put, self._blobs.get, self._store.rows
-            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net)
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net, self._ways)
         self._open[agent] = (allowed, reach)
         return reach
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..policy.profiles import offers
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import files, folders, kv, shell, symbols, talk
+from ..tools import files, folders, kv, network, shell, symbols, talk
 from ..tools.base import Tool
 from ..tools.paths import Allowed
 from ..types.people import People
@@ -64,6 +64,7 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
+        *network.TOOLS,
         *skill_tools(skills),
         ManageUsers(people),
     )

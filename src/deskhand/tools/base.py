@@ -19,6 +19,7 @@ from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, UNTRUSTED, Label
 from ..types.messages import ResultPart, ResultStatus, Text
 from .paths import Workspace
+from .way import Ways, no_way
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -62,6 +63,7 @@ class Reach(msgspec.Struct, frozen=True):
     sandbox: Callable[[], Awaitable[Sandbox]]
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)
+    ways: Ways = no_way
 
 
 async def nobody(aside: Aside) -> str:

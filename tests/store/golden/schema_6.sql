@@ -45,6 +45,29 @@ CREATE TABLE dead_letter(
   reason TEXT NOT NULL
 ) STRICT;
 INSERT INTO dead_letter VALUES(1,'default/terminal:dead',1,1700000000.0,'it crashed');
+DROP TABLE IF EXISTS egress_grant;
+CREATE TABLE egress_grant(
+  agent TEXT NOT NULL,
+  session TEXT NOT NULL,
+  host TEXT NOT NULL,
+  knowing INTEGER NOT NULL,
+  at REAL NOT NULL,
+  by TEXT NOT NULL,
+  PRIMARY KEY(agent, session, host)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS egress_use;
+CREATE TABLE egress_use(
+  session TEXT NOT NULL,
+  host TEXT NOT NULL,
+  port INTEGER NOT NULL,
+  refused TEXT NOT NULL,
+  requests INTEGER NOT NULL,
+  up INTEGER NOT NULL,
+  down INTEGER NOT NULL,
+  first_at REAL NOT NULL,
+  last_at REAL NOT NULL,
+  PRIMARY KEY(session, host, port, refused)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS event;
 CREATE TABLE event(
   seq INTEGER PRIMARY KEY,
