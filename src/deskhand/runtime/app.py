@@ -127,7 +127,7 @@ class App:
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
         egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock)
-        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net, egress.way)
+        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net, ways=egress.way)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
         channels = {channel.name: channel for channel in parts.channels}
