@@ -30,14 +30,15 @@ from .prompt import Prompt, Prompting, Sources, machine_of
 from .reach import Reaches, without_secrets, workspace_of
 from .small import asking_about_unnamed, with_listing
 from .templates import lay_out
-from .toolbox import asking_about_commands, rules_of, skill_folders, skills_of, toolbox
+from .toolbox import asking_about_commands, judging_all_commands, rules_of, skill_folders, skills_of, toolbox
 
 log = logging.getLogger(__name__)
 
 
 class House(msgspec.Struct, frozen=True):
     """What agents have in common. Without `tools` each has those that its settings allow. `told` is what a channel has
-    to say about a place, by the channel's name. `model` opens `provider/name`."""
+    to say about a place, by the channel's name. `model` opens `provider/name`. `beside` says what runs beside a
+    session."""
 
     reaches: Reaches
     plugins: Plugins
@@ -46,6 +47,7 @@ class House(msgspec.Struct, frozen=True):
     told: Mapping[str, Callable[[Address], str]]
     model: Callable[[str], Model]
     people: People | None = None
+    beside: Callable[[str], str] = lambda session: ""
 
 
 def make_agent(settings: Settings, name: str, house: House) -> Agent:
@@ -66,6 +68,7 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
     judge: Callable[[Case], Decision] = decided
     if any(is_small(settings, model) for model in config.models):
         prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
+    judge = judging_all_commands(judge)
     if config.commands:
         judge = asking_about_commands(judge, config.commands)
     judge = asking_about_users(judge)
@@ -93,7 +96,7 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         config.temperature,
         ZoneInfo(settings.config.timezone),
         hooks=house.plugins.hooks(name),
-        commands=partial(run, check_of(settings, house.model)),
+        commands=partial(run, check_of(settings, house.model), beside=house.beside),
         cheap_model=config.cheap_model,
         fit=lambda model: settings.limits(config, facts_of(settings, model).window),
     )

@@ -19,6 +19,7 @@ from ..models.settings import Wire
 from ..policy.postures import Posture
 from ..policy.roles import RoleConfig, check_roles
 from ..policy.rules import Rule, check_rules
+from ..tools.process import ProcessesConfig
 from ..tools.shell import LONGEST_S
 from ..types.errors import ConfigError
 from ..types.limits import Limits
@@ -106,6 +107,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
+    processes: ProcessesConfig = ProcessesConfig()
     channels: dict[str, ChannelConfig] = {}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 
 import msgspec
+from msgspec.structs import replace
 
 from ..policy.commands import unlisted
 from ..policy.postures import posture_rules
@@ -16,7 +17,9 @@ from ..skills.tools import skill_tools
 from ..tools import files, folders, kv, shell, symbols, talk
 from ..tools.aliases import TOOLS
 from ..tools.base import Tool
+from ..tools.command_line import SHELL, command_of
 from ..tools.paths import Allowed
+from ..tools.process import process_tools
 from ..types.people import People
 from .config import Settings
 from .manage_users import ManageUsers
@@ -62,19 +65,27 @@ def asking_about_commands(judge: Callable[[Case], Decision], commands: Collectio
     """The judge, who also asks before a program is run that is not one of these."""
 
     def careful(case: Case) -> Decision:
-        decision = judge(case)
-        if decision.verdict != "allow" or case.tool != "shell":
+        decision, command = judge(case), command_of(case.tool, case.arguments)
+        if decision.verdict != "allow" or command is None:
             return decision
-        try:
-            given = msgspec.json.decode(case.arguments)
-        except ValueError:
-            return decision  # the tool refuses it
-        command = given.get("command", "") if isinstance(given, dict) else ""
-        if program := unlisted(str(command), commands):
+        if program := unlisted(command, commands):
             return Decision("ask", f"{program!r} is not one of the commands that run without a question")
         return decision
 
     return careful
+
+
+def judging_all_commands(judge: Callable[[Case], Decision]) -> Callable[[Case], Decision]:
+    """The judge, for whom a rule about `shell` is one about every command, whichever tool runs it."""
+
+    def strictest(case: Case) -> Decision:
+        decision, command = judge(case), command_of(case.tool, case.arguments)
+        if command is None or case.tool == SHELL or decision.verdict == "deny":
+            return decision
+        as_shell = judge(replace(case, tool=SHELL, arguments=msgspec.json.encode({"command": command})))
+        return as_shell if as_shell.verdict == "deny" or decision.verdict == "allow" else decision
+
+    return strictest
 
 
 def toolbox(
@@ -94,12 +105,18 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *folders.TOOLS,
         *symbols.TOOLS,
         shell.shell_tool(wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S),
+        *_beside(settings, wide=config.sandbox is False),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
         *skill_tools(skills),
         ManageUsers(people),
     )
+
+
+def _beside(settings: Settings, *, wide: bool) -> tuple[Tool, ...]:
+    limits = settings.config.processes
+    return process_tools(wide=wide, usual_s=limits.timeout_s, longest_s=limits.longest_s)
 
 
 def plugins_of(settings: Settings, known: Plugins | None = None) -> Plugins:

@@ -15,6 +15,7 @@ import msgspec
 
 from deskhand.sandbox.base import Command, Exit, Mount
 from deskhand.sandbox.boot import boot, bundle
+from deskhand.sandbox.terminal import Line
 from deskhand.sandbox.warden import Orders
 from deskhand.types.errors import SandboxError, SandboxUnavailable
 
@@ -100,7 +101,7 @@ def environment(command: Command, tmp: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "TMPDIR": tmp,
         "PWD": command.cwd,
-        "TERM": "dumb",
+        "TERM": command.terminal.name if command.terminal is not None else "dumb",
         "USER": "agent",
         **dict(command.env),
     }
@@ -138,17 +139,23 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
         for each in (report, out, error):
             os.set_blocking(each.number, False)
         started.orders.lifeline, started.orders.report = lifeline_in.number, report_in.number
+        line = Line(stack, command.terminal)
+        started.orders.terminal = line.offer
         written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
         argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
         standard = (_memory(stack, "stdin", command.stdin), out_in.number, error_in.number)
-        process = _Child(stack, argv, standard, (lifeline_in.number, report_in.number, written, *started.kept))
+        process = _Child(
+            stack, argv, standard, (lifeline_in.number, report_in.number, written, *line.far, *started.kept)
+        )
         for each in (lifeline_in, report_in, out_in, error_in):
             each.close()
+        line.close()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_pump, out.number, False, err)
                 tasks.start_soon(_pump, error.number, True, err)
                 tasks.start_soon(_pump, report.number, False, lambda piece, _: heard.append(piece))
+                tasks.start_soon(line.carry, output)
                 with anyio.move_on_after(command.timeout_s) as deadline:
                     await process.wait()
                 if deadline.cancelled_caught:
