@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from deskhand.agent.state import State
-from deskhand.agent.step import AskModel, Compact, next_step
+from deskhand.agent.step import next_step
 from deskhand.policy.roles import RoleConfig
 from deskhand.policy.rules import Rule
 from deskhand.runtime import keys
@@ -19,6 +19,7 @@ from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address, Principal
 from deskhand.types.limits import Limits
+from deskhand.types.steps import AskModel, Compact
 from deskhand.types.turn import Turn
 
 SOURCES = Path(__file__).parent / "sources"

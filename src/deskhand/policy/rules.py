@@ -8,10 +8,11 @@ from typing import Literal, get_args
 
 import msgspec
 
-from ..types.effects import OUTWARD, Effect
+from ..types.effects import Effect
 from ..types.errors import ConfigError
 from ..types.identity import Principal
 from ..types.labels import Label
+from .gate import Given, objection
 
 Verdict = Literal["allow", "ask", "deny"]
 
@@ -30,8 +31,10 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 class Case(msgspec.Struct, frozen=True):
     """What is to be judged. `context` is the lowest label of everything that the model has read, `arguments` the call's
-    JSON, `said` what people wrote in this turn. `strict`: a person is to be asked before every tool but the
-    safe ones."""
+    JSON, `said` what people wrote in this turn, `known` the words whose addresses the model did not put together.
+    `strict`: a person is to be asked before every tool but the safe ones; `planning`: nothing is to be changed yet.
+    `channel` is where the conversation takes place, in a `group` or not. `host` is where the call goes, if that does
+    not stand in its arguments."""
 
     agent: str
     tool: str
@@ -41,6 +44,11 @@ class Case(msgspec.Struct, frozen=True):
     arguments: bytes = b""
     said: str = ""
     strict: bool = False
+    known: tuple[Given, ...] = ()
+    channel: str = ""
+    group: bool = False
+    planning: bool = False
+    host: str = ""
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -71,6 +79,11 @@ SAFE = frozenset(
 """Tools that only look, think or ask: they run also where a conversation asks before everything."""
 
 
+def looks(effect: Effect) -> bool:
+    """Whether a tool of this effect only looks: it may be used while a plan is made."""
+    return effect in ("none", "fetch")
+
+
 def check_rules(rules: Sequence[Rule]) -> None:
     """Raises ConfigError for a rule that can never hold: who wrote it believes in it."""
     for number, rule in enumerate(rules, 1):
@@ -85,9 +98,12 @@ def decide(rules: Sequence[Rule], case: Case) -> Decision:
     Without a match, effects that stay within the workspace and the conversation are free, and all else is asked.
     """
     decision = _by_rule(rules, case)
-    if decision.verdict != "deny" and case.effect in OUTWARD and case.context.integrity == "untrusted":
-        source = case.context.source or "content from outside"
-        return Decision("ask", f"{case.tool} acts outward, and this conversation has read {source}")
+    if decision.verdict == "deny":
+        return decision
+    if why := objection(case.effect, case.arguments, case.context, case.known):
+        if case.context.readers is not None and "owner" not in case.principal.roles:
+            return Decision("deny", why)  # only the owner could allow it, and they did not ask for it
+        return Decision("ask", why)
     if decision.verdict == "allow" and case.strict and case.tool not in SAFE:
         return Decision("ask", "this conversation asks before every tool; /approval off ends that")
     return decision

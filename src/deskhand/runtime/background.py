@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +23,9 @@ from ..types.events import CommandRun, Recorded, ToolFinished
 from ..types.identity import Address, Inbound, Principal, Result
 from ..types.labels import LOCAL, Label
 from ..types.messages import Text, clean
+from ..types.people import GUEST, User
 from ..types.process import Process
+from .dispatch import Dispatch
 from .held import Ending, Held, Live
 from .spool import KEPT_BYTES, left_behind
 
@@ -45,22 +47,31 @@ class Calling(msgspec.Struct, frozen=True):
     wanted: Wanted
 
 
-class House(msgspec.Struct, frozen=True):
-    """What the rest of Deskhand does for it. `drives`: whether this process answers in that session; `now` is a person
-    as they are known now."""
+class Beside(msgspec.Struct, frozen=True):
+    """What the rest of Deskhand does for it: `now` gives a person as they are known now."""
 
     reach: Callable[[str], Awaitable[Reach]]
     config: Callable[[], ProcessesConfig]
-    drives: Callable[[str], bool]
-    wake: Callable[[str], None]
+    dispatch: Dispatch
     now: Callable[[Principal], Awaitable[Principal]]
     redact: Callable[[str], str]
+
+
+def as_now(principal: Principal, users: Collection[User]) -> Principal:
+    """The same person with those of the roles that they still have; who is gone has none."""
+    user = next((each for each in users if each.name == principal.id), None)
+    if user is None:
+        kept = tuple(role for role in principal.roles if role == GUEST)
+    else:
+        weak = () if "owner" in user.roles else ("owner", "approver")
+        kept = tuple(role for role in principal.roles if role in user.roles or role not in weak)
+    return msgspec.structs.replace(principal, roles=kept)
 
 
 class Background:
     """Everything that runs beside the conversations of this process. Only who drives may call `run`."""
 
-    def __init__(self, store: Store, folder: Path, clock: Clock, ids: Ids, house: House) -> None:
+    def __init__(self, store: Store, folder: Path, clock: Clock, ids: Ids, house: Beside) -> None:
         self._store, self._folder, self._clock, self._ids, self._house = store, folder, clock, ids, house
         self._held = Held()
         self._tasks: TaskGroup | None = None
@@ -142,7 +153,7 @@ class Background:
                 continue
             calling = msgspec.json.decode(context, type=Calling)
             if state == "wanted" and not stop:
-                if self._house.drives(session):
+                if self._house.dispatch.drives(session):
                     live = Live(id_, session, "background", calling.wanted, self._path(id_))
                     self._held.add(live)
                     self._tasks.start_soon(self._background, live, calling)
@@ -223,8 +234,8 @@ class Background:
         inbound = Inbound(f"process:{id_}", calling.address, principal.id, now, result, session, when="queue")
         await self._again_and_again(partial(self._store.accept, inbound, principal, session))
         await self._insist(Change("process_told", (id_,)))
-        if self._house.drives(session):
-            self._house.wake(session)
+        if self._house.dispatch.drives(session):
+            self._house.dispatch.wake(session)
 
     async def _insist(self, *changes: Change) -> int:
         """Write this, however long the disk takes to be there again. Returns how many rows the first one changed."""

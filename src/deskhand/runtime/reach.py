@@ -9,11 +9,12 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
+from ..net.client import Net
 from ..sandbox.base import Mount, Sandbox
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
 from ..store.blobs import Blobs
-from ..tools.base import Reach
+from ..tools.base import Processes, Reach, no_processes
 from ..tools.paths import Allowed, Workspace
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
@@ -54,11 +55,14 @@ async def _nothing() -> tuple[Allowed, ...]:
 
 
 class Reaches:
-    """The reach of each agent. A grant given or taken while we run holds from the next call on."""
+    """The reach of each agent. A grant given or taken while we run holds from the next call on. `processes` is set by
+    who can hold them, before the first reach is asked for."""
 
-    def __init__(self, store: Store, blobs: Blobs, room: Room) -> None:
+    def __init__(self, store: Store, blobs: Blobs, room: Room, net: Net | None = None) -> None:
         self._store, self._blobs, self._room = store, blobs, room
+        self._net = net or Net(closed="nothing is fetched from the web here.")
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
+        self.processes: Callable[[], Processes] = no_processes
 
     async def of(
         self, agent: str, folder: Path, beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _nothing
@@ -75,7 +79,7 @@ class Reaches:
             reach = replace(known[1], files=workspace, mounts=mounts)
         else:
             keep, kept, rows_of = self._blobs.put, self._blobs.get, self._store.rows
-            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {})
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net, self.processes)
         self._open[agent] = (allowed, reach)
         return reach
 
