@@ -178,6 +178,7 @@ class Background:
         await self._ended(live.id, live.session, ending, calling, live.spool.whole(), live.spool.size)
         live.end(ending)
         await self._tell(live.id, live.session, calling)
+        self._held.drop(live)  # the row and the blob have it
 
     async def _session(self, live: Live, calling: Calling) -> None:
         ending = await self._run(live, calling)
