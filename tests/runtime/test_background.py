@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -105,7 +106,7 @@ async def test_what_may_run_is_limited(tmp_path: Path) -> None:
 async def test_how_it_can_end(tmp_path: Path) -> None:
     """In time, killed for its time or its memory, or not begun at all: each is told in words."""
     desk = Desk(tmp_path)
-    wanted = {
+    wanted: dict[str, dict[str, Any]] = {
         "timeout: timed out after 1 s; everything it started was killed": {"command": "sleep 60", "timeout_s": 1},
         "error: killed by signal 15": {"command": "kill -TERM $$"},
         "completed: exit code: 127": {"command": "no-such-program-here"},

@@ -208,7 +208,9 @@ class Calls:
         place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
         key = f"{journal.session}#{call.n}.{call_id}"
         state = journal.state
-        return Context(*place, ports.clock, ports.ids, emit, key, state.label, ask, state.audience)
+        return Context(
+            *place, ports.clock, ports.ids, emit, key, state.label, ask, state.audience, call.yes_at is not None
+        )
 
     def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
         journal, call_id = self._journal, ready.call.call.id

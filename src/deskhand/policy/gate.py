@@ -77,17 +77,19 @@ def given(messages: Iterable[Message], reads: Callable[[str], bool]) -> tuple[Gi
     return tuple(words)
 
 
-def objection(effect: Effect, arguments: bytes, label: Label, known: Collection[Given]) -> str:
+def objection(effect: Effect, arguments: bytes, label: Label, known: Collection[Given], owner: bool = True) -> str:
     """Why a person has to be asked before this, whatever the rules say; '' where nothing speaks against it. `label` is
-    the lowest of what the model has read, `known` the words of `given`."""
+    the lowest of what the model has read, `known` the words of `given`, `owner` whether it is an owner who asks."""
     if label.integrity == "untrusted":
         if effect in OUTWARD:
             return f"it acts outward, and this conversation has read {told(label)}"
         decoded = _decoded(arguments)
         if effect == "fetch" and (strange := next((url for url in addresses(decoded) if not _given(url, known)), "")):
             return f"nobody here named the address {strange[:200]!r}, and this conversation has read {told(label)}"
-        if effect == "local_write" and (path := steering(decoded)):
-            return f"{path} tells the agent what to do from now on, and this conversation has read {told(label)}"
+    if effect == "local_write" and not (owner and label.integrity != "untrusted"):
+        read = f"this conversation has read {told(label)}" if label.integrity == "untrusted" else "no owner asks for it"
+        if path := steering(_decoded(arguments)):
+            return f"{path} tells the agent what to do from now on, and {read}"
     if label.readers is not None and effect in OUTWARD:
         return f"this conversation has read what only {_readers(label)} may see: {told(label)}"
     return ""
@@ -139,10 +141,11 @@ def steers(path: str) -> bool:
 
 def shown_to(audience: Collection[str], parts: tuple[ResultPart, ...]) -> tuple[ResultPart, ...]:
     """The parts as this audience may see them: what is for others is withheld, and that is said."""
-    return tuple(part if _may_see(part.label, audience) else _withheld(part.label) for part in parts)
+    return tuple(part if may_see(part.label, audience) else _withheld(part.label) for part in parts)
 
 
-def _may_see(label: Label, audience: Collection[str]) -> bool:
+def may_see(label: Label, audience: Collection[str]) -> bool:
+    """Whether all those who read a conversation may see this."""
     return label.readers is None or bool(set(label.readers) & set(audience))
 
 

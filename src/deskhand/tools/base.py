@@ -139,7 +139,7 @@ class Context(msgspec.Struct, frozen=True):
     `key` names this call for ever: the same after a crash, different for every other call. `label` is that of all that
     the model has read so far, and so of whatever it wrote into the arguments: what lasts is stored with it. `ask` calls
     the agent's cheapest model once; raises ToolError. `audience` are those who read the conversation, as the readers of
-    labels name them: what is for others never reaches it.
+    labels name them: what is for others never reaches it. `approved`: a person saw exactly this call and allowed it.
     """
 
     session: str
@@ -154,6 +154,7 @@ class Context(msgspec.Struct, frozen=True):
     label: Label = UNTRUSTED
     ask: Callable[[Aside], Awaitable[str]] = nobody
     audience: tuple[str, ...] = ()
+    approved: bool = False
 
 
 class Done(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ CREATE TABLE file_label(
   session TEXT NOT NULL,
   at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
+ALTER TABLE kv ADD COLUMN label BLOB;
 -- What runs beside conversations (runtime/background.py): commands in the background, whose end is told once, and
 -- sessions at a terminal. `context` is the call that it was, as JSON; `stop` says who wants it ended.
 CREATE TABLE process(
