@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from ..policy.gate import shown_to
 from ..store.base import Store
 from ..tools.base import Context, Heard, Processes, Reach, Wanted
+from ..tools.marks import mark_blob, marks_of
 from ..tools.output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from ..tools.process import ProcessesConfig
+from ..tools.watch import Looked
 from ..types.clock import Clock, Ids
 from ..types.commit import Change
 from ..types.errors import StoreUnavailable, ToolError
 from ..types.events import CommandRun, Recorded, ToolFinished
 from ..types.identity import Address, Inbound, Principal, Result
-from ..types.labels import LOCAL, Label
+from ..types.labels import LOCAL, Label, join
 from ..types.messages import Text, clean
 from ..types.people import GUEST, User
 from ..types.process import Process
@@ -44,6 +48,7 @@ class Calling(msgspec.Struct, frozen=True):
     address: Address
     key: str
     label: Label
+    audience: tuple[str, ...]
     wanted: Wanted
 
 
@@ -171,67 +176,74 @@ class Background:
     # One command
 
     async def _background(self, live: Live, calling: Calling) -> None:
-        started = await self._insist(Change("process_started", (self._clock.now(), live.id)))
-        if not started:
+        if not await self._insist(Change("process_started", (self._clock.now(), live.id))):
             return
-        ending = await self._run(live, calling)
-        await self._ended(live.id, live.session, ending, calling, live.spool.whole(), live.spool.size)
+        try:
+            context = await self._context(live.session, calling)
+            ending = await live.run(context)
+            await self._ended(context, live.id, ending, calling, (live.spool.whole(), live.spool.size))
+        except ToolError as error:  # its workspace cannot be reached
+            ending = Ending("error", str(error))
+            await self._write_end(live.id, ending, f"[background {live.id} error: {error}]", calling.label)
         live.end(ending)
         await self._tell(live.id, live.session, calling)
         self._held.drop(live)  # the row and the blob have it
 
-    async def _session(self, live: Live, calling: Calling) -> None:
-        ending = await self._run(live, calling)
-        said = Change("process_ended", (ending.state, self._clock.now(), ending.code, ending.words, "", live.id))
-        await self._insist(said, *ending.looked.rows)
+    async def _session(self, live: Live, context: Context) -> None:
+        ending = await live.run(context)
+        await self._write_end(live.id, ending, "", live.label)
         live.end(ending)
-
-    async def _run(self, live: Live, calling: Calling) -> Ending:
-        try:
-            context = await self._context(live.session, calling)
-        except ToolError as error:
-            return Ending("error", str(error))
-        return await live.run(context)
 
     async def _context(self, session: str, calling: Calling) -> Context:
         agent = session.partition("/")[0]
         place = (session, calling.principal, calling.address, agent, await self._house.reach(agent))
-        return Context(*place, self._clock, self._ids, lambda text: None, calling.key, calling.label)
+        made = Context(*place, self._clock, self._ids, lambda text: None, calling.key, calling.label)
+        return msgspec.structs.replace(made, audience=calling.audience)
 
     async def _cut_off(self, id_: str, session: str, why: str, calling: Calling) -> None:
-        """What an earlier run of this service had begun, and took with it."""
-        data = left_behind(self._path(id_))
-        await self._ended(id_, session, Ending("error", why), calling, data, len(data))
+        """What an earlier run of this service had begun, and took with it. What it has read, nobody knows any more."""
+        context, data = await self._context(session, calling), left_behind(self._path(id_))
+        marks = await marks_of(context)
+        anything = Looked(label=marks.joined((*marks.stored, "USER.md")))
+        await self._ended(context, id_, Ending("error", why, looked=anything), calling, (data, len(data)))
         await self._tell(id_, session, calling)
 
-    async def _ended(self, id_: str, session: str, ending: Ending, calling: Calling, data: bytes, size: int) -> None:
+    async def _ended(
+        self, context: Context, id_: str, ending: Ending, calling: Calling, printed: tuple[bytes, int]
+    ) -> None:
         """Write down how it ended and what it said, in one transaction with what it did to files."""
-        output = await self._shortened(session, data, size)
-        took = f"[background {id_} {ending.state}: {ending.words}]\n$ {calling.wanted.command[:200]}\n"
-        said = self._house.redact(clean(f"{took}{output}{ending.looked.said}"))
-        row = Change("process_ended", (ending.state, self._clock.now(), ending.code, ending.words, said, id_))
-        await self._insist(row, *ending.looked.rows)
+        label = join((ending.looked.label, calling.label))
+        output, marks = await self._shortened(context, label, *printed)
+        head = f"[background {id_} {ending.state}: {ending.words}]\n$ {calling.wanted.command[:200]}\n"
+        said = self._house.redact(clean(f"{head}{output}{ending.looked.said}"))
+        await self._write_end(id_, ending, said, label, *marks)
 
-    async def _shortened(self, session: str, data: bytes, size: int) -> str:
+    async def _write_end(self, id_: str, ending: Ending, said: str, label: Label, *rows: Change) -> None:
+        row = (ending.state, self._clock.now(), ending.code, ending.words, said, msgspec.json.encode(label), id_)
+        await self._insist(Change("process_ended", row), *ending.looked.rows, *rows)
+
+    async def _shortened(
+        self, context: Context, label: Label, data: bytes, size: int
+    ) -> tuple[str, tuple[Change, ...]]:
+        """What is told of it, and the rows that say whose word the rest is."""
         if size <= LIMIT_BYTES // 2:
-            return data.decode(errors="replace") or "[no output]"
-        keep = (await self._house.reach(session.partition("/")[0])).keep
+            return data.decode(errors="replace") or "[no output]", ()
         redacted = self._house.redact(data.decode(errors="replace")).encode()
-        handle = await keep(redacted)
-        half = EDGE_BYTES // 2
+        handle, half = await context.reach.keep(redacted), EDGE_BYTES // 2
         head, tail = redacted[: whole(redacted, half)], redacted[whole(redacted, len(redacted) - half) :]
         rest = f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if size > KEPT_BYTES else ""
-        return ends(head, tail, len(redacted), handle) + rest
+        return ends(head, tail, len(redacted), handle) + rest, mark_blob(handle, label, context)
 
     async def _tell(self, id_: str, session: str, calling: Calling) -> None:
         """Hand the end of it to its conversation: once, whatever dies in between."""
         rows = await self._store.rows("process_said", (id_,))
         if not rows:
             return  # erased meanwhile, or nobody wants to hear it
+        said = Text(rows[0][0], msgspec.json.decode(rows[0][1], type=Label))
         who, now = await self._house.now(calling.principal), self._clock.now()
         agent = session.partition("/")[0]
         principal = Principal(f"agent:{agent}", who.roles, "agent", who.on_behalf_of or who.id)
-        result = Result(id_, (Text(rows[0][0], LOCAL),))
+        result = Result(id_, shown_to(calling.audience, (said,)))
         inbound = Inbound(f"process:{id_}", calling.address, principal.id, now, result, session, when="queue")
         await self._again_and_again(partial(self._store.accept, inbound, principal, session))
         await self._insist(Change("process_told", (id_,)))
@@ -285,7 +297,7 @@ class Background:
             self._path(id_),
         )
         self._held.add(live)
-        self._tasks.start_soon(self._session, live, _calling(wanted, context))
+        self._tasks.start_soon(self._session, live, msgspec.structs.replace(context, emit=lambda text: None))
         return id_
 
     async def _room(self, context: Context) -> None:
@@ -314,7 +326,7 @@ class Background:
 
     async def of(self, session: str) -> list[Process]:
         """See Processes."""
-        return [Process(*row) for row in await self._store.rows("process_list", (session, SHOWN))]
+        return [process_of(row) for row in await self._store.rows("process_list", (session, SHOWN))]
 
     async def hear(self, id_: str, session: str, wait_s: float) -> Heard:
         """See Processes."""
@@ -322,7 +334,7 @@ class Background:
 
     async def look_back(self, id_: str, session: str, at: int | None, size: int) -> Heard:
         """See Processes."""
-        return self._held.find(id_, session).look_back(at, size)
+        return await self._held.find(id_, session).look_back(at, size)
 
     async def type(self, id_: str, session: str, typed: bytes) -> int:
         """See Processes."""
@@ -344,8 +356,14 @@ class Background:
         return len(over)
 
 
+def process_of(row: Sequence[Any]) -> Process:
+    """A row as the statements give it."""
+    *plain, label = row
+    return msgspec.structs.replace(Process(*plain), label=msgspec.json.decode(label, type=Label) if label else LOCAL)
+
+
 def _calling(wanted: Wanted, context: Context) -> Calling:
-    return Calling(context.principal, context.address, context.key, context.label, wanted)
+    return Calling(context.principal, context.address, context.key, context.label, context.audience, wanted)
 
 
 _: type[Processes] = Background

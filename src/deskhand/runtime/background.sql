@@ -9,11 +9,11 @@ SELECT id, session, state, context, stop FROM process WHERE told = 0 ORDER BY at
 UPDATE process SET state = 'running', started_at = ? WHERE id = ? AND state = 'wanted' AND stop = ''
 
 -- process_ended --
-UPDATE process SET state = ?, ended_at = ?, code = ?, detail = ?, said = ?
+UPDATE process SET state = ?, ended_at = ?, code = ?, detail = ?, said = ?, label = ?
 WHERE id = ? AND state IN ('wanted', 'running')
 
 -- process_said: what its conversation is to be told --
-SELECT said FROM process WHERE id = ? AND told = 0
+SELECT said, label FROM process WHERE id = ? AND told = 0
 
 -- process_told --
 UPDATE process SET told = 1 WHERE id = ?
@@ -33,11 +33,11 @@ WHERE session = ?3 AND state IN ('wanted', 'running')
 SELECT id, stop FROM process WHERE state IN ('wanted', 'running')
 
 -- process_list: the latest first --
-SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said
+SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said, label
 FROM process WHERE session = ? ORDER BY at DESC, id LIMIT ?
 
 -- process_seen_by: ?1 says that they see all --
-SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said
+SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said, label
 FROM process WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2)
 ORDER BY at DESC, id LIMIT ?3
 

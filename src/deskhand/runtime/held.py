@@ -15,6 +15,7 @@ from ..tools.base import Context, Heard, Wanted
 from ..tools.shell import how_it_ended
 from ..tools.watch import Looked, Watch
 from ..types.errors import SandboxError, ToolError
+from ..types.labels import UNTRUSTED
 from ..types.process import Kind, State
 from .spool import Spool
 
@@ -47,6 +48,8 @@ class Live:
         self.stopped = ""
         self.heard = 0
         self.used_at = anyio.current_time()
+        self.label = UNTRUSTED
+        self._watching: tuple[Context, Watch] | None = None
         self._scope = anyio.CancelScope()
 
     def stop(self, why: str) -> None:
@@ -63,8 +66,13 @@ class Live:
         """Run it to its end. Cancelled from outside, everything is killed and what it did is looked at."""
         try:
             async with await Watch.of(context, self.wanted.command, self.kind) as watch:
-                ended = await self._run(context, watch)
+                self._watching = context, watch
+                try:
+                    ended = await self._run(context)
+                finally:
+                    self._watching = None
                 looked = await watch.over()
+                self.label = looked.label
         except (SandboxError, ToolError) as error:
             return Ending("error", str(error))
         if ended is None:
@@ -73,7 +81,7 @@ class Live:
         state: State = "timeout" if ended.timeout else "completed" if ended.code is not None else "error"
         return Ending(state, words, ended.code, looked)
 
-    async def _run(self, context: Context, watch: Watch) -> Exit | None:
+    async def _run(self, context: Context) -> Exit | None:
         reach, wanted = context.reach, self.wanted
         mounts = (Mount(str(reach.folder), write=True), *reach.mounts)
         where = str(reach.folder / wanted.cwd)
@@ -82,7 +90,7 @@ class Live:
         sandbox = await reach.sandbox()
         ended: Exit | SandboxError | None = None
         async with anyio.create_task_group() as beside:
-            beside.start_soon(self._look, watch)
+            beside.start_soon(self._look)
             try:
                 with self._scope:
                     ended = await sandbox.run(command, self.add)
@@ -93,15 +101,26 @@ class Live:
             raise ended
         return ended
 
-    async def _look(self, watch: Watch) -> None:
+    async def _look_now(self) -> None:
+        """What it has changed, put back and read, until now; that is written down at once."""
+        if (watching := self._watching) is None:
+            return
+        context, watch = watching
+        try:
+            looked = await watch.so_far()
+            if looked.said:
+                self.spool.add(f"{looked.said}\n".encode(), False)
+            if looked.rows and context.reach.shadow is not None:
+                await context.reach.shadow.commit(looked.rows)
+            self.label = looked.label
+        except (ToolError, OSError) as error:
+            log.warning("what %s does is not looked at: %s", self.id, error)
+
+    async def _look(self) -> None:
         """Look at what it does, now and then: a session may last for hours."""
         while True:
             begun_at = anyio.current_time()
-            try:
-                if said := (await watch.so_far()).said:
-                    self.spool.add(f"{said}\n".encode(), False)
-            except (ToolError, OSError) as error:
-                log.warning("what %s does is not looked at: %s", self.id, error)
+            await self._look_now()
             await anyio.sleep(max(LOOK_S, 20 * (anyio.current_time() - begun_at)))
 
     def end(self, ending: Ending) -> None:
@@ -128,15 +147,17 @@ class Live:
             wait_s -= 0.15
             if quiet.cancelled_caught:
                 break
+        await self._look_now()
         at, data = self.spool.read(self.heard, HEARD_BYTES)
         self.heard = at + len(data)
-        return Heard(data, at, self.spool.size, self.how)
+        return Heard(data, at, self.spool.size, self.how, self.label)
 
-    def look_back(self, at: int | None, size: int) -> Heard:
+    async def look_back(self, at: int | None, size: int) -> Heard:
         """A piece of all that was printed, the last one without `at`."""
         self.used_at = anyio.current_time()
+        await self._look_now()
         begin, data = self.spool.read(max(0, self.spool.size - size if at is None else at), size)
-        return Heard(data, begin, self.spool.size, self.how)
+        return Heard(data, begin, self.spool.size, self.how, self.label)
 
     async def type(self, typed: bytes) -> int:
         """Raises ToolError where nobody reads it."""

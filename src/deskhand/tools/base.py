@@ -20,6 +20,7 @@ from ..types.labels import LOCAL, UNTRUSTED, Label
 from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.process import Process
 from .paths import Workspace
+from .shadow import Shadow
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -54,12 +55,13 @@ class Wanted(msgspec.Struct, frozen=True):
 
 class Heard(msgspec.Struct, frozen=True):
     """A piece of what a process printed: `at` is where it begins, of `size` bytes in all. `over` is how it ended, ''
-    while it runs."""
+    while it runs. `label` is that of all that it has read."""
 
     data: bytes
     at: int
     size: int
     over: str = ""
+    label: Label = UNTRUSTED
 
 
 class Processes(Protocol):
@@ -113,7 +115,8 @@ class Reach(msgspec.Struct, frozen=True):
     `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it, which are also
     `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives them back. `rows` reads with a
     registered statement. `seen` remembers, by (session, path), which version of a file the model has read. `net`
-    fetches from the public web. `processes` holds what runs beside conversations; raises ToolError.
+    fetches from the public web. `shadow` knows how the workspace was, so that what changes can be undone.
+    `processes` holds what runs beside conversations; raises ToolError.
     """
 
     folder: Path
@@ -125,6 +128,7 @@ class Reach(msgspec.Struct, frozen=True):
     sandbox: Callable[[], Awaitable[Sandbox]]
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)
+    shadow: Shadow | None = None
     processes: Callable[[], Processes] = no_processes
 
 

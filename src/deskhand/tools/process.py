@@ -77,7 +77,7 @@ def background_tool(usual_s: float = TIMEOUT_S, longest_s: float = LONGEST_S) ->
 
 
 @tool
-async def check_background(context: Context, id: str = "") -> str:
+async def check_background(context: Context, id: str = "") -> Done:
     """Look how background commands are doing. What has ended is told by itself.
 
     id: the one to look at; without it, all of this conversation
@@ -86,16 +86,17 @@ async def check_background(context: Context, id: str = "") -> str:
     found = [each for each in await processes.of(context.session) if each.kind == "background"]
     if not id.strip():
         now = context.clock.now()
-        return "\n".join(line(each, now) for each in found) or "No background commands in this conversation."
+        return done("\n".join(line(each, now) for each in found) or "No background commands in this conversation.")
     known = next((each for each in found if each.id == id.strip()), None)
     if known is None:
         raise ToolError(f"there is no background command {id!r} in this conversation")
     if not known.live:
-        return known.said or line(known, context.clock.now())
+        return done(known.said, known.label) if known.said else done(line(known, context.clock.now()))
     if known.state == "wanted":
-        return line(known, context.clock.now())
+        return done(line(known, context.clock.now()))
     heard = await processes.look_back(known.id, context.session, None, LOG_BYTES // 3)
-    return f"{line(known, context.clock.now())}\n{heard.data.decode(errors='replace') or '[no output yet]'}"
+    text = clean(heard.data.decode(errors="replace")) or "[no output yet]"
+    return done(f"{line(known, context.clock.now())}\n{text}", heard.label)
 
 
 def line(process: Process, now: float) -> str:
@@ -160,14 +161,16 @@ class ProcessTool:
             case "start":
                 return await _start(wanted, context, wait_s)
             case "poll":
-                return done(shown(await processes.hear(wanted.id, session, wait_s)))
+                heard = await processes.hear(wanted.id, session, wait_s)
+                return done(shown(heard), heard.label)
             case "write":
                 typed = typed_keys(wanted.input, wanted.keys)
                 taken = await processes.type(wanted.id, session, typed)
                 note = "" if taken == len(typed) else f"[it took only {taken} of {len(typed)} bytes]\n"
-                return done(note + shown(await processes.hear(wanted.id, session, wait_s)))
+                heard = await processes.hear(wanted.id, session, wait_s)
+                return done(note + shown(heard), heard.label)
             case "log":
-                return done(await _log(wanted, context))
+                return await _log(wanted, context)
             case "kill":
                 return done(f"{wanted.id} has ended: {await processes.end(wanted.id, session, 'the agent')}")
             case "clear":
@@ -181,10 +184,10 @@ async def _start(wanted: Arguments, context: Context, wait_s: float) -> Done:
     processes = context.reach.processes()
     id_ = await processes.start(Wanted(wanted.command, wanted.cwd, LONGEST_S, wanted.name, *size), context)
     heard = await processes.hear(id_, context.session, wait_s)
-    return done(f"Session {id_} started.\n{shown(heard)}")
+    return done(f"Session {id_} started.\n{shown(heard)}", heard.label)
 
 
-async def _log(wanted: Arguments, context: Context) -> str:
+async def _log(wanted: Arguments, context: Context) -> Done:
     """The last lines of all that it has printed, or a page of it."""
     processes = context.reach.processes()
     heard = await processes.look_back(wanted.id, context.session, wanted.offset, LOG_BYTES)
@@ -198,7 +201,7 @@ async def _log(wanted: Arguments, context: Context) -> str:
             f"; go on with offset={end}]" if end < heard.size else "]"
         )
     over = f"\n[ended: {heard.over}]" if heard.over else ""
-    return f"{text}\n{where}{over}"
+    return done(f"{text}\n{where}{over}", heard.label)
 
 
 def shown(heard: Heard) -> str:

@@ -6,14 +6,16 @@ from typing import Literal
 
 import msgspec
 
+from .labels import UNTRUSTED, Label
+
 Kind = Literal["background", "session"]
 State = Literal["wanted", "running", "completed", "timeout", "error"]
 """`wanted`: the call is in the log, and it is about to be started. `completed`: it ended by itself, with a code."""
 
 
 class Process(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`detail` is how it ended, where the state does not say it. `said` is what the conversation is told of its output.
-    Times are seconds since the epoch."""
+    """`detail` is how it ended, where the state does not say it. `said` is what the conversation is told of its output,
+    under this `label`. Times are seconds since the epoch."""
 
     id: str
     session: str
@@ -29,6 +31,7 @@ class Process(msgspec.Struct, frozen=True, omit_defaults=True):
     code: int | None = None
     detail: str = ""
     said: str = ""
+    label: Label = UNTRUSTED
 
     @property
     def live(self) -> bool:
