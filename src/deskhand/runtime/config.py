@@ -23,7 +23,9 @@ from ..policy.rules import Rule
 from ..policy.validity import Known, check_rules
 from ..tools.aliases import TOOLS
 from ..tools.process import ProcessesConfig
+from ..tools.search_web import WebSearchConfig
 from ..tools.shell import LONGEST_S
+from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError
 from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
@@ -121,6 +123,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
     processes: ProcessesConfig = ProcessesConfig()
+    web_fetch: WebFetchConfig = WebFetchConfig()
+    web_search: WebSearchConfig = WebSearchConfig()
     channels: dict[str, ChannelConfig] = {}
 
 
