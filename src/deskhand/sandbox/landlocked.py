@@ -15,6 +15,7 @@ from anyio import CancelScope, to_thread
 
 from deskhand.sandbox.base import Command, Exit, Sandbox
 from deskhand.sandbox.launcher import ETC, SYSTEM, Python, Started, launch, orders_for
+from deskhand.types.errors import SandboxError
 
 _FIGURES = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys/kernel/osrelease")
 NEEDED_ABI = 6  # the first that keeps signals inside
@@ -32,6 +33,8 @@ class Landlocked:
 
     async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
         """See Sandbox.run."""
+        if command.egress:  # Landlock can bind it to a port, not to an address: that port is open everywhere
+            raise SandboxError("without bubblewrap a command cannot have even a narrow way to the network: install it")
         tmp = await to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-")
         try:
             orders = orders_for(command, tmp)
