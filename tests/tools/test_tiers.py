@@ -1,4 +1,4 @@
-"""The further ways of `web_fetch`, with a real Chromium in the real sandbox, against a site that does everything nasty."""
+"""The further ways of `web_fetch`: a real Chromium in the real sandbox, and a site that does everything nasty."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Web:
             if use.refused:
                 way.refused[use.host] = use.refused
 
-        gate = Gate(permit, self.net.connect, told, ssl.create_default_context)
+        gate = Gate(permit, self.net.connect, told, lambda: ssl.create_default_context())
         async with opened(gate, Slots()) as way.path:
             yield way
 
@@ -130,7 +130,7 @@ async def test_hostile_scripts_gain_nothing_and_end(web: Web, site: Site, does: 
 
 
 async def test_memory_without_end_ends(web: Web, site: Site) -> None:
-    eat = "const all = []; setInterval(() => { for (let i = 0; i < 50; i++) all.push(new Uint8Array(1 << 24).fill(7)) }, 1)"
+    eat = "const a = []; setInterval(() => { for (let i = 0; i < 50; i++) a.push(new Uint8Array(1 << 24).fill(7)) }, 1)"
     site.page("/eats", f"<p>Words.</p><script>{eat}</script>")
     text = await web("/eats", timeout_s=25)
     assert "could not be rendered" in text or text.endswith("Words.")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..types.errors import AddressRefused
+from ..types.errors import AddressRefused, ConfigError
 from .url import check_port, parse_host, short
 
 USUAL_PORTS = (443, 80)
@@ -15,6 +15,24 @@ _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#%\\\s]+):([0-9]{1,5})")
 _HANDSHAKE, _CLIENT_HELLO, _SERVER_NAME = 22, 1, 0
 HELLO_BYTES = 1 << 14
 """A longer first message of TLS is none that we would let pass."""
+
+
+class EgressConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The way of commands to the network. `allow`: the hosts that they may reach, as in `example.org`, `*.example.org`
+    and `example.org:8443`, until a conversation has read something from outside. `enabled: false`: they have no network
+    at all."""
+
+    allow: tuple[str, ...] = ()
+    enabled: bool = True
+
+
+def check_egress(config: EgressConfig) -> None:
+    """Raises ConfigError for an entry that is no host."""
+    for each in config.allow:
+        try:
+            parse_entry(each)
+        except AddressRefused as error:
+            raise ConfigError(f"egress.allow: {error}") from error
 
 
 class Host(msgspec.Struct, frozen=True):

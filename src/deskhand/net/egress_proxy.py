@@ -57,7 +57,7 @@ class Gate(msgspec.Struct, frozen=True):
     permit: Callable[[str, int], Awaitable[str]]
     connect: Callable[[str, int], Awaitable[ByteStream]]
     told: Callable[[Use], None]
-    trust: ssl.SSLContext
+    trust: Callable[[], ssl.SSLContext]
     broker: Callable[[str, int], Broker | None] = lambda host, port: None
     certificate: Callable[[str], ssl.SSLContext | None] = lambda host: None
 
@@ -195,7 +195,7 @@ async def _connected(gate: Gate, host: str, port: int, *, secure: bool) -> ByteS
     try:
         with anyio.fail_after(HEAD_S):
             return await TLSStream.wrap(
-                stream, server_side=False, hostname=host, ssl_context=gate.trust, standard_compatible=False
+                stream, server_side=False, hostname=host, ssl_context=gate.trust(), standard_compatible=False
             )
     except BROKEN as error:
         await anyio.aclose_forcefully(stream)

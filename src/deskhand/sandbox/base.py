@@ -54,6 +54,11 @@ class Sandbox(Protocol):
         """What `doctor` and the audit trail call it."""
         ...
 
+    @property
+    def connects(self) -> bool:
+        """Whether a command may have a way out here: `Command.egress`."""
+        ...
+
     async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
         """Run to the end, or to the timeout, when everything that it started is killed. Cancelling kills it too.
 

@@ -27,6 +27,8 @@ _PROC_READ_ONLY, _PROC_EMPTY = ("/proc/sys",), ("/proc/keys", "/proc/key-users")
 class Bubblewrap:
     """Namespaces by `program`, a new view of the files, no network; Landlock within where `landlocked`."""
 
+    connects = True
+
     def __init__(self, program: str, python: Python, landlocked: bool) -> None:
         self.name = "bubblewrap + Landlock + seccomp" if landlocked else "bubblewrap + seccomp"
         self._program = program

@@ -24,6 +24,8 @@ NEEDED_ABI = 6  # the first that keeps signals inside
 class Landlocked:
     """Rules of the kernel for one thread and its children; the warden stays outside them and finds every orphan."""
 
+    connects = False
+
     def __init__(self, python: Python) -> None:
         self.name = "Landlock + seccomp"
         self.python = python.program

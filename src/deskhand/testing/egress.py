@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
-from anyio.abc import ByteStream
+from anyio.abc import ByteStream, SocketStream
 from anyio.streams.tls import TLSStream
 
 from ..net.client import Net
@@ -121,11 +121,15 @@ class Lab:
         def certificate(host: str) -> ssl.SSLContext | None:
             return self.inner.context(host) if self.posing else None
 
-        return Gate(permit, connect, self.uses.append, self.trust, broker, certificate)
+        return Gate(permit, connect, self.uses.append, lambda: self.trust, broker, certificate)
+
+    async def connected(self) -> SocketStream:
+        """A connection to the relay, as a command makes it."""
+        return await Net(allow=[("127.0.0.1", self.relay)]).connect("127.0.0.1", self.relay)
 
     async def say(self, data: bytes, *, then: bytes = b"", pieces: int = 0) -> bytes:
         """All that the proxy answers to these bytes."""
-        async with await anyio.connect_tcp("127.0.0.1", self.relay) as stream:
+        async with await self.connected() as stream:
             try:
                 for at in range(0, len(data), pieces or len(data)):
                     await stream.send(data[at : at + (pieces or len(data))])
@@ -144,7 +148,7 @@ class Lab:
         self, authority: str, name: str | None = None, *, inner: bool = False
     ) -> AsyncIterator[ByteStream]:
         """TLS through the proxy, for `name`; `inner`: what answers is the proxy itself."""
-        async with await anyio.connect_tcp("127.0.0.1", self.relay) as stream:
+        async with await self.connected() as stream:
             await stream.send(f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
             said = await stream.receive()
             if not said.startswith(b"HTTP/1.1 200"):
