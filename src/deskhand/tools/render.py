@@ -31,6 +31,7 @@ MEMORY_BYTES = 1_500 << 20
 PROCESSES = 400
 """Threads count, and a browser has many."""
 AT_ONCE = 2
+_OF_THE_PROXY = (400, 403, 502)
 ANSWER_BYTES = 4 * HTML_CHARS + (1 << 16)
 
 
@@ -50,8 +51,8 @@ def browser_here(programs: Sequence[str] = PROGRAMS) -> str:
 
 
 class Rendered:
-    """A tier of `web_fetch`: at most AT_ONCE browsers run for an agent. Each shows one page, in a profile that goes with
-    it."""
+    """A tier of `web_fetch`: for an agent at most AT_ONCE browsers run. Each shows one page, in a profile that goes
+    with it."""
 
     def __init__(self, find: Callable[[], str] = browser_here) -> None:
         self._find = find
@@ -65,14 +66,15 @@ class Rendered:
         await context.reach.net.addresses(url.host, url.port)  # says why at once, where it may not be reached
         async with self._turns:
             answer, refused = await self._render(program, url, wish, context)
-        if url.host in refused:
-            raise NetError(f"{url.origin} is not fetched: {refused[url.host]}.")
+        last = parse_url(answer.url) if answer.url else url
+        if last.host in refused and (answer.failed or answer.status in _OF_THE_PROXY):
+            raise NetError(f"{last.origin} is not fetched: {refused[last.host].rstrip('.')}.")
         if answer.failed:
             raise NetError(f"{url} could not be rendered: {answer.failed[:300]}.")
         if len(answer.html) > HTML_CHARS or not 100 <= answer.status < 600:
             raise NetError(f"{url} could not be rendered: what the browser says of it makes no sense.")
         headers = {"content-type": "text/html; charset=utf-8"}
-        return Fetched(parse_url(answer.url), answer.status, headers, answer.html.encode("utf-8", "replace"))
+        return Fetched(last, answer.status, headers, answer.html.encode("utf-8", "replace"))
 
     async def _render(self, program: str, url: Url, wish: Wish, context: Context) -> tuple[_Answer, dict[str, str]]:
         sandbox = await context.reach.sandbox()

@@ -35,6 +35,7 @@ FLAGS = (
     *("--google-base-url=http://127.0.0.1:9", "--gaia-url=http://127.0.0.1:9", "--disable-field-trial-config"),
     *("--disable-search-engine-choice-screen", "--disable-client-side-phishing-detection", "--metrics-recording-only"),
 )
+_SHOWN = ("text/", "application/xhtml+xml", "application/xml", "application/json")
 HTML_CHARS = 5_000_000
 _MESSAGE_BYTES = 40 << 20
 _LOADED_BYTES = 40 << 20
@@ -157,8 +158,8 @@ def shown(browser: Browser, url: str, wait_s: float, until: float) -> dict[str, 
     address = str(browser.call("Target.getTargetInfo")["targetInfo"]["url"])
     if not address.startswith(("http://", "https://")):
         raise Failed(_why("", browser) if address.startswith("chrome-error:") else f"it led on to {address[:80]!r}")
-    media = str(browser.document.get("mimeType", ""))
-    if media not in ("", "text/html", "application/xhtml+xml"):
+    media = str(browser.document.get("mimeType", "text/html"))
+    if not media.startswith(_SHOWN):
         raise Failed(f"it is no page but {media[:60]}; read it with tier='plain'")
     html = _markup(browser)
     if len(html) > HTML_CHARS:
