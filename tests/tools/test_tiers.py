@@ -191,7 +191,7 @@ async def test_what_is_not_fetched_starts_no_browser(web: Web, site: Site, url: 
         ("/hangs-up", "answered with 502|could not be rendered"),
         (
             "/to?http://other.test:8080/",
-            "other.test:8080 is not fetched: other.test is reached on the ports 80 and 443",
+            "other.test:8080 is not fetched: other.test is reached on the ports",
         ),
         ("/led", "127.0.0.1 is not fetched: 127.0.0.1 is an IP address"),
     ],

@@ -14,13 +14,14 @@ from deskhand.models.aside import Aside
 from deskhand.net.client import Fetched, Limits, Net
 from deskhand.net.url import Url
 from deskhand.policy.gate import given
-from deskhand.testing.site import Site
+from deskhand.testing.site import PRIVATE, Site
 from deskhand.tools.aliases import called
 from deskhand.tools.base import Context, Done
 from deskhand.tools.pages import Page, Pages
 from deskhand.tools.web import ASKED_CHARS, WebFetch, WebFetchConfig, Wish
 from deskhand.types.errors import ToolError
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+from tests.net.test_guard import EVERYTHING
 from tests.tools.conftest import Hands, text_of
 
 QUICK = WebFetchConfig(pause_s=0.0)
@@ -155,6 +156,21 @@ async def test_what_is_no_address_of_the_web_is_refused(web: Web, url: str, says
     done = await web.done(url)
     assert done.status == "error" and says in text_of(done)
     assert labels(done)[0][0] == "untrusted"
+
+
+@pytest.mark.parametrize("written", EVERYTHING)
+async def test_no_spelling_of_a_private_address_is_fetched(hands: Hands, site: Site, written: str) -> None:
+    private = Site(PRIVATE)
+    private.port = site.port
+    async with private as trap:
+        web = Web(hands, site)
+        web.net = site.net({"localhost": (PRIVATE,), "example.com": (PRIVATE,)}, Limits(total_s=5))
+        url = written.format(port=site.port)
+        site.page("/away", status=302, headers={"Location": url.replace("\0", "%00")})
+        for address in (url, site.url("/away")):
+            done = await web.done(address)
+            assert done.status == "error" and "[from " not in text_of(done)
+        assert (trap.connections, site.connections) == (0, 1)
 
 
 async def test_who_asks_for_patience_gets_it(web: Web, site: Site) -> None:

@@ -21,6 +21,7 @@ from ..tools.shadow import Shadow, UndoConfig
 from ..tools.way import Ways, no_way
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
+from .quarantine import Quarantine
 
 
 class Room:
@@ -66,13 +67,13 @@ class Reaches:
         blobs: Blobs,
         room: Room,
         net: Net | None = None,
-        limits: Callable[[], UndoConfig] = UndoConfig,
+        undo: Callable[[], UndoConfig] = UndoConfig,
         ways: Ways = no_way,
     ) -> None:
-        self._ways = ways
-        self._store, self._blobs, self._room, self._limits = store, blobs, room, limits
+        self._store, self._blobs, self._room, self._limits, self._ways = store, blobs, room, undo, ways
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
+        self.quarantine = Quarantine(store)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
     async def of(

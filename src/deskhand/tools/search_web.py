@@ -75,9 +75,9 @@ class _Search:
             try:
                 return _told(await self._ask(name, query, count, context), failed)
             except NetError as error:
-                failed.append(str(error))
+                failed.append(_named(ENGINES[name], str(error)))
         hint = " An engine with a key of yours is steadier: see docs/web.md." if names == [_FREE] else ""
-        return _labelled(f"[web_search: nothing was found out. {' '.join(failed)}{hint}]", "", "error")
+        return _labelled(f"[web_search: no engine answered. {' '.join(failed)}{hint}]", "", "error")
 
     async def _ask(self, name: EngineName, query: str, count: int, context: Context) -> _Found:
         engine = ENGINES[name]
@@ -103,6 +103,11 @@ def _reaching(net: Net, base: str) -> Net:
     """The client that also reaches the engine of a person's own, which may stand on this machine."""
     url = parse_url(base)
     return net.allowing(f"[{url.host}]" if ":" in url.host else url.host, url.port)
+
+
+def _named(engine: Engine, problem: str) -> str:
+    """The problem as a sentence that says whose it is."""
+    return f"{problem[:1].upper()}{problem[1:]}" if engine.title in problem else f"{engine.title}: {problem}"
 
 
 def _sendable(key: str) -> bool:
