@@ -38,7 +38,8 @@ _X86_64 = (
     "shmget=29 shmat=30 shmctl=31 semget=64 semop=65 semctl=66 semtimedop=220 msgget=68 msgsnd=69 msgrcv=70 msgctl=71 "
     "mq_open=240 mq_unlink=241 chmod=90 fchmod=91 chown=92 fchown=93 lchown=94 fchmodat=268 fchmodat2=452 fchownat=260 "
     "utime=132 utimes=235 futimesat=261 utimensat=280 setxattr=188 lsetxattr=189 fsetxattr=190 removexattr=197 "
-    "lremovexattr=198 fremovexattr=199 setxattrat=463 removexattrat=466 file_setattr=469 capset=126"
+    "lremovexattr=198 fremovexattr=199 setxattrat=463 removexattrat=466 file_setattr=469 capset=126 "
+    "open=2 openat=257 openat2=437 fcntl=72 copy_file_range=326"
 )
 _AARCH64 = (
     "ptrace=117 process_vm_readv=270 process_vm_writev=271 kcmp=272 pidfd_getfd=438 process_madvise=440 "
@@ -58,7 +59,8 @@ _AARCH64 = (
     "shmget=194 shmat=196 shmctl=195 semget=190 semop=193 semctl=191 semtimedop=192 msgget=186 msgsnd=189 msgrcv=188 "
     "msgctl=187 mq_open=180 mq_unlink=181 fchmod=52 fchown=55 fchmodat=53 fchmodat2=452 fchownat=54 "
     "utimensat=88 setxattr=5 lsetxattr=6 fsetxattr=7 removexattr=14 "
-    "lremovexattr=15 fremovexattr=16 setxattrat=463 removexattrat=466 file_setattr=469 capset=91"
+    "lremovexattr=15 fremovexattr=16 setxattrat=463 removexattrat=466 file_setattr=469 capset=91 "
+    "openat=56 openat2=437 fcntl=25 copy_file_range=285"
 )
 # AUDIT_ARCH_* of linux/audit.h, which a seccomp filter compares.
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
