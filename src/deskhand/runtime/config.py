@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -273,7 +273,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
     try:
         config = msgspec.convert(data, Config, strict=False)
         check_roles(config.roles)
-        check_rules(config.policy, _known(config))
+        check_rules(rules_under_our_names(config.policy), _known(config))
         check_egress(config.egress)
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
@@ -291,6 +291,11 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
 def _is_set(field: str, value: Any) -> bool:
     """Whether this stands in the configuration of an agent. A list of tools or skills counts also when it is empty."""
     return value is not None and (value not in ("", ()) or field in LISTED - {"models"})
+
+
+def rules_under_our_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """The rules under our names of tools: one for `bash` is one for `shell`."""
+    return tuple(replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in rules)
 
 
 def _known(config: Config) -> Known:
