@@ -32,7 +32,7 @@ from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools.base import Tools
+from ..tools.base import Reach, Tools
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable, ToolError
@@ -51,6 +51,7 @@ from .decided import Decided
 from .dispatch import Dispatch, Takes
 from .door import NO_ACCESS, Access, LocalDoor
 from .drafts import Drafts
+from .effects import Effects
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
 from .hiding import hidden, hidden_message
@@ -125,7 +126,8 @@ class App:
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
-        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net)
+        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net, lambda: self.settings.config.undo)
+        self.effects = Effects(self.store, self._reach, parts.clock, parts.ids)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
         channels = {channel.name: channel for channel in parts.channels}
@@ -159,7 +161,11 @@ class App:
             pictures.get,
             self._elsewhere,
             lambda event: hidden(event, self.redact),
+            self.effects.back,
         )
+
+    async def _reach(self, agent: str) -> Reach:
+        return await self.agent(agent).reach()
 
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
@@ -332,7 +338,7 @@ class App:
         yield Child("driver", lambda: self.dispatch.run(begun, takes), awaited=True, vital=True)
         home, clock = self.settings.home, self.parts.clock
         yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
-        yield Child("sweep", partial(sweep, self.store, self.blobs, clock))
+        yield Child("sweep", partial(sweep, self.store, self.blobs, clock, self._forget))
         yield Child("anchor", partial(anchor, self.store, home.anchors, clock))
         yield Child("health", self.vitals.keep)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
@@ -345,6 +351,14 @@ class App:
             yield Child("asks", self.decided.run)
         if self.signs.channels:
             yield Child("signs", self.signs.run)
+
+    async def _forget(self) -> None:
+        """Note what commands did that were killed with a process, and let go of what was kept to undo changes, by the
+        settings."""
+        await self.effects.make_up(self.settings.agents)
+        kept = self.settings.config.undo
+        await self.effects.expire(self.blobs, kept.days, kept.mb)
+        await anyio.to_thread.run_sync(self.reaches.prune)
 
     def _receiving(self) -> Iterator[Child]:
         for channel in self.parts.channels:

@@ -22,12 +22,13 @@ Source = Callable[[str], IO[bytes]]
 
 def folder(root: int, path: str, flags: int = FOLDER) -> int:
     """A descriptor for the folder at `path` ('' is the root itself). Raises OSError."""
-    try:
-        return openat2_beneath(root, path or ".", flags, links=False)
-    except OSError as error:
-        if error.errno not in _OLD_KERNEL:
-            raise
-        return walk_beneath(root, path or ".", flags)
+    for how in (flags | os.O_NOATIME, flags):  # our looks leave no trace, where the folder is ours
+        try:
+            return openat2_beneath(root, path or ".", how, links=False)
+        except OSError as error:
+            if error.errno not in _OLD_KERNEL:
+                raise
+    return walk_beneath(root, path or ".", flags)
 
 
 @contextmanager
@@ -57,7 +58,10 @@ def status(root: int, path: str) -> os.stat_result | None:
 def opened(above: int, name: str) -> int:
     """A descriptor to read the regular file `name` in the folder `above`. Raises OSError; never waits for a FIFO."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    descriptor = os.open(name, flags, dir_fd=above)
+    try:
+        descriptor = os.open(name, flags | os.O_NOATIME, dir_fd=above)
+    except PermissionError:
+        descriptor = os.open(name, flags, dir_fd=above)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file")

@@ -46,7 +46,7 @@ class Ground:
     """The folder that is watched, held open, with its shadow. Its methods block."""
 
     def __init__(self, shadow: Shadow, root: int, real: str) -> None:
-        self.shadow, self._root, self.real = shadow, root, real
+        self.shadow, self.root, self.real = shadow, root, real
 
     @property
     def _running(self) -> list[Running]:
@@ -55,7 +55,7 @@ class Ground:
     def begin(self, by: By) -> Running:
         """Look, and note that it begins. What changed before is nobody's, unless something runs."""
         with self.shadow.lock:
-            self._found(self.shadow.look(self._root), guard=True)
+            self._found(self.shadow.look(self.root), guard=True)
             self.shadow.save()
             return self._enter(by)
 
@@ -77,7 +77,7 @@ class Ground:
             return said
         kept = list(changes)
         if guard:
-            kept, said = put_back(self.shadow, self._root, self.real, changes)
+            kept, said = put_back(self.shadow, self.root, self.real, changes)
         for each in alive:
             each.touched.update(change.path for change in kept)
         whose = by or alive[0]
@@ -86,10 +86,14 @@ class Ground:
         self._write()
         return said
 
+    def look_at(self, paths: Sequence[str]) -> None:
+        """See what these are now. What has changed is nobody's, unless something runs."""
+        self._found(self.shadow.look_at(self.root, paths), guard=True)
+
     def look(self, one: Running, now: float | None = None) -> Looked:
         """What the command has done until now; at its end, `now`."""
         with self.shadow.lock:
-            said = self._found(self.shadow.look(self._root), guard=True, by=one)
+            said = self._found(self.shadow.look(self.root), guard=True, by=one)
             looked = self._looked(one, said)
             self.shadow.save()
             if now is not None:
@@ -108,12 +112,12 @@ class Ground:
         above = place.split("/")
         paths = ["/".join(above[: n + 1]) for n in range(len(above))]
         with self.shadow.lock:
-            self._found(self.shadow.look_at(self._root, paths), guard=True)
+            self._found(self.shadow.look_at(self.root, paths), guard=True)
             one = self._enter(by)
             try:
                 done = act()
             finally:
-                changes = self.shadow.look_at(self._root, paths)
+                changes = self.shadow.look_at(self.root, paths)
                 for each in self._running:
                     each.touched.update(change.path for change in changes)
                 one.add(changes)
@@ -153,7 +157,7 @@ class Ground:
             cut = [one for one in found if one.over_at is None]
             if cut and self.shadow.whole:
                 self._running.extend(cut)
-                self._found(self.shadow.look(self._root), guard=True, by=cut[0])
+                self._found(self.shadow.look(self.root), guard=True, by=cut[0])
                 self.shadow.save()
                 self._running[:] = [one for one in self._running if one not in cut]
         return found
