@@ -136,10 +136,9 @@ class App:
         self.decided = Decided(self.store, channels)
         self.signs = Signs(channels, self.dispatch, parts.clock)
         self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
-        self.people = open_people(self.store, parts.clock, self._roles, self._guests)
+        self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
         zone = ZoneInfo(settings.config.timezone)
-        people = self.people
         seen = (self._check, zone, self._prompt, self.redact)
         access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, *seen)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)

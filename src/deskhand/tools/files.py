@@ -199,7 +199,7 @@ async def _marked(path: str, before: bytes | None, added: bool, context: Context
     `added` to is also still what it was."""
     marks = await marks_of(context)
     label = LOCAL if context.approved else context.label
-    if added and before is not None:
+    if added:
         label = join((label, marks.stored.get(marks.real(path), LOCAL)))
     return marks.written(path, label, context)
 

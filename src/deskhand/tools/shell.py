@@ -10,10 +10,10 @@ import anyio.to_thread
 
 from ..sandbox.base import Command, Exit, Mount
 from ..types.errors import SandboxError, ToolError
-from ..types.labels import LOCAL
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done, Tool
 from .define import FunctionTool, tool
+from .marks import mark_blob
 from .output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from .watch import Watch
 
@@ -31,6 +31,7 @@ class _Output:
         self.size = self._kept = 0
         self.tail = bytearray()
         self._on_stderr = False
+        self.handle = ""
         self._decode = getincrementaldecoder("utf-8")("replace").decode
 
     def __call__(self, data: bytes, stderr: bool) -> None:
@@ -56,8 +57,8 @@ class _Output:
         if self.size <= LIMIT_BYTES:
             return clean(self._file.read().decode(errors="replace"))
         data = await anyio.to_thread.run_sync(self._file.read)
-        handle = await self._context.reach.keep(data)
-        text = ends(data[: whole(data, EDGE_BYTES)], bytes(self.tail), self.size, handle)
+        self.handle = await self._context.reach.keep(data)
+        text = ends(data[: whole(data, EDGE_BYTES)], bytes(self.tail), self.size, self.handle)
         return text + (f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if self.size > KEPT_BYTES else "")
 
 
@@ -96,7 +97,8 @@ async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done
         looked = await watch.over()
     status: ResultStatus = "ok" if ended.code == 0 else "error"
     text += how_it_ended(ended, limit_s, bool(text)) + looked.said
-    return Done((Text(text, LOCAL),), status, looked.rows)
+    marks = (*looked.rows, *(mark_blob(output.handle, looked.label, context) if output.handle else ()))
+    return Done((Text(text, looked.label),), status, marks)
 
 
 def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:

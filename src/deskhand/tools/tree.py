@@ -13,6 +13,8 @@ from typing import IO
 from .paths import openat2_beneath, walk_beneath
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+_NO_TRACE = os.O_NOATIME
+"""Our own looks must not be taken for those of a command. Only the owner of a file may do this."""
 BLOCK_BYTES = 1 << 20
 _OLD_KERNEL = (errno.ENOSYS, errno.EPERM)
 
@@ -22,13 +24,17 @@ Source = Callable[[str], IO[bytes]]
 
 def folder(root: int, path: str, flags: int = FOLDER) -> int:
     """A descriptor for the folder at `path` ('' is the root itself). Raises OSError."""
-    for how in (flags | os.O_NOATIME, flags):  # our looks leave no trace, where the folder is ours
+    try:
+        return openat2_beneath(root, path or ".", flags | _NO_TRACE, links=False)
+    except OSError as error:
+        if error.errno not in _OLD_KERNEL:
+            raise
         try:
-            return openat2_beneath(root, path or ".", how, links=False)
-        except OSError as error:
-            if error.errno not in _OLD_KERNEL:
+            return openat2_beneath(root, path or ".", flags, links=False)
+        except OSError as old:
+            if old.errno not in _OLD_KERNEL:
                 raise
-    return walk_beneath(root, path or ".", flags)
+            return walk_beneath(root, path or ".", flags)
 
 
 @contextmanager
@@ -59,7 +65,7 @@ def opened(above: int, name: str) -> int:
     """A descriptor to read the regular file `name` in the folder `above`. Raises OSError; never waits for a FIFO."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
-        descriptor = os.open(name, flags | os.O_NOATIME, dir_fd=above)
+        descriptor = os.open(name, flags | _NO_TRACE, dir_fd=above)
     except PermissionError:
         descriptor = os.open(name, flags, dir_fd=above)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

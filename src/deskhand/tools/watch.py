@@ -19,9 +19,11 @@ from ..store.blobs import PREFIX
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.errors import ToolError
+from ..types.labels import LOCAL, Label
 from .base import Context, Reach
 from .guarded import put_back
 from .notes import By, Running
+from .reads import Reads
 from .shadow import Shadow
 from .states import Changed, digest_of
 
@@ -35,11 +37,13 @@ T = TypeVar("T")
 
 class Looked(msgspec.Struct, frozen=True):
     """What a look found. `changed` are the real paths that have changed since the command began, whoever did it; bytes
-    that are no UTF-8 are written as escapes. `rows` are committed with the result. `said` is for the result too."""
+    that are no UTF-8 are written as escapes. `rows` are committed with the result. `said` is for the result too, and
+    `label` that of whatever the command says: of what it read."""
 
     changed: tuple[str, ...] = ()
     rows: tuple[Change, ...] = ()
     said: str = ""
+    label: Label = LOCAL
 
 
 class Ground:
@@ -231,8 +235,8 @@ class Watch:
     """A workspace while a command runs in it. It ends by `over`; where its `async with` ends before, by `cut`. `so_far`
     may be asked in between."""
 
-    def __init__(self, context: Context, where: Ground, one: Running) -> None:
-        self._context, self._where, self._one = context, where, one
+    def __init__(self, context: Context, where: Ground, one: Running, reads: Reads) -> None:
+        self._context, self._where, self._one, self._reads = context, where, one, reads
         self._ended = False
 
     async def __aenter__(self) -> Self:
@@ -247,22 +251,29 @@ class Watch:
         """Look before the command. Raises ToolError."""
         where, _ = ground(context.reach)
         await make_up(context.reach, where, context.clock.now())
+        reads = await Reads.of(context)
         try:
             one = await anyio.to_thread.run_sync(where.begin, by(context, tool, what))
         except OSError as error:
             raise ToolError(f"nothing is run, as what is there could not be kept: {error.strerror}") from error
-        return cls(context, where, one)
+        return cls(context, where, one, reads)
 
     async def so_far(self) -> Looked:
         """Look while it runs: its rows may be committed now, and again later."""
-        return await anyio.to_thread.run_sync(self._where.look, self._one)
+        return await self._read(await anyio.to_thread.run_sync(self._where.look, self._one))
+
+    async def _read(self, looked: Looked) -> Looked:
+        """With whose word it all is."""
+        await self._reads.look()
+        rows = (*looked.rows, *self._reads.marks(looked.changed, self._context))
+        return msgspec.structs.replace(looked, rows=rows, label=self._reads.label())
 
     async def over(self) -> Looked:
         """Look after it, when nothing that it started is left."""
         now = self._context.clock.now()
         looked = await anyio.to_thread.run_sync(partial(self._where.look, self._one, now))
         self._ended = True
-        return looked
+        return await self._read(looked)
 
     async def cut(self) -> Looked:
         """The same where there will be no result: the rows are committed now."""
