@@ -91,27 +91,29 @@ class Effects:
 
     async def undo(self, who: Principal, effect: Effect, *, force: bool = False) -> Outcome:
         """Take it back. Raises Refused where it is taken back already, or its folder is out of reach."""
-        if effect.undone_at is not None:
+        where = None if effect.folder == KV else await self._ground(effect)
+        if (await self.get(who, effect.n)).undone_at is not None:
             raise Refused(f"change {effect.n} ({effect.shown}) is undone already")
         items = await self.items(effect)
         tool = "redo" if effect.undoes is not None else "undo"
         key, now = self._ids.new("undo"), self._clock.now()
-        by = By(key, effect.agent, effect.session, who.id, tool, effect.what, now, effect.n)
-        taken = (
-            await self._values(items, by, force) if effect.folder == KV else await self._files(effect, items, by, force)
-        )
+        by = By(key, effect.agent, effect.session, who.id, tool, effect.what, now, effect.n, effect.undoes)
+        if where is None:
+            taken = await self._values(items, by, force)
+        else:
+            taken = await anyio.to_thread.run_sync(take_back, where, items, by, force)
         if taken.rows:
-            of = effect.undoes  # to take back an undo brings back what it undid
-            await self._store.change([*taken.rows, *([_live(of)] if of is not None else [])])
+            await self._store.change(taken.rows)
         made = await self._store.rows("effect_known", (key,))
         words = await self._words(effect, items, taken)
         return Outcome(effect, made[0][0] if made else None, taken.back, taken.left, words)
 
-    async def _files(self, effect: Effect, items: Sequence[Item], by: By, force: bool) -> Taken:
+    async def _ground(self, effect: Effect) -> Ground:
+        """The folder of its files. What was cut off there is finished first. Raises Refused."""
         reach = await self._reach(effect.agent)
         where = _where(reach, effect)
-        await make_up(reach, where, by.at)
-        return await anyio.to_thread.run_sync(take_back, where, items, by, force)
+        await make_up(reach, where, self._clock.now())
+        return where
 
     async def _values(self, items: Sequence[Item], by: By, force: bool) -> Taken:
         now = dict[bytes, str | None]()
@@ -239,10 +241,6 @@ def _scope(who: Principal) -> tuple[int, str]:
 
 def _effects(rows: Sequence[tuple[Any, ...]]) -> list[Effect]:
     return [Effect(*row) for row in rows]
-
-
-def _live(n: int) -> Change:
-    return Change("effect_undone", (n, None))
 
 
 _EXPIRE_ITEMS = Change("effect_item_expire", ())

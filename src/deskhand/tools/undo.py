@@ -1,23 +1,23 @@
 """Takes back what a call did: makes files and key-values what they were before it, if they still are what it made them.
 
-An undo is an effect itself: what it overwrites is kept, and it can be undone. It may be cut off anywhere: what it has
-put back already is found to be so the next time.
+An undo is an effect itself: what it overwrites is kept, and it can be undone. It may be cut off anywhere: what it wants
+is noted first, and brought about at the next start.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
 
-from ..store.blobs import PREFIX
 from ..types.commit import Change
 from . import tree
 from .notes import By
 from .states import Changed, digest_of
-from .watch import Ground, rows_of
+from .watch import Ground, marked
 
 KV = "kv:"
 """The `folder` of effects on key-values."""
@@ -41,6 +41,9 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     def shown(self) -> str:
         """For people."""
         text = self.place.decode(errors="backslashreplace")
+        if text.startswith("["):
+            with suppress(ValueError):
+                text = "/".join(part for part in msgspec.json.decode(text, type=tuple[str, str]) if part)
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -68,7 +71,7 @@ class Taken(msgspec.Struct, frozen=True):
 def take_back(ground: Ground, items: Sequence[Item], by: By, force: bool) -> Taken:
     """Make the paths of an effect what they were before it. All or nothing where something was changed since, unless
     by `force`. It blocks."""
-    shadow, root = ground.shadow, ground.root
+    shadow = ground.shadow
     paths = [each.path for each in items]
     with shadow.lock:
         ground.look_at(paths)
@@ -77,18 +80,17 @@ def take_back(ground: Ground, items: Sequence[Item], by: By, force: bool) -> Tak
         if changed and not force:
             return Taken((), tuple(Left(each.shown, "changed") for each in changed))
         wanted, left = _wanted(ground, items, now)
-        shadow.into_blobs([digest for path in wanted if (digest := digest_of(now.get(path)))])
-        failed = tree.put(root, wanted, shadow.open)
-        ground.look_at(list(wanted))
-        left += [Left(_shown(path), "failed", why) for path, why in failed.items() if path not in _added(wanted, paths)]
-        done = [Changed(path, now.get(path), _state(ground, path)) for path in wanted]
-        # What a cut-off undo had put back already is of this one.
-        done += [Changed(each.path, each.after, each.before) for each in items if _already(each, now, wanted)]
-        effective = [each for each in done if each.before != each.after]
-        rows = [*rows_of(by, ground.real, effective, shadow.has), *_labels(ground, effective, by.at)]
+        planned = [Changed(path, now.get(path), state) for path, state in wanted.items()]
+        shadow.into_blobs([digest for each in planned if (digest := digest_of(each.before))])
+        one = ground.enter(by)
+        one.add(planned)
+        failed = ground.bring_about(one)
+        known = {each.path for each in items}
+        left += [Left(_shown(path), "failed", why) for path, why in failed.items() if path in known]
+        ground.leave(one, by.at)
         missed = {each.place for each in left}
         back = tuple(each.shown for each in items if each.shown not in missed)
-        return Taken(back, tuple(left), (*rows, *marked(by)))
+        return Taken(back, tuple(left), ground.rows(one) or marked(by))
 
 
 def _wanted(ground: Ground, items: Sequence[Item], now: Mapping[str, str]) -> tuple[dict[str, str | None], list[Left]]:
@@ -124,38 +126,8 @@ def _above(path: str) -> list[str]:
     return ["/".join(parts[:n]) for n in range(1, len(parts))]
 
 
-def _added(wanted: Mapping[str, str | None], paths: Sequence[str]) -> set[str]:
-    return {*wanted} - {*paths}
-
-
-def _already(item: Item, now: Mapping[str, str], wanted: Mapping[str, str | None]) -> bool:
-    as_before = now.get(item.path) == item.before and item.before != item.after and item.after != UNKNOWN
-    return as_before and item.path not in wanted
-
-
-def _state(ground: Ground, path: str) -> str | None:
-    seen = ground.shadow.seen.get(path)
-    return None if seen is None else seen.state
-
-
-def _labels(ground: Ground, changed: Sequence[Changed], at: float) -> list[Change]:
-    """Whose word these bytes are: what it was when they were there."""
-    rows = []
-    for each in changed:
-        if each.path.isprintable():
-            rows.append(Change("file_label_drop", (f"{ground.real}/{each.path}",)))
-            if digest := digest_of(each.after):
-                rows.append(Change("file_label_restore", (f"{ground.real}/{each.path}", PREFIX + digest, at)))
-    return rows
-
-
 def _shown(path: str) -> str:
     return Item(os.fsencode(path), None, None).shown
-
-
-def marked(by: By) -> tuple[Change, ...]:
-    """The row that says that this undo has happened."""
-    return (Change("effect_undone", (by.undoes, by.at)),)
 
 
 def take_back_values(items: Sequence[Item], now: Mapping[bytes, str | None], by: By, force: bool) -> Taken:
