@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
@@ -14,6 +16,7 @@ from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import Reach
 from ..tools.notes import By
+from ..tools.paths import Allowed
 from ..tools.undo import KV, Item, Left, Taken, take_back, take_back_values
 from ..tools.watch import Ground, ground, make_up
 from ..types.clock import Clock, Ids
@@ -21,6 +24,9 @@ from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import AnyEvent, CommandRun, Undone
 from ..types.identity import Principal
+from .clock import RandomIds, SystemClock
+from .config import Settings
+from .reach import Reaches, Room, without_secrets, workspace_of
 
 log = logging.getLogger(__name__)
 
@@ -244,3 +250,23 @@ def _effects(rows: Sequence[tuple[Any, ...]]) -> list[Effect]:
 
 
 _EXPIRE_ITEMS = Change("effect_item_expire", ())
+
+
+@asynccontextmanager
+async def open_effects(settings: Settings, store: Store) -> AsyncIterator[Effects]:
+    """The journal for whoever does not drive; the one who does finds the files changed."""
+    home = Path(settings.environment.get("HOME", "/"))
+    reaches = Reaches(store, Blobs(settings.home.blobs), Room(), undo=lambda: settings.config.undo)
+
+    async def reach(agent: str) -> Reach:
+        wide = settings.agent(agent).sandbox is False
+
+        async def beside() -> tuple[Allowed, ...]:
+            return without_secrets(home, settings.home.root) if wide else ()
+
+        return await reaches.of(agent, workspace_of(settings, agent), beside)
+
+    try:
+        yield Effects(store, reach, SystemClock(), RandomIds())
+    finally:
+        reaches.close()

@@ -75,7 +75,7 @@ def opened(above: int, name: str) -> int:
 
 
 def write(above: int, name: str, mode: int, source: IO[bytes]) -> None:
-    """Put a file there in one step, whole or not at all. What a kill leaves of it, the next try removes. Raises OSError."""
+    """Put a file there in one step, whole or not at all. What a kill leaves, the next try removes. Raises OSError."""
     temporary = f".deskhand-{sha256(os.fsencode(name)).hexdigest()[:16]}"
     with suppress(FileNotFoundError):
         os.unlink(temporary, dir_fd=above)
