@@ -18,6 +18,7 @@ from pathlib import Path
 
 import aiohttp
 import anyio
+import commands
 import msgspec
 import serving
 
@@ -258,6 +259,14 @@ def start_up() -> list[Row]:
     return [Row("deskhand --help", statistics.median(figures), "ms wall", None, 150.0)]
 
 
+def in_sandbox() -> list[Row]:
+    wall, bare_wall, cpu, bare_cpu = commands.figures()
+    return [
+        Row("sandboxed `true`, beside bare bubblewrap", wall, "ms wall", bare_wall, 25.0),
+        Row("sandboxed `true`, all its processes", cpu, "ms CPU", bare_cpu),
+    ]
+
+
 def rss_mb() -> float:
     """Resident memory of this process now."""
     for line in Path("/proc/self/status").read_text().splitlines():
@@ -323,6 +332,8 @@ async def run(names: list[str]) -> list[Row]:
                 rows += await cold_load(Path(home))
             if "help" in names:
                 rows += start_up()
+            if "commands" in names:
+                rows += in_sandbox()
             if "serve" in names:
                 rows += [Row(name, value, unit, None, limit) for name, value, unit, limit in serving.figures()]
                 rows += [
@@ -345,7 +356,7 @@ def show(rows: list[Row]) -> None:
 def main() -> None:
     tune()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", default=[*CASES, "gateway", "cold", "help", "serve"])
+    parser.add_argument("cases", nargs="*", default=[*CASES, "gateway", "cold", "help", "commands", "serve"])
     rows = anyio.run(run, parser.parse_args().cases)
     print()
     show(rows)

@@ -15,7 +15,7 @@ from deskhand.agent.admit import admit
 from deskhand.agent.compact import compact
 from deskhand.agent.rewind import Past, rewound
 from deskhand.agent.state import State, fold, view
-from deskhand.agent.step import AskModel, Compact, EndTurn, RunTools, Wait, next_step
+from deskhand.agent.step import next_step
 from deskhand.models.base import Shown
 from deskhand.models.forms import mask_due
 from deskhand.models.usable import usable
@@ -42,6 +42,7 @@ from deskhand.types.labels import LOCAL, Label
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Image, Message, Text, ToolCall, ToolResult, Usage
 from deskhand.types.options import SessionOptions
+from deskhand.types.steps import AskModel, Compact, EndTurn, RunTools, Wait
 from deskhand.types.turn import OpenCall
 
 COMMANDS = partial(run, lambda principal, session, options: "")

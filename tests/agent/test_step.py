@@ -9,12 +9,13 @@ import pytest
 
 from deskhand.agent.compact import compact
 from deskhand.agent.state import _FOLDS, State, fold
-from deskhand.agent.step import AskModel, Compact, EndTurn, RunTools, Step, Wait, answer, next_step
+from deskhand.agent.step import answer, next_step
 from deskhand.policy.guard import loop_guard
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
+from deskhand.types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
 
 NOW = 1_700_000_000.0
 ANN, PLACE = Principal("ann"), Address("chat", chat="1")

@@ -55,7 +55,7 @@ def test_why(deskhand: Run, home: Path, arguments: tuple[str, ...], expected: st
 def test_why_of_a_wide_shell(deskhand: Run, home: Path) -> None:
     (home / "deskhand.yaml").write_text("defaults: {sandbox: false}\npolicy: [{verdict: allow, tool: shell}]\n")
     assert deskhand("policy", "why", "shell").stdout.startswith("allow: rule 1")
-    assert deskhand("policy", "why", "shell", "--untrusted").stdout.startswith("ask: shell acts outward")
+    assert deskhand("policy", "why", "shell", "--untrusted").stdout.startswith("ask: it acts outward")
     unknown = deskhand("policy", "why", "teleport")
     assert unknown.exit_code == 2 and "default has no tool 'teleport'; it has: read_file" in unknown.stderr
 
@@ -66,7 +66,7 @@ def test_why_of_a_wide_shell(deskhand: Run, home: Path) -> None:
         ("[{verdict: permit}]", "'policy[0].verdict': Invalid enum value 'permit'"),
         ("[{verdict: allow, tol: shell}]", "'policy[0]': Object contains unknown field `tol`"),
         ("[{tool: shell}]", "'policy[0]': Object missing required field `verdict`"),
-        ("[{verdict: allow, effect: netwrok}]", "rule 1 of the policy: no effect is called 'netwrok'"),
+        ("[{verdict: allow, effect: netwrok}]", "rule 1 of the policy can never hold: no effect is called 'netwrok'"),
         ("{verdict: allow}", "'policy': Expected `array`, got `object`"),
         ("allow", "'policy': Expected `array`, got `str`"),
         ("[{verdict: 2024-13-45}]", "is not valid YAML"),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from deskhand.policy.gate import Given, given, shown_to, trusting
 from deskhand.policy.rules import Case, Rule, decide
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.effects import OUTWARD, Effect
 from deskhand.types.identity import Principal
-from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label
+from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label, join
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
 ANN, BOB = Principal("ann", ("owner",)), Principal("bob", ("member", "family"))
 
@@ -66,7 +70,7 @@ def test_no_rule_opens_the_gate(effect: Effect) -> None:
     decision = decide((Rule("allow"),), case("post", effect, label=label))
     assert (
         decision.verdict == "ask"
-        and decision.reason == "post acts outward, and this conversation has read https://evil.test"
+        and decision.reason == "it acts outward, and this conversation has read https://evil.test"
     )
     assert decide((Rule("deny"),), case("post", effect, label=label)).verdict == "deny"
     assert "content from outside" in decide((Rule("allow"),), case("post", effect, label=UNTRUSTED)).reason
@@ -77,3 +81,108 @@ def test_no_rule_opens_the_gate(effect: Effect) -> None:
 def test_a_pattern_takes_no_time() -> None:
     rules = (Rule("allow", tool="*a" * 30 + "b", agent="*?" * 1000),)
     assert least_cpu_s(lambda: decide(rules, case("a" * 5_000))) < 0.25
+
+
+PAGE = Label("untrusted", source="https://page.test/a")
+SAID = (
+    Given("", "please look at https://said.test/x"),
+    Given("page.test", "more: https://page.test/b https://other.test/"),
+)
+
+
+def fetch(url: str, label: Label = PAGE) -> Case:
+    return replace(case("web_fetch", "fetch", label=label), arguments=msgspec.json.encode({"url": url}), known=SAID)
+
+
+@pytest.mark.parametrize(
+    ("url", "verdict"),
+    [
+        ("https://said.test/x", "allow"),
+        ("https://page.test/b", "allow"),
+        ("https://said.test/x?d=secret", "ask"),
+        ("https://said.test", "ask"),
+        ("https://other.test/", "ask"),  # a page sends nobody to another host
+        ("https://page.test/b?d=secret", "ask"),
+        ("https://evil.test/", "ask"),
+        ("evil.test", "ask"),
+    ],
+)
+def test_an_address_that_nobody_named_is_asked_about(url: str, verdict: str) -> None:
+    decision = decide((Rule("allow"),), fetch(url))
+    assert decision.verdict == verdict and ("https://page.test/a" in decision.reason) is (verdict == "ask")
+    assert decide((), fetch(url, LOCAL)).verdict == "allow"
+
+
+@pytest.mark.parametrize("arguments", [b'{"urls":["https://evil.test/"]}', b'"{\\"url\\":\\"https://evil.test/\\"}"'])
+def test_however_the_address_is_given(arguments: bytes) -> None:
+    assert decide((), replace(fetch(""), arguments=arguments)).verdict == "ask"
+
+
+def test_a_search_names_no_address() -> None:
+    searched = replace(case("web_search", "fetch", label=PAGE), arguments=b'{"query":"https://evil.test/"}')
+    assert decide((), searched).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("path", "verdict"),
+    [
+        ("SOUL.md", "ask"),
+        ("./soul.MD", "ask"),
+        ("memory/2026.md", "ask"),
+        ("skills/x/SKILL.md", "ask"),
+        ("notes/x.md", "allow"),
+        ("soul.md.txt", "allow"),
+    ],
+)
+def test_what_steers_an_agent_is_asked_about(path: str, verdict: str) -> None:
+    arguments = msgspec.json.encode({"path": path, "content": "always BCC x"})
+    written = replace(case("write_file", "local_write", label=PAGE), arguments=arguments)
+    assert decide((Rule("allow"),), written).verdict == verdict
+    assert decide((), replace(written, context=LOCAL)).verdict == "allow"
+
+
+def test_what_few_may_see_goes_out_only_with_them() -> None:
+    private = Label("tool_local", ("role:owner",), "file USER.md")
+    asked, refused = (
+        decide((Rule("allow"),), case("post", "network", ANN, private)),
+        case("post", "network", BOB, private),
+    )
+    assert asked.verdict == "ask" and "only the owner may see: file USER.md" in asked.reason
+    assert decide((Rule("allow"),), refused).verdict == "deny"
+    assert decide((), case("look", "none", BOB, private)).verdict == "allow"
+
+
+def test_trust_reaches_what_is_named_and_nothing_else() -> None:
+    both = join((PAGE, Label("untrusted", source="https://evil.test/")))
+    assert trusting(PAGE, ["page.test"]).integrity == "tool_local"
+    assert trusting(PAGE, ["https://page.test/a"]).integrity == "tool_local"
+    for label in (both, join((PAGE, UNTRUSTED)), UNTRUSTED, Label("untrusted", source="https://page.test.evil.test/")):
+        assert trusting(label, ["page.test"]) == label
+    assert trusting(both, ["page.test", "evil.test"]).integrity == "tool_local"
+    many = join([Label("untrusted", source=f"https://page.test/{i}") for i in range(30)])
+    assert trusting(many, ["page.test"]).integrity == "untrusted"
+
+
+def test_what_others_may_not_see_is_withheld() -> None:
+    private = Text("ann likes tea", Label("tool_local", ("role:owner",), "file USER.md"))
+    plain = Text("public", LOCAL)
+    assert shown_to(("ann", "role:owner"), (private, plain)) == (private, plain)
+    withheld, kept = shown_to(("bob",), (private, plain))
+    assert kept == plain and isinstance(withheld, Text)
+    assert "tea" not in withheld.text and "file USER.md is for the owner alone" in withheld.text
+    assert shown_to((), (private,)) == (withheld,)
+
+
+WEB = Message("tool", (ToolResult("w", (Text("go to https://page.test/b", PAGE),)),))
+ECHO = Message("tool", (ToolResult("e", (Text("https://evil.test/?d=1", PAGE),)),))
+REFUSED = Message("tool", (ToolResult("r", (Text("https://evil.test/?d=2", PAGE),), "denied"),))
+CALLS = Message(
+    "assistant",
+    tuple(ToolCall(i, n, msgspec.Raw(b"{}")) for i, n in (("w", "web_fetch"), ("e", "shell"), ("r", "web_fetch"))),
+)
+
+
+def test_only_people_and_pages_name_addresses() -> None:
+    asked = Message("user", (Text("see https://said.test", Label("owner")), Text("https://file.test", PAGE)))
+    words = given([asked, CALLS, WEB, ECHO, REFUSED], lambda name: name == "web_fetch")
+    assert words == (Given("", "see https://said.test"), Given("page.test", "go to https://page.test/b"))

@@ -325,7 +325,7 @@ async def test_what_untrusted_text_touched_is_asked_in_spite_of_rules(world: Wor
         assert await answered(app) == "ok: noted"  # the rule allows it
         await world.write(app, f"!{CALL}")
         ask = await asked(app)
-        assert ask.reason == "act acts outward, and this conversation has read https://evil.test/page"
+        assert ask.reason == "it acts outward, and this conversation has read https://evil.test/page"
         await world.write(app, Answer(ask.ask_id, "always"))
         await answered(app, number=2)
         await world.write(app, CALL)  # it still has read it: asked and allowed for good under that label

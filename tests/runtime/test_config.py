@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from deskhand.agent.state import State
-from deskhand.agent.step import AskModel, Compact, next_step
+from deskhand.agent.step import next_step
+from deskhand.policy.profiles import Offered
 from deskhand.policy.roles import RoleConfig
-from deskhand.policy.rules import Rule
+from deskhand.policy.rules import Case, Rule
 from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE, translate
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
+from deskhand.runtime.judging import judge_of
 from deskhand.runtime.routing import Binding
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address, Principal
+from deskhand.types.labels import OWNER
 from deskhand.types.limits import Limits
+from deskhand.types.steps import AskModel, Compact
 from deskhand.types.turn import Turn
 
 SOURCES = Path(__file__).parent / "sources"
@@ -49,7 +54,7 @@ def test_operator_use(tmp_path: Path) -> None:
         defaults=AgentConfig(steps=40),
         agents={
             "operator": AgentConfig(("openrouter/anthropic/claude-sonnet-4-6",), steps=60, workspace="/srv/operator"),
-            "coder": AgentConfig(("openai/gpt-5",), prompt="minimal"),
+            "coder": AgentConfig(("openai/gpt-5",), profile="coding", prompt="minimal"),
         },
         providers={"azure": ProviderConfig("https://example.openai.azure.com/openai/v1")},
         bindings=(Binding("coder", "discord"),),
@@ -250,6 +255,58 @@ def test_permissions(tmp_path: Path) -> None:
     found = [(settings.agent(name).tools, settings.agent(name).skills) for name in "abc"]
     assert found == [(("*",), ("*",)), (("*",), ("x",)), (("*",), ("*",))]
     assert read(tmp_path, DESKHAND_DEFAULTS__SKILLS="x, y").config.defaults.skills == ("x", "y")
+
+
+def test_an_agent_may_widen_what_the_defaults_narrow(tmp_path: Path) -> None:
+    text = """
+defaults: {tools: [read_*, bash], skills: [x], commands: [ls], profile: coding, also_allow: [kv_*], deny: [shell]}
+agents:
+  a: {}
+  b: {tools: ["*"], skills: ["*"], commands: [], profile: full, also_allow: [], deny: []}
+  c: {tools: [], skills: []}
+"""
+    settings = read(tmp_path, text)
+    assert settings.offered("a") == Offered("coding", ("read_*", "shell"), ("kv_*",), ("shell",))
+    assert settings.offered("b") == Offered() and settings.skills("b") == ("*",) and not settings.agent("b").commands
+    assert settings.offered("c").tools == () and settings.skills("c") == (), "a list is only these, and this is none"
+    assert read(tmp_path / "usual").offered("default") == Offered()
+
+
+THEIRS = {"profile": "coding", "alsoAllow": ["kv_get"], "deny": ["terminal"]}
+
+
+@pytest.mark.parametrize(
+    "agents",
+    [
+        {"list": [{"id": "a", "tools": THEIRS}]},
+        {"defaults": {"tools": THEIRS}, "list": [{"id": "a"}]},
+        {"a": {"tools": THEIRS}},
+        {"a": {"profile": "coding", "also_allow": "kv_get", "deny": ["bash"]}},
+    ],
+)
+def test_profiles_of_tools_as_others_write_them(tmp_path: Path, agents: object) -> None:
+    settings = read(tmp_path, msgspec.json.encode({"agents": agents}))
+    assert settings.offered("a") == Offered("coding", ("*",), ("kv_get",), ("shell",)) and settings.warnings == ()
+
+
+def test_postures(tmp_path: Path) -> None:
+    text = """
+posture: everything
+agents: {a: {}, b: {posture: read-only}}
+roles: {kids: {agents: [a], posture: ask-me}}
+"""
+    settings = read(tmp_path, text)
+    assert (settings.posture("a"), settings.posture("b")) == ("everything", "read-only")
+    found = {}
+    for agent, who in product("ab", ("owner", "kids")):
+        case = Case(agent, "shell", "local_write", Principal("x", (who,)), OWNER)
+        found[agent, who] = judge_of(settings, agent)(case).verdict
+    assert found == {
+        ("a", "owner"): "allow",
+        ("a", "kids"): "ask",
+        ("b", "owner"): "deny",
+        ("b", "kids"): "deny",
+    }
 
 
 def test_agents_may_be_a_list(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ import msgspec
 import pytest
 
 from deskhand.models.base import Request
+from deskhand.policy.profiles import offers
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.runtime.door import _read
+from deskhand.runtime.judging import rules_of
 from deskhand.runtime.reach import without_secrets, workspace_of
-from deskhand.runtime.toolbox import permitted, rules_of
 from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.testing.effort import least_cpu_s
 from deskhand.testing.evasions import EVASIONS
@@ -121,9 +122,10 @@ async def test_what_is_not_permitted_is_not_served_under_another_name(home: Path
 
 
 def test_one_table_of_names_for_lists_and_rules(home: Path) -> None:
-    assert permitted("shell", ["bash"]) and permitted("shell", ["sh*"]) and not permitted("shell", ["ba*", "read_file"])
+    for names, offered in ((["bash"], True), (["sh*"], True), (["ba*", "read_file"], False)):
+        assert offers(Agent(home, {"defaults": {"tools": names}}).settings.offered("default"), "shell") is offered
     settings = Agent(home, {"policy": [{"verdict": "deny", "tool": "terminal"}]}).settings
-    assert [rule.tool for rule in rules_of(settings)] == ["shell"]
+    assert [rule.tool for rule in rules_of(settings, "default")] == ["shell"]
 
 
 async def test_several_calls_of_one_reply(home: Path) -> None:

@@ -88,8 +88,8 @@ async def test_a_short_text_is_put_in_and_all_else_is_saved(tmp_path: Path) -> N
     notes, report, table = read(world.model.requests[0])
     assert notes == "[File: notes.txt]\nbuy tea — now\n"
     digest = given[1].blob[7:15]
-    saved = f"[PDF: report.pdf (5 KB) saved at: received/report-{digest}.pdf]"
-    assert report == f"{saved} Look into it with the file tools or a command."
+    saved = f"[PDF: report.pdf (5 KB) saved at: received/report-{digest}.pdf] read_file gives its text."
+    assert report == saved
     assert table.startswith("[CSV: long.csv (10 KB) saved at: received/long-")
     assert sorted(world.files().values()) == sorted([PDF, long])
     assert isinstance(received, MessageReceived) and received.message.text == "/nothing but look"

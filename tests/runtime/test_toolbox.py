@@ -12,8 +12,9 @@ from deskhand.models.base import Request
 from deskhand.policy.rules import Case, decide
 from deskhand.runtime.app import Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.judging import rules_of
 from deskhand.runtime.statements import statements
-from deskhand.runtime.toolbox import rules_of, skills_of, toolbox
+from deskhand.runtime.toolbox import skills_of, toolbox
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -259,7 +260,7 @@ def test_what_only_looks_is_free(desk: Desk) -> None:
     assert {name for name, tool in tools.items() if tool.spec.effect == "none"} == free | {"kv_get", "kv_list"}
     for name in free:
         case = Case("default", name, tools[name].spec.effect, ANN, Label("untrusted"))
-        assert decide(rules_of(desk.settings), case).verdict == "allow"
+        assert decide(rules_of(desk.settings, "default"), case).verdict == "allow"
 
 
 async def test_programs_that_are_not_listed_are_asked_about(tmp_path: Path) -> None:
@@ -270,10 +271,22 @@ async def test_programs_that_are_not_listed_are_asked_about(tmp_path: Path) -> N
     question, reason = await asking.asked_about("shell", {"command": "ls; touch made"})
     assert question == 'shell {"command":"ls; touch made"}'
     assert reason == "'touch' is not one of the commands that run without a question"
+    for name in ("cmd", "script"):
+        other = Desk(tmp_path / name, commands=["cat"])
+        assert (await other.asked_about("bash", {name: "touch made"}))[1] == reason, "as others call it"
     assert not (asking.work / "made").exists()
     usual = Desk(tmp_path / "usual")
     await usual.do(("bash", {"command": "touch made"}))
     assert (usual.work / "made").exists(), "without a list nothing is asked"
+
+
+async def test_a_profile_is_what_the_model_sees(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "home", profile="minimal", also_allow=["kv_*"], deny=["kv_delete", "think"])
+    calls: list[Call] = [("kv_set", {"key": "a", "value": "b"}), ("kv_delete", {"key": "a"})]
+    told = await desk.do(*calls, ("shell", {"command": "ls"}))
+    assert told[0].startswith("ok") and all("there is no tool" in said for said in told[1:])
+    offered = {tool.name for tool in desk.asked[0].tools}
+    assert {"kv_set", "kv_get", "ask_user"} <= offered and not offered & {"kv_delete", "think", "shell", "read_file"}
 
 
 async def test_how_long_a_command_may_take(tmp_path: Path) -> None:

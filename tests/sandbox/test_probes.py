@@ -10,7 +10,8 @@ import pytest
 from deskhand.sandbox.base import Command, Mount
 from deskhand.sandbox.bubblewrap import Bubblewrap
 from deskhand.sandbox.landlocked import Landlocked
-from deskhand.sandbox.probes import Proven, open_sandbox
+from deskhand.sandbox.launcher import Python
+from deskhand.sandbox.probes import Proven, open_sandbox, prove
 from deskhand.types.errors import SandboxUnavailable
 
 
@@ -56,6 +57,24 @@ async def test_nothing_is_run_where_nothing_holds(bwrap: str | None) -> None:
 async def test_an_old_landlock_does_not_do() -> None:
     with pytest.raises(SandboxUnavailable, match="Landlock is version 5, 6 is needed"):
         await open_sandbox(bwrap=None, abi=lambda: 5)
+
+
+async def test_an_interpreter_of_another_version_gets_the_text(tmp_path: Path) -> None:
+    """It could not read what ours compiled."""
+    bwrap = _program(tmp_path, "bwrap", 'exec /usr/bin/bwrap "$@"')
+    verdict = await prove(Bubblewrap(bwrap, Python("/usr/bin/python3", "/usr", "/usr"), True), "/usr/bin/python3")
+    assert verdict.problem == "" and len(verdict.probes) == 24
+
+
+async def test_the_files_of_etc_are_copies_of_their_own(tmp_path: Path) -> None:
+    """Fresh for each command, and not to be changed even there."""
+    sandbox, said = (await open_sandbox()).sandbox, bytearray()
+    folder = str(tmp_path.resolve())
+    script = "cat /etc/passwd; ls /etc/ssl/certs | head -1; echo x >> /etc/passwd; rm -f /etc/group; echo $? $(id -un)"
+    wanted = Command(("/bin/bash", "-c", script), folder, (Mount(folder, write=True),))
+    assert (await sandbox.run(wanted, lambda piece, error: None if error else said.extend(piece))).code == 0
+    passwd = Path("/etc/passwd").read_text()
+    assert said.decode().startswith(passwd) and said.decode().split()[-2] == "1"
 
 
 async def test_starting_is_quick(tmp_path: Path) -> None:

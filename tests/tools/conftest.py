@@ -14,10 +14,10 @@ from deskhand.runtime.clock import RandomIds, SystemClock
 from deskhand.runtime.reach import Reaches, Room
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
-from deskhand.tools import kv
+from deskhand.tools import kv, marks
 from deskhand.tools.base import Context, Done, Outcome, Tool
 from deskhand.types.commit import Change
-from deskhand.types.identity import Address, Principal
+from deskhand.types.identity import Address, Principal, readers_of
 from deskhand.types.labels import OWNER
 from deskhand.types.messages import Text
 
@@ -30,11 +30,11 @@ class Hands:
     def __init__(self, home: Path, room: Room) -> None:
         self.folder = (home / "workspace").resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.store = SqliteStore(home / "deskhand.db", kv.STATEMENTS)
+        self.store = SqliteStore(home / "deskhand.db", kv.STATEMENTS | marks.STATEMENTS)
         self.reaches = Reaches(self.store, Blobs(home / "blobs"), room)
         self.address = Address("memory", chat="1")
         self.session = "default/memory:1"
-        self.label = OWNER
+        self.label, self.audience = OWNER, readers_of(ANN)
         self.emitted: deque[str] = deque(maxlen=100)
         self._calls = 0
 
@@ -44,7 +44,7 @@ class Hands:
         key = f"{self.session}#{self._calls}.c"
         ids, clock = RandomIds(), SystemClock()
         place = (self.session, ANN, self.address, "default")
-        return Context(*place, reach, clock, ids, self.emitted.append, key, self.label)
+        return Context(*place, reach, clock, ids, self.emitted.append, key, self.label, audience=self.audience)
 
     async def outcome(self, tool: Tool, arguments: dict[str, Any] | bytes) -> Outcome:
         raw = arguments if isinstance(arguments, bytes) else msgspec.json.encode(arguments)

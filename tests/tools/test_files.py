@@ -12,6 +12,7 @@ from deskhand.tools.files import READ_LINES, edit_file, read_file, write_file
 from deskhand.tools.talk import read_output
 from deskhand.types.errors import OutsideWorkspace, ProtectedPath, ToolError
 
+from . import documents as make
 from .conftest import Hands
 
 READ_LIMIT = 10 << 20
@@ -45,6 +46,22 @@ READ: list[tuple[bytes, dict[str, Any], str]] = [
 async def test_read(hands: Hands, content: bytes, arguments: dict[str, Any], expected: str) -> None:
     hands.write("f.txt", content)
     assert await hands(read_file, path="f.txt", **arguments) == expected
+
+
+async def test_documents_are_read_as_their_text(hands: Hands) -> None:
+    hands.write("report.pdf", make.pdf([make.shown("Hello"), make.shown("Bye")]))
+    hands.write("no extension", make.word(make.paragraph("One") + make.paragraph("evil", run="<w:vanish/>")))
+    pages = "1 | [page 1 of 2]\n2 | Hello\n3 | \n4 | [page 2 of 2]\n5 | Bye"
+    assert await hands(read_file, path="report.pdf") == f"{pages}\n[the text of a PDF file]"
+    one = await hands(read_file, path="report.pdf", start_line=5)
+    assert one == "5 | Bye\n[lines 5-5 of 5]\n[the text of a PDF file]"
+    unseen = "[taken out because nobody would see it: hidden text (1)]"
+    assert await hands(read_file, path="no extension") == f"1 | One\n[the text of a Word document]\n{unseen}"
+    with pytest.raises(ToolError, match=r"'bad\.pdf' is damaged"):
+        hands.write("bad.pdf", b"%PDF-1.7 and nothing")
+        await hands(read_file, path="bad.pdf")
+    with pytest.raises(ToolError, match="'no extension' is not a text file"):
+        await hands(edit_file, path="no extension", edits=[{"old": "One", "new": "Two"}])
 
 
 @pytest.mark.parametrize(

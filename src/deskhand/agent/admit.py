@@ -105,8 +105,8 @@ def _enter(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] |
     theirs = isinstance(body, Result) or _is_asked(state, row.principal)
     if state.turn is not None and (row.inbound.when == "queue" or not theirs):
         return None
-    if state.calls and _resting(state) is None:
-        return None  # a call is to be run first
+    if state.calls and (_resting(state) is None or isinstance(body, Result)):
+        return None  # a call is to be run first; and only a person's words take the place of their answer
     closed = [_closed(call, "superseded", "a new message came instead of an answer") for call in state.calls.values()]
     return [*closed, received(row, message)]
 

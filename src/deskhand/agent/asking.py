@@ -11,14 +11,15 @@ from msgspec.structs import replace
 from ..models.base import Reply, Request, TextDelta, ToolSchema
 from ..models.forms import mask_due
 from ..models.usable import usable
+from ..policy.rules import looks
 from ..types.door import Progress
 from ..types.errors import MalformedReply, ModelError
 from ..types.events import Masked, ModelFailed, ModelReplied
 from ..types.interrupt import Interrupt
 from ..types.messages import Message, Text, clean
+from ..types.steps import AskModel
 from .journal import Journal
 from .state import view
-from .step import AskModel
 
 
 class Asking:
@@ -79,7 +80,10 @@ class Asking:
     def _request(self, model: str, step: AskModel) -> Request:
         journal = self._journal
         agent, state = journal.agent, journal.state
-        shown = (agent.prompt(state), view(state), self._schemas if step.tools else ())
+        offered = tuple(
+            s for s in self._schemas if looks(agent.tools[s.name].spec.effect) or not state.options.plan_mode
+        )
+        shown = (agent.prompt(state), view(state), offered if step.tools else ())
         how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
         return Request(model.partition("/")[2], *shown, *how, journal.encoded, journal.ports.blob)
 

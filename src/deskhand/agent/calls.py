@@ -13,6 +13,7 @@ from ..models.aside import Aside, ask_aside
 from ..policy import approval
 from ..policy.approval import Setting, shown
 from ..policy.consent import grant, remembered
+from ..policy.gate import Given, given, shown_to, trusting
 from ..policy.rules import Case
 from ..tools.aliases import TOOLS
 from ..tools.attempt import attempt
@@ -30,11 +31,11 @@ from ..types.events import (
     ToolStarted,
 )
 from ..types.interrupt import Interrupt, meanwhile
-from ..types.labels import LOCAL
+from ..types.labels import LOCAL, Label
 from ..types.messages import ResultPart, ResultStatus, Text, ToolCall, ToolResult, clean
+from ..types.steps import RunTools
 from ..types.turn import OpenCall, Turn
 from .journal import Journal
-from .step import RunTools
 
 ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
@@ -131,14 +132,26 @@ class Calls:
         effect = tool.spec.effect
         if (judged := judged_by(tool)) is not None:
             effect = judged(call.call.arguments, turn.address)
-        state, said, arguments = self._journal.state, "\n".join(turn.said), bytes(call.call.arguments)
-        case = Case(self._journal.agent.name, tool.spec.name, effect, turn.principal, state.label, arguments, said)
-        return replace(case, strict=True) if state.options.approval else case
+        agent, state = self._journal.agent, self._journal.state
+        label, known = self._label, tuple[Given, ...]()
+        if effect == "fetch" and label.integrity == "untrusted":
+            reads = {name for name, each in agent.tools.items() if each.spec.effect == "fetch"}
+            known = given((each.message for each in state.messages), lambda name: TOOLS.get(name, name) in reads)
+        said, arguments = "\n".join(turn.said), bytes(call.call.arguments)
+        case = Case(agent.name, tool.spec.name, effect, turn.principal, label, arguments, said, known=known)
+        place, options = turn.address, state.options
+        how = (bool(options.approval), bool(options.plan_mode))
+        return replace(case, channel=place.channel, group=place.group, strict=how[0], planning=how[1])
+
+    @property
+    def _label(self) -> Label:
+        """What has been read, as the gate sees it."""
+        return trusting(self._journal.state.label, self._journal.state.options.trust or ())
 
     def setting(self) -> Setting:
         """What an approval binds beside the call."""
         agent = self._journal.agent
-        untrusted = self._journal.state.label.integrity == "untrusted"
+        untrusted = self._label.integrity == "untrusted"
         return Setting(self._journal.session, agent.name, agent.folder, agent.profile, untrusted)
 
     def grant(self, answered: ApprovalAnswered, call: ToolCall, turn: Turn) -> Change:
@@ -194,13 +207,17 @@ class Calls:
 
         place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
         key = f"{journal.session}#{call.n}.{call_id}"
-        return Context(*place, ports.clock, ports.ids, emit, key, journal.state.label, ask)
+        state = journal.state
+        return Context(
+            *place, ports.clock, ports.ids, emit, key, state.label, ask, state.audience, call.yes_at is not None
+        )
 
     def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
         journal, call_id = self._journal, ready.call.call.id
         match outcome:
             case Done(parts=parts, status=status, end_turn=end_turn):
                 journal.change(outcome.changes, outcome.outbox)
+                parts = shown_to(journal.state.audience, parts)
                 cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
                 journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn, ready.why))
             case Ask(question=question, choices=choices, wait_s=wait_s):

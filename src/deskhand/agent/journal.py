@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import anyio
+from msgspec.structs import replace
 
 from ..models.base import Encoded
+from ..policy.gate import quiet, trusting
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
 from ..types.door import Progress
 from ..types.events import AnyEvent, Compacted, Recorded, stored
 from ..types.identity import Address
+from ..types.messages import Text
 from ..types.options import SessionOptions
 from .profile import Agent, Ports, under
 from .state import State, fold
@@ -78,6 +81,9 @@ class Journal:
     def say(self, to: Address, parts: tuple[SayPart, ...], reply_to: str = "", ask: Choices | None = None) -> None:
         """Owe an answer there, if answers there go through the outbox."""
         if self.ports.posts(to):
+            if trusting(self.state.label, self.state.options.trust or ()).integrity == "untrusted":
+                said = [each.message for each in self.state.messages]
+                parts = tuple(replace(p, text=quiet(p.text, said)) if isinstance(p, Text) else p for p in parts)
             key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
             self._outbox.append(Outgoing(key, to, parts, reply_to, ask))
 

@@ -14,6 +14,7 @@ from ..types.events import AnyEvent, ApprovalAnswered, CallClosed, CommandRun, M
 from ..types.identity import Answer, Command, Inbound, Principal, Said, Waiting
 from ..types.interrupt import Interrupt
 from ..types.messages import Text
+from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
 from ..types.turn import Turn
 from .admit import admit
 from .asking import Asking
@@ -23,7 +24,7 @@ from .journal import Journal
 from .profile import Agent, Ports
 from .rewind import Past, branched, rewound
 from .state import State, asked, fold
-from .step import AskModel, Compact, EndTurn, RunTools, Step, Wait, answer, next_step
+from .step import answer, next_step
 
 
 class Driver:

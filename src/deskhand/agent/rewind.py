@@ -106,12 +106,13 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
             next_ = replace(next_, address=replace(next_.address, group=group or next_.address.group))
     else:
         args = body.args.strip() if isinstance(body, Command) else ""
-        retry = isinstance(body, Command) and body.name == "retry"
+        name = body.name if isinstance(body, Command) else ""
+        retry = name in ("retry", "clean")
         count = 1 if retry or not args else int(args) if args.isdecimal() else 0
         if not 0 < count <= len(turns):
             some = f"there {'is' if len(turns) == 1 else 'are'} {len(turns)} to undo: write /undo 1 for the last"
             raise Refused(some if turns else "there is no turn here to go back over")
-        to_n, said = turns[count - 1].n - 1, turns[count - 1].said
+        to_n, said = 0 if name == "clean" else turns[count - 1].n - 1, turns[count - 1].said
         if retry:
             next_ = _again(row, said)
         else:

@@ -14,6 +14,7 @@ from ..models.base import Shown
 from ..models.forms import FORMS, as_shown
 from ..types import events as e
 from ..types.dates import stamp
+from ..types.identity import readers_of
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Part, Text, ToolResult, Usage
 from ..types.options import SessionOptions
@@ -50,6 +51,11 @@ class State(msgspec.Struct):
     sent: dict[str, str] = {}
     options: SessionOptions = SessionOptions()
     shared: bool = False
+
+    @property
+    def audience(self) -> tuple[str, ...]:
+        """Who reads this conversation, as the readers of a label name them; () where others than owners do."""
+        return () if self.shared or self.turn is None else readers_of(self.turn.principal)
 
 
 def fold(state: State, events: Iterable[e.Recorded]) -> State:

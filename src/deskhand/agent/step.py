@@ -2,49 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from ..policy.guard import hints, loop_guard
-from ..types.events import Hinted, TurnReason
 from ..types.limits import Limits
-from ..types.turn import OpenCall, Turn
+from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
+from ..types.turn import Turn
 from .state import State
-
-
-class AskModel(msgspec.Struct, frozen=True):
-    """Call `model` ('' for the first of the chain), not before `at`, telling it `hints` first. Without `tools` it can
-    only answer in words."""
-
-    hints: tuple[Hinted, ...] = ()
-    tools: bool = True
-    model: str = ""
-    at: float = 0.0
-
-
-class RunTools(msgspec.Struct, frozen=True):
-    """Go on with these open calls, in order; none of them waits for a person."""
-
-    calls: tuple[OpenCall, ...]
-
-
-class Compact(msgspec.Struct, frozen=True):
-    """Shorten the context to this many tokens before the next call; 0 means to half of what it is."""
-
-    budget: int
-
-
-class EndTurn(msgspec.Struct, frozen=True):
-    reason: TurnReason
-    said: str = ""
-
-
-class Wait(msgspec.Struct, frozen=True):
-    """Nothing can be done before somebody answers, or until then (seconds since the epoch)."""
-
-    until: float
-
-
-Step = AskModel | RunTools | Compact | EndTurn | Wait
 
 NAP_S = 5.0
 """A shorter wait is slept through; a longer one rests in the log."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import httpx
+import httpx  # noqa: TID251 -- the names of its library's errors
 import telegram
 from telegram import error as faults
 

@@ -115,7 +115,8 @@ def _list(settings: Settings) -> None:
     for name in settings.agents:
         agent = settings.agent(name)
         place = agent.workspace or str(settings.home.workspace(name))
-        rows.append((name, ", ".join(agent.models) or "no model", ", ".join(agent.tools), place))
+        tools = ", ".join((*([agent.profile] if agent.profile else []), *(agent.tools or ()))) or "none"
+        rows.append((name, ", ".join(agent.models) or "no model", tools, place))
     table(("agent", "models", "tools", "workspace"), rows)
 
 

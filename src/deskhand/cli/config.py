@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from ..runtime import keys
-from ..runtime.config import Config, Settings, convert
+from ..runtime.config import LISTED, Config, Settings, convert
 from ..runtime.datafile import parse_value, read_text
 from ..runtime.edit import set_key, unset_key, write_private
 from ..runtime.importing import add_secrets, read_foreign
@@ -118,7 +118,7 @@ def set_(ctx: click.Context, key: str, value: str, config: str | None) -> None:
         _unknown(key)
     try:
         data = parse_value(value) if value else ""
-        listed = key.endswith((".models", ".tools", ".skills", ".commands")) or key == "plugins"
+        listed = key.rpartition(".")[2] in LISTED or key == "plugins"
         if listed and isinstance(data, str):
             data = [name.strip() for name in data.split(",")]
         _store(settings, set_key(_text(settings.file), key.split("."), data))

@@ -75,7 +75,7 @@ def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: s
     settings = settings_of(config)
     name, now = agent_of(settings, agent), SystemClock().now()
     expires = now + ttl * HOUR_S if ttl is not None else None
-    row = Change("kv_set", (name, ns, clean(key), clean(value), expires))
+    row = Change("kv_set", (name, ns, clean(key), clean(value), expires, None))
 
     async def use(store: SqliteStore) -> None:
         await store.change((Change("kv_expire", (now,)), row))
@@ -119,7 +119,7 @@ def list_(prefix: str, agent: str, ns: str, config: str | None) -> None:
     name, now = agent_of(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> dict[str, str]:
-        return {key: value for key, value, _ in await store.rows("kv_list", (name, ns, clean(prefix), now))}
+        return {key: value for key, value, *_ in await store.rows("kv_list", (name, ns, clean(prefix), now))}
 
     found = with_store(settings, use)
     click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))

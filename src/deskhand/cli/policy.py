@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from ..policy.rules import Case, decide
-from ..runtime.toolbox import plugins_of, rules_of, skills_of, toolbox
+from ..runtime.judging import rules_of
+from ..runtime.toolbox import plugins_of, skills_of, toolbox
 from ..tools.aliases import TOOLS
 from ..types.identity import Principal
 from ..types.labels import OWNER as OWNERS_WORD
@@ -46,7 +47,7 @@ def why(tool: str, agent: str, who: str, untrusted: bool, config: str | None) ->
     principal = Principal(person, (role,)) if role else ME if person == ME.id else Principal(person)
     label = UNTRUSTED if untrusted else OWNERS_WORD
     case = Case(name, spec.spec.name, spec.spec.effect, principal, label)
-    decision = decide(rules_of(settings), case)
+    decision = decide(rules_of(settings, name), case)
     click.echo(f"{decision.verdict}: {decision.reason}")
     click.echo(f"  agent {name}, tool {spec.spec.name}, effect {spec.spec.effect}, for {principal.id}")
     if decision.verdict != "allow":

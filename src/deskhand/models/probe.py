@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import aiohttp
+import aiohttp  # noqa: TID251 -- servers of models on this machine
 import anyio
 import msgspec
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Literal
 
-import aiohttp
+import aiohttp  # noqa: TID251 -- the addresses of providers are the words of a person
 import anyio
 import msgspec
 

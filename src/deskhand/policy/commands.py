@@ -3,15 +3,18 @@ boundary."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
+from .programs import RUNS_OTHERS, risk
+from .words import Reading, Word, read
+
 ENDS = frozenset({";", "&", "&&", "|", "||", "|&", "(", ")", ";;", "\n"})
-RUNS_OTHERS = frozenset({"sudo", "nice", "env", "xargs", "time", "command", "nohup", "exec", "builtin"})
-"""Programs whose own first word is a program."""
 _PLACES = ("/bin/", "/usr/bin/")
-_OPAQUE = ("$(", "`", "<(", ">(", "${")
-"""Marks of words that bash makes something else of, and may run."""
+_PLAIN_OPTIONS = {"xargs": frozenset({"-0", "-r", "-t"}), "command": frozenset({"-v", "-V"})}
+_DURATION = re.compile(r"\d+[smh]?")
+SHOWN_CHARS = 80
 
 
 def words_of(command: str) -> list[str]:
@@ -34,43 +37,68 @@ def simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
     yield simple
 
 
-def unlisted(command: str, allowed: Collection[str]) -> str:
-    """The first program that this command may run and that is not in `allowed`; '' if there is none. What cannot be
-    understood counts as not listed."""
-    try:
-        words = words_of(command)
-    except ValueError:
-        return command.strip()[:80]
-    for word in words:
-        if any(mark in word for mark in _OPAQUE) or word in ("$", "<<", "<<<", "<<-"):
-            return word[:80]
-    for simple in simple_commands(words):
-        for program in _programs(_without_redirections(simple)):
-            if program not in allowed:
-                return program[:80]
-    return ""
+def doubt(command: str, allowed: Collection[str], *, strict: bool = False) -> str:
+    """Why it is not certain that this command runs nothing but the programs in `allowed`, as the end of a sentence; ''
+    where it is. `strict`: what an interpreter runs is never certain."""
+    return doubt_of(read(command), allowed, strict=strict)
 
 
-def _without_redirections(simple: Sequence[str]) -> list[str]:
-    kept: list[str] = []
-    rest = iter(simple)
-    for word in rest:
-        if word and set(word) <= set("<>&|") and set(word) & set("<>"):
-            if kept and kept[-1].isdecimal():
-                kept.pop()
-            next(rest, "")
-        else:
-            kept.append(word)
-    return kept
+def doubt_of(reading: Reading, allowed: Collection[str], *, strict: bool = False) -> str:
+    """The same of a command that has been read."""
+    for words in reading.commands:
+        if found := _doubt(words, allowed, strict):
+            return found
+    return unclear(reading.unclear) if reading.unclear else ""
 
 
-def _programs(words: Sequence[str]) -> Iterator[str]:
-    """The program, and where it runs another, that one too."""
-    for number, word in enumerate(words):
-        if word.startswith("-") and number:
-            continue  # an option of a program that runs others
-        place = next((place for place in _PLACES if word.startswith(place)), "")
-        program = word.removeprefix(place) if "/" not in word.removeprefix(place) else word
-        yield program
-        if program not in RUNS_OTHERS:
-            return
+def unclear(piece: str) -> str:
+    return f"what this command runs cannot be told for certain: {piece[:SHOWN_CHARS]}"
+
+
+def _doubt(words: Sequence[Word], allowed: Collection[str], strict: bool) -> str:
+    words = (Word(program(words[0].text), words[0].glob), *words[1:])
+    name = words[0].text
+    if name not in allowed:
+        return f"{name[:SHOWN_CHARS]!r} is not one of the commands that run without a question"
+    if name not in RUNS_OTHERS:
+        return unclear(found) if (found := risk(words, strict=strict)) else ""
+    inner = _inner(name, words[1:])
+    if isinstance(inner, str):
+        return unclear(inner)
+    if not inner:
+        return ""
+    if name == "xargs" and risk((inner[0], Word("*", glob=True)), strict=strict):
+        return unclear(f"{name} {inner[0].text}")  # what comes through the pipe may be its options
+    return _doubt(inner, allowed, strict)
+
+
+def _inner(name: str, rest: Sequence[Word]) -> Sequence[Word] | str:
+    """The command that a program runs which runs others; () for none, and text for what cannot be told."""
+    options = _PLAIN_OPTIONS.get(name, frozenset())
+    while rest and rest[0].text in options:
+        if name == "command":
+            return ()  # it only says what it would run
+        rest = rest[1:]
+    if name == "timeout" and rest and _DURATION.fullmatch(rest[0].text):
+        rest = rest[1:]
+    if rest and (rest[0].text.startswith("-") or rest[0].glob or "=" in rest[0].text):
+        return f"{name} {rest[0].text}"
+    return rest
+
+
+def program(word: str) -> str:
+    """The name of a program in one of the usual places; a path anywhere else stays as it is."""
+    place = next((place for place in _PLACES if word.startswith(place)), "")
+    rest = word.removeprefix(place)
+    return rest if place and "/" not in rest else word
+
+
+def may_run(reading: Reading) -> frozenset[str]:
+    """The names of all programs that a command seems to run, wherever they lie; of those that run others, every word
+    counts."""
+    names: set[str] = set()
+    for words in reading.commands:
+        name = words[0].text.rpartition("/")[2]
+        every = name in RUNS_OTHERS or bool(risk((Word(name), *words[1:])))
+        names.update(word.text.rpartition("/")[2] for word in (words if every else words[:1]))
+    return frozenset(names)

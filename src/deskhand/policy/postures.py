@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
+from ..types.effects import OUTWARD, Effect
 from .rules import Rule
 
 Posture = Literal["read-only", "ask-me", "workspace-free", "everything"]
@@ -14,13 +16,23 @@ POSTURES: dict[Posture, str] = {
     "workspace-free": "It may change files in its workspace. Before what reaches further it asks you.",
     "everything": "It may do everything that you may. After it has read something from outside, it still asks.",
 }
-"""What a person is told before they choose. `workspace-free` is the default."""
+"""What a person is told before they choose, the least free first. `workspace-free` is the default."""
+
+LOOKING: tuple[Effect, ...] = ("none", "fetch", "send_owner")
+"""Effects of what only looks, and answers who asked."""
+_CHANGES: tuple[Effect, ...] = ("local_write", "send_other", "network", "host", "irreversible")
+
+
+def stricter(one: Posture, other: Posture) -> Posture:
+    """The less free of the two."""
+    order = list(POSTURES)
+    return min(one, other, key=order.index)
 
 
 def posture_rules(posture: Posture) -> tuple[Rule, ...]:
     """The rules behind one's own: the first that fits wins."""
     why = f"the posture is {posture}"
-    looking = tuple(Rule("allow", effect=effect, because=why) for effect in ("none", "fetch", "send_owner"))
+    looking = tuple(Rule("allow", effect=effect, because=why) for effect in LOOKING)
     match posture:
         case "read-only":
             return (*looking, Rule("deny", because=f"{why}: it may only look"))
@@ -30,3 +42,17 @@ def posture_rules(posture: Posture) -> tuple[Rule, ...]:
             return ()
         case "everything":
             return (Rule("allow", because=why),)
+
+
+def role_rules(roles: Mapping[str, Posture], agent: Posture) -> tuple[Rule, ...]:
+    """What the postures of roles take away from that of the agent, to stand before its own rules. A role never gives
+    more, and of somebody's roles the strictest counts."""
+    found: list[Rule] = []
+    for role, posture in roles.items():
+        if stricter(posture, agent) == agent:
+            continue
+        verdict: Literal["deny", "ask"] = "deny" if posture == "read-only" else "ask"
+        why = f"the posture of {role}s is {posture}"
+        effects = _CHANGES if posture in ("read-only", "ask-me") else tuple(sorted(OUTWARD))
+        found += [Rule(verdict, effect=effect, who=f"role:{role}", because=why) for effect in effects]
+    return tuple(sorted(found, key=lambda rule: rule.verdict != "deny"))

@@ -14,12 +14,15 @@ import msgspec
 from ..types.errors import ConfigError
 from ..types.identity import Body, Principal, Result
 from ..types.people import GUEST, ROLE_SCOPES, SCOPES, Scope
+from .postures import Posture
 
 
 class RoleConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A role of one's own: a member who may talk to these agents, `*` for all."""
+    """A role of one's own: a member who may talk to these agents, `*` for all. With a `posture` agents are at most so
+    free with them."""
 
     agents: tuple[str, ...] = ()
+    posture: Posture | None = None
 
 
 Roles = Mapping[str, Collection[str]]

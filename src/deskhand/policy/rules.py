@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
 from ..types.effects import OUTWARD, Effect
-from ..types.errors import ConfigError
 from ..types.identity import Principal
 from ..types.labels import Label
+from . import blocked
+from .commands import unclear
+from .gate import Given, objection
+from .hosts import WITH_HOST, fits_host, hosts_in
+from .words import Reading, read
 
 Verdict = Literal["allow", "ask", "deny"]
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One line of the policy. Each field is a pattern (`*` and `?`); `who` is a principal's id or `role:NAME`.
-    `because` is what people are told, in place of the rule itself."""
+    `because` is what people are told, in place of the rule itself.
+
+    `group`: only in groups, or only elsewhere. `host` is a host or `*.host`. `commands` are names of programs and of
+    lists of them: `allow` fits where certainly nothing else is run, `ask` and `deny` where one of them may be."""
 
     verdict: Verdict
     agent: str = "*"
@@ -26,12 +34,18 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     effect: str = "*"
     who: str = "*"
     because: str = ""
+    channel: str = "*"
+    group: bool | None = None
+    host: str = "*"
+    commands: tuple[str, ...] = ()
 
 
 class Case(msgspec.Struct, frozen=True):
     """What is to be judged. `context` is the lowest label of everything that the model has read, `arguments` the call's
-    JSON, `said` what people wrote in this turn. `strict`: a person is to be asked before every tool but the
-    safe ones."""
+    JSON, `said` what people wrote in this turn, `known` the words whose addresses the model did not put together.
+    `strict`: a person is to be asked before every tool but the safe ones; `planning`: nothing is to be changed yet.
+    `channel` is where the conversation takes place, in a `group` or not. `host` is where the call goes, if that does
+    not stand in its arguments."""
 
     agent: str
     tool: str
@@ -41,6 +55,11 @@ class Case(msgspec.Struct, frozen=True):
     arguments: bytes = b""
     said: str = ""
     strict: bool = False
+    known: tuple[Given, ...] = ()
+    channel: str = ""
+    group: bool = False
+    planning: bool = False
+    host: str = ""
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -71,12 +90,9 @@ SAFE = frozenset(
 """Tools that only look, think or ask: they run also where a conversation asks before everything."""
 
 
-def check_rules(rules: Sequence[Rule]) -> None:
-    """Raises ConfigError for a rule that can never hold: who wrote it believes in it."""
-    for number, rule in enumerate(rules, 1):
-        if not any(fnmatchcase(effect, rule.effect) for effect in get_args(Effect)):
-            names = ", ".join(get_args(Effect))
-            raise ConfigError(f"rule {number} of the policy: no effect is called {rule.effect!r}; there are: {names}")
+def looks(effect: Effect) -> bool:
+    """Whether a tool of this effect only looks: it may be used while a plan is made."""
+    return effect in ("none", "fetch")
 
 
 def decide(rules: Sequence[Rule], case: Case) -> Decision:
@@ -85,25 +101,139 @@ def decide(rules: Sequence[Rule], case: Case) -> Decision:
     Without a match, effects that stay within the workspace and the conversation are free, and all else is asked.
     """
     decision = _by_rule(rules, case)
-    if decision.verdict != "deny" and case.effect in OUTWARD and case.context.integrity == "untrusted":
-        source = case.context.source or "content from outside"
-        return Decision("ask", f"{case.tool} acts outward, and this conversation has read {source}")
+    if decision.verdict == "deny":
+        return decision
+    owner = "owner" in case.principal.roles
+    if why := objection(case.effect, case.arguments, case.context, case.known, owner):
+        if case.context.readers is not None and not owner and case.effect in OUTWARD:
+            return Decision("deny", why)  # only the owner could allow it, and they did not ask for it
+        return Decision("ask", why)
     if decision.verdict == "allow" and case.strict and case.tool not in SAFE:
         return Decision("ask", "this conversation asks before every tool; /approval off ends that")
     return decision
 
 
 def _by_rule(rules: Sequence[Rule], case: Case) -> Decision:
-    names = (case.principal.id, *(f"role:{role}" for role in case.principal.roles))
+    seen, doubtful = Seen(case), ""
     for number, rule in enumerate(rules, 1):
-        if (
-            fnmatchcase(case.agent, rule.agent)
-            and fnmatchcase(case.tool, rule.tool)
-            and fnmatchcase(case.effect, rule.effect)
-            and any(fnmatchcase(name, rule.who) for name in names)
-        ):
-            told = rule.because or f"rule {number}: {rule.verdict} {rule.tool} ({rule.effect})"
-            return Decision(rule.verdict, told)
+        if not (misfit := mismatch(rule, seen)):
+            decision = Decision(rule.verdict, rule.because or f"rule {number}: {summary(rule)}")
+            break
+        if misfit == UNCLEAR and not doubtful:
+            doubtful = f"{unclear(seen.reading.unclear)}; rule {number}: {summary(rule)}"
+    else:
+        decision = without_rule(case)
+    return Decision("ask", doubtful) if doubtful and decision.verdict == "allow" else decision
+
+
+def without_rule(case: Case) -> Decision:
+    """What holds where no rule fits."""
     if case.effect in FREE:
         return Decision("allow", f"{case.tool} stays within the workspace and this conversation")
     return Decision("ask", f"{case.tool} has the effect {case.effect!r}, and no rule allows it")
+
+
+def summary(rule: Rule) -> str:
+    """The rule in a few words: what stands in it beside the defaults."""
+    place = "" if rule.group is None else " in groups" if rule.group else " outside groups"
+    more = "".join(
+        f" {word} {value}"
+        for word, value in (("on", rule.channel), ("at", rule.host), ("with", ", ".join(rule.commands) or "*"))
+        if value != "*"
+    )
+    return f"{rule.verdict} {rule.tool} ({rule.effect}){more}{place}"
+
+
+COMMAND_TOOLS = {"shell": "command"}
+"""Tools that run a command, and the argument in which it stands."""
+UNCLEAR = "unclear"
+"""A misfit: what the command runs cannot be told, so it may be what the rule refuses."""
+
+
+class Seen:
+    """A case as rules look at it: who it is, where it goes and what it runs are worked out once, and only where a rule
+    asks for it."""
+
+    __slots__ = ("_command", "_hosts", "_reading", "case", "names")
+
+    def __init__(self, case: Case) -> None:
+        self.case, who = case, case.principal
+        self.names = (who.id, *(f"role:{role}" for role in who.roles), *((who.on_behalf_of,) * bool(who.on_behalf_of)))
+        self._hosts: tuple[str, ...] | None = None
+        self._command: str | None = None
+        self._reading: Reading | None = None
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        if self._hosts is None:
+            case = self.case
+            known = (case.host,) if case.host else None
+            self._hosts = () if case.effect not in WITH_HOST else known or hosts_in(case.arguments or b"{}")
+        return self._hosts
+
+    @property
+    def command(self) -> str:
+        """What the call would run; '' for a tool that runs no command."""
+        if self._command is None:
+            self._command = command_of(self.case)
+        return self._command
+
+    @property
+    def reading(self) -> Reading:
+        if self._reading is None:
+            self._reading = read(self.command)
+        return self._reading
+
+
+def command_of(case: Case) -> str:
+    """The command that a call runs; '' where it runs none."""
+    key = COMMAND_TOOLS.get(case.tool)
+    if key is None or not case.arguments:
+        return ""
+    try:
+        given = msgspec.json.decode(case.arguments)
+    except ValueError:
+        return ""  # the tool refuses it
+    found = given.get(key) if isinstance(given, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def mismatch(rule: Rule, seen: Seen) -> str:
+    """The first field of the rule that does not fit, '' where all do."""
+    case = seen.case
+    if not _fits(rule.tool, case.tool):
+        return "tool"
+    if not _fits(rule.effect, case.effect):
+        return "effect"
+    if not _fits(rule.agent, case.agent):
+        return "agent"
+    if rule.who != "*" and not any(_fits(rule.who, name) for name in seen.names):
+        return "who"
+    if not _fits(rule.channel, case.channel):
+        return "channel"
+    if rule.group is not None and rule.group != case.group:
+        return "group"
+    if rule.host != "*" and not fits_host(rule.host, seen.hosts, every=rule.verdict == "allow"):
+        return "host"
+    return _commands(rule, seen) if rule.commands else ""
+
+
+def _commands(rule: Rule, seen: Seen) -> str:
+    if not seen.command:
+        return "commands"
+    if rule.verdict == "allow":
+        wide = seen.case.effect != "local_write"
+        return "" if blocked.only(rule.commands, seen.reading, strict=wide) else "commands"
+    if blocked.some(rule.commands, seen.command, seen.reading):
+        return ""
+    return UNCLEAR if seen.reading.unclear and not blocked.texts_only(rule.commands) else "commands"
+
+
+def _fits(pattern: str, value: str) -> bool:
+    """Whether the value is the pattern, or falls under its `*` and `?`."""
+    if pattern in ("*", value):
+        return True
+    return _WILD.search(pattern) is not None and fnmatchcase(value, pattern)
+
+
+_WILD = re.compile(r"[*?\[]")

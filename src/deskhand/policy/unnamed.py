@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from .commands import RUNS_OTHERS, simple_commands, words_of
+from .commands import simple_commands, words_of
+from .programs import RUNS_OTHERS
 
 Kind = Callable[[str], Literal["", "file", "folder"]]
 """What lies at a path of the workspace; '' for nothing."""

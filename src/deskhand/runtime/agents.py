@@ -13,7 +13,6 @@ import msgspec
 
 from ..agent.profile import Agent
 from ..models.base import Model
-from ..policy.rules import Case, Decision, decide
 from ..skills.skill import Skills, index
 from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
@@ -23,14 +22,14 @@ from ..types.options import SessionOptions
 from ..types.people import People
 from .commands import Check, beyond, run, unusable
 from .config import Settings
-from .manage_users import asking_about_users
+from .judging import judge_of
 from .models import facts_of, is_small
 from .plugins import Plugins
 from .prompt import Prompt, Prompting, Sources, machine_of
 from .reach import Reaches, without_secrets, workspace_of
-from .small import asking_about_unnamed, with_listing
+from .small import with_listing
 from .templates import lay_out
-from .toolbox import asking_about_commands, rules_of, skill_folders, skills_of, toolbox
+from .toolbox import skill_folders, skills_of, toolbox
 
 log = logging.getLogger(__name__)
 
@@ -56,19 +55,11 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
     except OSError as error:
         log.warning("the files of agent %r are not made: %s", name, error)
     workspace = workspace_of(settings, name)
-    rules = rules_of(settings)
     skills = skills_of(settings, name)
     prompt = _prompt(settings, name, skills, house)
 
-    def decided(case: Case) -> Decision:
-        return decide(rules, case)
-
-    judge: Callable[[Case], Decision] = decided
     if any(is_small(settings, model) for model in config.models):
-        prompt, judge = with_listing(prompt, workspace), asking_about_unnamed(judge, workspace)
-    if config.commands:
-        judge = asking_about_commands(judge, config.commands)
-    judge = asking_about_users(judge)
+        prompt = with_listing(prompt, workspace)
     home = Path(settings.environment.get("HOME", "/"))
 
     async def beside() -> tuple[Allowed, ...]:
@@ -85,7 +76,7 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         config.models,
         prompt,
         house.tools if house.tools is not None else toolbox(settings, name, skills, house.plugins.tools, house.people),
-        judge,
+        judge_of(settings, name),
         reach,
         str(workspace),
         settings.limits(config, facts_of(settings, next(iter(config.models), "")).window),

@@ -27,6 +27,18 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("agents.list.*.workspace", "agents.*.workspace"),
     ("agents.list.*.prompt_mode", "agents.*.prompt"),
     ("agents.list.*.id", ""),
+    ("agents.defaults.tools.profile", "defaults.profile"),
+    ("agents.defaults.tools.allow", "defaults.tools"),
+    ("agents.defaults.tools.also_allow", "defaults.also_allow"),
+    ("agents.defaults.tools.deny", "defaults.deny"),
+    ("agents.list.*.tools.profile", "agents.*.profile"),
+    ("agents.list.*.tools.allow", "agents.*.tools"),
+    ("agents.list.*.tools.also_allow", "agents.*.also_allow"),
+    ("agents.list.*.tools.deny", "agents.*.deny"),
+    ("agents.*.tools.profile", "agents.*.profile"),
+    ("agents.*.tools.allow", "agents.*.tools"),
+    ("agents.*.tools.also_allow", "agents.*.also_allow"),
+    ("agents.*.tools.deny", "agents.*.deny"),
     ("providers.*.api_key", SECRET),
     ("providers.*.api_base", "providers.*.base_url"),
     # operator-ai, operator.yaml of 0.4 and 0.7
@@ -245,7 +257,7 @@ def _converted(key: str, value: Any) -> Any:
     if key == "commands" and isinstance(value, str):
         value = parse_value(value)  # as it stands in an environment: ["ls", "cat"], or a word
         return [value] if isinstance(value, str) else value
-    if key in ("models", "tools"):
+    if key in ("models", "tools", "also_allow", "deny"):
         names = [value] if isinstance(value, str) else value
         if isinstance(names, list):
             return [model_name(str(n)) if key == "models" else TOOLS.get(str(n), n) for n in names]

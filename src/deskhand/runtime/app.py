@@ -25,6 +25,7 @@ from ..agent.state import State
 from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..models.base import Model
 from ..models.pictures import Pictures
+from ..net.client import Net
 from ..policy.roles import Roles
 from ..sandbox import kernel
 from ..sandbox.probes import Proven, open_sandbox
@@ -87,7 +88,8 @@ class Parts(msgspec.Struct, frozen=True):
     with the statements of the rooms. Without `tools` each agent has those that its settings allow; without `authorise`
     the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable.
     `serve` is the page, for ever: it runs beside whoever drives, calls `app.vitals.ready("web", …)` when it can be
-    reached and is started again when it fails. `renew` hears of settings that have changed."""
+    reached and is started again when it fails. `renew` hears of settings that have changed, `net` reaches
+    the public web."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
@@ -100,6 +102,7 @@ class Parts(msgspec.Struct, frozen=True):
     sandbox: Callable[[], Awaitable[Proven]] = open_sandbox
     serve: Callable[[App], Awaitable[None]] | None = None
     renew: Callable[[Settings], None] = lambda settings: None
+    net: Net = msgspec.field(default_factory=Net)
 
 
 class App:
@@ -122,7 +125,7 @@ class App:
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
-        self.reaches = Reaches(self.store, self.blobs, self.room)
+        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
         channels = {channel.name: channel for channel in parts.channels}

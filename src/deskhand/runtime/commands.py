@@ -8,6 +8,7 @@ from pathlib import Path
 from ..agent.state import State
 from ..models.base import Model
 from ..policy.approval import may_approve
+from ..policy.gate import host_of
 from ..types.commands import COMMANDS
 from ..types.errors import ModelError
 from ..types.events import AnyEvent, CommandRun, OptionsSet
@@ -70,6 +71,23 @@ def _approval(state: State, args: str) -> str | tuple[SessionOptions, str]:
     return SessionOptions(approval=args == "on"), asks
 
 
+def _trust(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    trusted = state.options.trust or ()
+    if not args:
+        read = ", ".join(state.label.sources) if state.label.integrity == "untrusted" else ""
+        known = f"Trusted here: {', '.join(trusted)}." if trusted else "Nothing from outside is trusted here."
+        return f"Read from outside: {read or 'nothing'}.\n{known} Write /trust HOST, or /trust off."
+    if args == "off":
+        return SessionOptions(trust=()), "From now on nothing from outside is trusted here."
+    named = host_of(args if "://" in args else f"https://{args}") if not args.startswith("file ") else args
+    if not named:
+        return f"{args!r} names no host: write /trust example.org."
+    return (
+        SessionOptions(trust=tuple(dict.fromkeys((*trusted, named)))),
+        f"In this conversation I take what comes from {named} as if it came from you. /trust off ends that.",
+    )
+
+
 def _restart(state: State, args: str) -> str:
     return "I restart, and write here then."
 
@@ -82,6 +100,7 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
     "model": _model,
     "title": _title,
     "approval": _approval,
+    "trust": _trust,
     "restart": _restart,
 }
 """Pure: each gives what the person reads, or what is to be set and what they read then. What else a command changes,
@@ -119,6 +138,8 @@ def run(check: Check, state: State, row: Waiting) -> list[AnyEvent] | None:
 def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) -> str:
     if row.principal.kind != "person":
         return "Only a person may set how a conversation is held."
+    if options.trust and not may_approve(row.principal):
+        return "Only an owner or an approver may trust what comes from outside."
     if state.options.approval and options.approval is False and not may_approve(row.principal):
         return "Only an owner or an approver may end that I ask before every tool."
     return check(row.principal, state.session, options)

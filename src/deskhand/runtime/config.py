@@ -17,11 +17,15 @@ from ..channels.settings import ChannelConfig
 from ..models.base import Thinking
 from ..models.settings import Wire
 from ..policy.postures import Posture
-from ..policy.roles import RoleConfig, check_roles
-from ..policy.rules import Rule, check_rules
+from ..policy.profiles import Offered, Profile
+from ..policy.roles import ALIASES, RoleConfig, check_roles
+from ..policy.rules import Rule
+from ..policy.validity import Known, check_rules
+from ..tools.aliases import TOOLS
 from ..tools.shell import LONGEST_S
 from ..types.errors import ConfigError
 from ..types.limits import Limits
+from ..types.people import ROLE_SCOPES
 from ..web.settings import WebConfig
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
@@ -33,6 +37,10 @@ from .routing import Binding, check_bindings
 PREFIX = "DESKHAND_"
 SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
+LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "commands", "agents"})
+"""Keys that take several names; in a variable they stand with commas between them."""
+SURFACES = frozenset({"terminal", "web", "api", "door"})
+"""Surfaces of our own, whose people read the log itself: nothing has to be sent to them."""
 NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER"})
 
 
@@ -41,11 +49,12 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
     share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` and
-    `skills` are patterns of those that it is offered. `sandbox: false` lets it reach all of the owner's folders, those
-    with secrets excluded; commands then ask first. `commands`, where it has any, are the programs that run without a
-    question. `shell_timeout_s` is how long a command may take that says nothing else. `prompt` is how much it is told,
-    `preset` a prompt that is ready; `voice`: its answers are spoken, or never are. `cheap_model` answers what tools ask
-    aside, a page or a document; '' is the agent's own.
+    `skills` are patterns of those that it is offered; `profile` is a list of tools that is ready, `also_allow` are
+    those beside it, `deny` those that it never has. `posture` is how free it is. `sandbox: false` lets it reach all
+    of the owner's folders, those with secrets excluded; commands then ask first. `commands`, where it has any, are
+    the programs that run without a question. `shell_timeout_s` is how long a command may take that says nothing
+    else. `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its answers are spoken, or
+    never are. `cheap_model` answers what tools ask aside, a page or a document; '' is the agent's own.
     """
 
     models: tuple[str, ...] = ()
@@ -56,9 +65,13 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     thinking: Thinking | None = None
     temperature: float | None = None
     workspace: str = ""
-    tools: tuple[str, ...] = ("*",)
-    skills: tuple[str, ...] = ("*",)
-    commands: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    skills: tuple[str, ...] | None = None
+    profile: Profile | None = None
+    also_allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] | None = None
+    posture: Posture | None = None
+    commands: tuple[str, ...] | None = None
     shell_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=LONGEST_S)] | None = None
     sandbox: bool | None = None
     prompt: Literal["full", "minimal", "none"] | None = None
@@ -129,16 +142,35 @@ class Settings(msgspec.Struct, frozen=True):
         return f"Settings({str(self.file)!r})"  # never the environment: it holds keys
 
     def agent(self, name: str) -> AgentConfig:
-        """An agent's own settings over the defaults. Raises ConfigError for an unknown name."""
+        """An agent's own settings over the defaults; `tools` and `skills` are then never None. Raises ConfigError for
+        an unknown name."""
         agents = self.config.agents
         if name not in self.agents:
             raise ConfigError(f"there is no agent {name!r}; there are: {', '.join(self.agents)}")
         own, base = agents.get(name, AgentConfig()), self.config.defaults
         chosen = {
-            field: getattr(own, field) if getattr(own, field) not in (None, "", (), ("*",)) else getattr(base, field)
+            field: getattr(own, field) if _is_set(field, getattr(own, field)) else getattr(base, field)
             for field in AgentConfig.__struct_fields__
         }
-        return AgentConfig(**chosen)
+        every = {field: ("*",) for field in ("tools", "skills") if chosen[field] is None}
+        return AgentConfig(**chosen | every)
+
+    def offered(self, name: str) -> Offered:
+        """Which tools this agent is offered; names from elsewhere count as ours."""
+        agent = self.agent(name)
+        tools, also, deny = (
+            tuple(TOOLS.get(each, each) for each in names or ())
+            for names in (agent.tools, agent.also_allow, agent.deny)
+        )
+        return Offered(agent.profile or "full", tools, also, deny)
+
+    def skills(self, name: str) -> tuple[str, ...]:
+        """The patterns of the skills that this agent may read."""
+        return self.agent(name).skills or ()
+
+    def posture(self, name: str) -> Posture:
+        """How free this agent is where no rule says otherwise."""
+        return self.agent(name).posture or self.config.posture
 
     def choose(self, agent: str = "") -> str:
         """The agent for a command: the one that was named, else that of the environment, else the first. Raises
@@ -232,8 +264,8 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
     """The keys as a Config. Raises ConfigError that names the file and the place."""
     try:
         config = msgspec.convert(data, Config, strict=False)
-        check_rules(config.policy)
         check_roles(config.roles)
+        check_rules(config.policy, _known(config))
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error
@@ -245,6 +277,17 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         zone = config.timezone
         raise ConfigError(f"{str(path)!r}: unknown timezone {zone!r}; use a name such as 'Europe/Berlin'") from error
     return config
+
+
+def _is_set(field: str, value: Any) -> bool:
+    """Whether this stands in the configuration of an agent. A list of tools or skills counts also when it is empty."""
+    return value is not None and (value not in ("", ()) or field in LISTED - {"models"})
+
+
+def _known(config: Config) -> Known:
+    channels = (*sorted(SURFACES), *config.channels)
+    roles = (*ROLE_SCOPES, *config.roles)
+    return Known(tuple(config.agents) or ("default",), channels, roles, ALIASES)
 
 
 class Found(msgspec.Struct):
@@ -321,6 +364,6 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
             continue
-        listed = path.endswith((".models", ".tools", ".skills", ".commands", ".agents")) or path == "plugins"
+        listed = path.rpartition(".")[2] in LISTED or path == "plugins"
         keys.put(data, path.split("."), value.split(",") if listed else value)
     return data

@@ -188,11 +188,12 @@ async def reach(url: str, key: str, auth: str) -> int:
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     with anyio.fail_after(REACH_S):
         stream: ByteStream
+        connect = anyio.connect_tcp  # noqa: TID251 -- the addresses of providers are the words of a person
         try:
             if parts.scheme == "https":
-                stream = await anyio.connect_tcp(host, port, tls=True, ssl_context=ssl.create_default_context())
+                stream = await connect(host, port, tls=True, ssl_context=ssl.create_default_context())
             else:
-                stream = await anyio.connect_tcp(host, port)
+                stream = await connect(host, port)
         except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
             raise OSError("the connection was closed") from error
         async with stream:

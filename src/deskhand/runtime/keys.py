@@ -48,7 +48,7 @@ def split(data: Mapping[str, Any], into: type[msgspec.Struct]) -> tuple[dict[str
     for key, value in data.items():
         name = key if key in types else snake(key)
         kind = types.get(name)
-        if kind is None:
+        if kind is None or (name == "tools" and isinstance(value, Mapping)):  # `tools: {profile: coding}`
             foreign[key] = value
             continue
         inner, by = _struct(kind), named(kind)
@@ -184,7 +184,7 @@ def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> l
 
 _NAMES: dict[str, Callable[[str], str]] = {
     "models": lambda name: model_name(name.strip()),
-    "tools": lambda name: TOOLS.get(name.strip(), name.strip()),
+    **dict.fromkeys(("tools", "also_allow", "deny"), lambda name: TOOLS.get(name.strip(), name.strip())),
     "skills": str.strip,
     "commands": str.strip,
 }

@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
+from ..net.client import Net
 from ..sandbox.base import Mount, Sandbox
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
@@ -56,8 +57,9 @@ async def _nothing() -> tuple[Allowed, ...]:
 class Reaches:
     """The reach of each agent. A grant given or taken while we run holds from the next call on."""
 
-    def __init__(self, store: Store, blobs: Blobs, room: Room) -> None:
+    def __init__(self, store: Store, blobs: Blobs, room: Room, net: Net | None = None) -> None:
         self._store, self._blobs, self._room = store, blobs, room
+        self._net = net or Net(closed="nothing is fetched from the web here.")
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
     async def of(
@@ -75,7 +77,7 @@ class Reaches:
             reach = replace(known[1], files=workspace, mounts=mounts)
         else:
             keep, kept, rows_of = self._blobs.put, self._blobs.get, self._store.rows
-            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {})
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net)
         self._open[agent] = (allowed, reach)
         return reach
 

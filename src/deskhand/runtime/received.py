@@ -9,6 +9,8 @@ from pathlib import PurePosixPath
 import anyio.to_thread
 from msgspec.structs import replace
 
+from ..tools.documents.kinds import kind_of
+from ..tools.files import DOCUMENTS
 from ..tools.paths import Workspace
 from ..types.errors import BlobMissing, ToolError
 from ..types.labels import Label, join
@@ -56,7 +58,9 @@ async def _opened(part: File, bytes_of: Callable[[str], Awaitable[bytes]], files
         path = await anyio.to_thread.run_sync(save, files, part, data)
     except ToolError as error:
         return replace(part, shown=f"[{about} could not be saved: {clean(str(error))}]")
-    return replace(part, shown=f"[{about} saved at: {path}] Look into it with the file tools or a command.")
+    readable = kind_of(data, name=part.name) in DOCUMENTS
+    how = "read_file gives its text." if readable else "Look into it with the file tools or a command."
+    return replace(part, shown=f"[{about} saved at: {path}] {how}")
 
 
 def as_text(part: File, data: bytes) -> str | None:

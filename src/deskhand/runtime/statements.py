@@ -10,7 +10,7 @@ from ..store.sql import load_sql
 def statements() -> Mapping[str, str]:
     """All of them by name."""
     own = ("letters.sql", "health.sql", "people.sql", "drafts.sql", "places.sql")
-    found = dict(load_sql("deskhand.tools", "kv.sql"))
+    found = load_sql("deskhand.tools", "kv.sql") | load_sql("deskhand.tools", "marks.sql")
     for name in own:
         found |= load_sql("deskhand.runtime", name)
     return found

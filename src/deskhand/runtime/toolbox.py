@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Sequence
 
-import msgspec
-
-from ..policy.commands import unlisted
-from ..policy.postures import posture_rules
-from ..policy.rules import Case, Decision, Rule
+from ..policy.profiles import offers
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
 from ..tools import files, folders, kv, shell, symbols, talk
-from ..tools.aliases import TOOLS
 from ..tools.base import Tool
 from ..tools.paths import Allowed
 from ..types.people import People
-from .config import Settings
+from .config import SURFACES, Settings
 from .manage_users import ManageUsers
 from .plugins import Plugins, load_plugins
 from .reach import workspace_of
 
-READ_FROM_LOG = frozenset({"terminal", "web", "api", "door"})
-"""Surfaces whose people read the log itself: nothing has to be sent to them."""
+READ_FROM_LOG = SURFACES
 
 _BUNDLED = Allowed(str(BUNDLED.resolve()))
 
@@ -37,12 +30,12 @@ def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
 
 def skills_of(settings: Settings, agent: str) -> Skills:
     """The skills that an agent may read."""
-    return Skills(skill_sources(settings, agent), settings.agent(agent).skills)
+    return Skills(skill_sources(settings, agent), settings.skills(agent))
 
 
 def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allowed, ...]:
     """The folders of skills outside the workspace, to be read and run from: no others than the agent may read."""
-    if settings.agent(agent).skills != ("*",):
+    if settings.skills(agent) != ("*",):
         folders = [skill.folder for skill in skills.find().values() if skill.source != "agent"]
         return tuple(Allowed(str(folder.resolve())) for folder in folders if folder.is_dir())
     own = str(settings.skills_folder)
@@ -51,39 +44,13 @@ def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allow
     return _BUNDLED, Allowed(os.path.realpath(own))
 
 
-def rules_of(settings: Settings) -> tuple[Rule, ...]:
-    """The rules of the policy under our names of tools: a rule for `bash` is one for `shell`. Behind them stand those
-    of the posture."""
-    own = (msgspec.structs.replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
-    return (*own, *posture_rules(settings.config.posture))
-
-
-def asking_about_commands(judge: Callable[[Case], Decision], commands: Collection[str]) -> Callable[[Case], Decision]:
-    """The judge, who also asks before a program is run that is not one of these."""
-
-    def careful(case: Case) -> Decision:
-        decision = judge(case)
-        if decision.verdict != "allow" or case.tool != "shell":
-            return decision
-        try:
-            given = msgspec.json.decode(case.arguments)
-        except ValueError:
-            return decision  # the tool refuses it
-        command = given.get("command", "") if isinstance(given, dict) else ""
-        if program := unlisted(str(command), commands):
-            return Decision("ask", f"{program!r} is not one of the commands that run without a question")
-        return decision
-
-    return careful
-
-
 def toolbox(
     settings: Settings, agent: str, skills: Skills, plugins: Sequence[Tool] = (), people: People | None = None
 ) -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them."""
-    config = settings.agent(agent)
+    offered = settings.offered(agent)
     everything = (*ours(settings, agent, skills, people), *plugins)
-    return {tool.spec.name: tool for tool in everything if permitted(tool.spec.name, config.tools)}
+    return {tool.spec.name: tool for tool in everything if offers(offered, tool.spec.name)}
 
 
 def ours(settings: Settings, agent: str, skills: Skills, people: People | None = None) -> tuple[Tool, ...]:
@@ -108,8 +75,3 @@ def plugins_of(settings: Settings, known: Plugins | None = None) -> Plugins:
     first = settings.agents[0]
     taken = [tool.spec.name for tool in ours(settings, first, skills_of(settings, first))]
     return load_plugins(settings, taken, known or Plugins())
-
-
-def permitted(name: str, allowed: Sequence[str]) -> bool:
-    """Whether a list of names and patterns, which may use the names of other systems, covers this tool."""
-    return any(fnmatchcase(name, TOOLS.get(pattern, pattern)) for pattern in allowed)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from stat import S_ISREG
 
 from deskhand.sandbox.base import Command, Exit, Sandbox
-from deskhand.sandbox.launcher import ETC, SYSTEM, Python, Started, boot, launch, orders_for
-from deskhand.sandbox.warden import Orders
+from deskhand.sandbox.launcher import ETC, SYSTEM, Python, Started, launch, orders_for
+from deskhand.sandbox.seccomp import program
+from deskhand.sandbox.warden import FIRST, Orders
 
-_HOUSE = "/run/deskhand"  # where the interpreter and the warden are seen
+_HOUSE = "/run/deskhand"  # where the interpreter is seen
 _TMP_BYTES, _SHM_BYTES = 512 << 20, 128 << 20
 _ISOLATION = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"),
@@ -27,7 +31,8 @@ class Bubblewrap:
         self.name = "bubblewrap + Landlock + seccomp" if landlocked else "bubblewrap + seccomp"
         self._program = program
         self._landlocked = landlocked
-        self._shown = [(str(Path(__file__).parent), f"{_HOUSE}/lib/deskhand/sandbox")]
+        self._interpreter = python
+        self._shown: list[tuple[str, str]] = []
         self._preset: dict[str, str] = {}
         self.python = python.program
         if not Path(python.prefix).is_relative_to("/usr"):
@@ -35,8 +40,8 @@ class Bubblewrap:
             self._shown.append((python.source, inside))
             self.python = inside + python.program.removeprefix(python.prefix)
             self._preset["LD_LIBRARY_PATH"] = f"{inside}/lib"  # it was linked for its old place
-        self.room = f"{_HOUSE}/lib/deskhand/sandbox"
-        self._system = [*_system(), *(("--ro-bind", each, each) for each in ETC if Path(each).exists())]
+        self._fixed = self._always()
+        self._filter = _filter()
 
     async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
         """See Sandbox.run."""
@@ -44,17 +49,38 @@ class Bubblewrap:
         orders.reads = [*SYSTEM, "/etc", "/proc", *(seen for _, seen in self._shown)]
         orders.writes = ["/tmp", "/dev/shm"]
         orders.devices = ["/dev"]
-        orders.alone, orders.landlocked = True, self._landlocked
+        orders.alone, orders.landlocked, orders.filter = True, self._landlocked, self._filter
         # Landlock keeps the command out of it; without Landlock there is none.
         orders.own_proc = f"{_HOUSE}/proc" if self._landlocked and os.getuid() == 0 else ""
-        return await launch(Started(lambda fd: self._argv(orders, fd), orders, {}), command, output)
+        with ExitStack() as stack:
+            files = _opened(stack)
+            argv = partial(self._argv, orders, files)
+            kept = tuple(files.values())
+            return await launch(Started(argv, orders, self._interpreter, kept), command, output)
 
-    def _argv(self, orders: Orders, descriptor: int) -> Sequence[str]:
+    def _argv(self, orders: Orders, files: dict[str, int], arguments: Sequence[str]) -> Sequence[str]:
+        argv = [*self._fixed]
+        for path, descriptor in files.items():
+            argv += ["--perms", "0444", "--file", str(descriptor), path]
+        if orders.own_proc:
+            argv += ["--proc", orders.own_proc]
+        for source, seen in self._shown:
+            argv += ["--ro-bind", source, seen]
+        for path, write, _, _ in orders.mounts:
+            argv += ["--bind" if write else "--ro-bind", path, path]
+        argv += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
+        return [*argv, self.python, *arguments]
+
+    def _always(self) -> list[str]:
+        """What is the same for every command."""
         argv = [self._program, *_ISOLATION]
         for name, value in self._preset.items():
             argv += ["--setenv", name, value]
-        for step in self._system:
+        for step in _system():
             argv += step
+        for path in ETC:
+            if Path(path).is_dir():
+                argv += ["--ro-bind", path, path]
         argv += ["--proc", "/proc", "--dev", "/dev"]
         argv += ["--perms", "1777", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"]
         argv += ["--perms", "1777", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"]
@@ -64,14 +90,29 @@ class Bubblewrap:
         for path in _PROC_EMPTY:
             if Path(path).exists():
                 argv += ["--ro-bind", "/dev/null", path]
-        if orders.own_proc:
-            argv += ["--proc", orders.own_proc]
-        for source, seen in self._shown:
-            argv += ["--ro-bind", source, seen]
-        for path, write, _, _ in orders.mounts:
-            argv += ["--bind" if write else "--ro-bind", path, path]
-        argv += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
-        return [*argv, self.python, "-I", "-S", "-B", "-c", boot(f"{_HOUSE}/lib", descriptor)]
+        return argv
+
+
+def _opened(stack: ExitStack) -> dict[str, int]:
+    """The files of /etc, to be copied: that takes a tenth of the time of a mount."""
+    found = {}
+    for path in ETC:
+        try:
+            number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue
+        stack.callback(os.close, number)
+        if S_ISREG(os.fstat(number).st_mode):
+            found[path] = number
+    return found
+
+
+def _filter() -> bytes:
+    """The filter that every warden puts on its command; where we know no such machine, it says so itself."""
+    try:
+        return program(os.uname().machine, True, os.getuid() == 0, [FIRST])
+    except KeyError:
+        return b""
 
 
 def _system() -> list[tuple[str, ...]]:

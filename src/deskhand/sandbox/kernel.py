@@ -1,9 +1,23 @@
-"""The system calls that Python's library does not offer, by ctypes. It runs inside the sandbox: only ctypes and os."""
+"""The system calls that Python's library does not offer.
+
+It runs inside the sandbox, where a command waits for it: so it uses the core of ctypes, without the package around it,
+which takes longer to start than all the rest of the warden.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import os
+import posix as os  # what lies in `os` beside it takes longer to import than a command may wait
+from _ctypes import (
+    FUNCFLAG_CDECL,
+    FUNCFLAG_USE_ERRNO,
+    Array,
+    CFuncPtr,
+    _SimpleCData,
+    addressof,
+    dlopen,
+    dlsym,
+    get_errno,
+)
 
 # From Linux: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (aarch64).
 _X86_64 = (
@@ -24,7 +38,8 @@ _X86_64 = (
     "shmget=29 shmat=30 shmctl=31 semget=64 semop=65 semctl=66 semtimedop=220 msgget=68 msgsnd=69 msgrcv=70 msgctl=71 "
     "mq_open=240 mq_unlink=241 chmod=90 fchmod=91 chown=92 fchown=93 lchown=94 fchmodat=268 fchmodat2=452 fchownat=260 "
     "utime=132 utimes=235 futimesat=261 utimensat=280 setxattr=188 lsetxattr=189 fsetxattr=190 removexattr=197 "
-    "lremovexattr=198 fremovexattr=199 setxattrat=463 removexattrat=466 file_setattr=469 capset=126"
+    "lremovexattr=198 fremovexattr=199 setxattrat=463 removexattrat=466 file_setattr=469 capset=126 "
+    "open=2 openat=257 openat2=437 fcntl=72 copy_file_range=326"
 )
 _AARCH64 = (
     "ptrace=117 process_vm_readv=270 process_vm_writev=271 kcmp=272 pidfd_getfd=438 process_madvise=440 "
@@ -44,7 +59,8 @@ _AARCH64 = (
     "shmget=194 shmat=196 shmctl=195 semget=190 semop=193 semctl=191 semtimedop=192 msgget=186 msgsnd=189 msgrcv=188 "
     "msgctl=187 mq_open=180 mq_unlink=181 fchmod=52 fchown=55 fchmodat=53 fchmodat2=452 fchownat=54 "
     "utimensat=88 setxattr=5 lsetxattr=6 fsetxattr=7 removexattr=14 "
-    "lremovexattr=15 fremovexattr=16 setxattrat=463 removexattrat=466 file_setattr=469 capset=91"
+    "lremovexattr=15 fremovexattr=16 setxattrat=463 removexattrat=466 file_setattr=469 capset=91 "
+    "openat=56 openat2=437 fcntl=25 copy_file_range=285"
 )
 # AUDIT_ARCH_* of linux/audit.h, which a seccomp filter compares.
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -54,8 +70,37 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 2
 PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER, PR_CAP_AMBIENT = 38, 36, 47
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446  # the same number everywhere
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
+
+class _Char(_SimpleCData):  # type: ignore[type-arg]  # it is generic for type checkers alone
+    _type_ = "c"
+
+
+class _Int(_SimpleCData):  # type: ignore[type-arg]
+    _type_ = "i"
+
+
+class _Long(_SimpleCData):  # type: ignore[type-arg]
+    _type_ = "l"
+
+
+class _Pair(Array):  # type: ignore[type-arg]
+    """struct rlimit."""
+
+    _type_, _length_ = _Long, 2
+
+
+class _Returns(CFuncPtr):
+    _flags_, _restype_ = FUNCFLAG_CDECL | FUNCFLAG_USE_ERRNO, _Int
+
+
+class _ReturnsLong(CFuncPtr):
+    _flags_, _restype_ = FUNCFLAG_CDECL | FUNCFLAG_USE_ERRNO, _Long
+
+
+_library = dlopen(None, 0)  # type: ignore[arg-type]  # None: this program itself
+_syscall = _ReturnsLong(dlsym(_library, "syscall"))
+_prctl, _signal = _Returns(dlsym(_library, "prctl")), _ReturnsLong(dlsym(_library, "signal"))
+_getrlimit, _setrlimit = _Returns(dlsym(_library, "getrlimit")), _Returns(dlsym(_library, "setrlimit"))
 
 
 def numbers(machine: str) -> dict[str, int]:
@@ -64,35 +109,37 @@ def numbers(machine: str) -> dict[str, int]:
     return {name: int(number) for name, _, number in (entry.partition("=") for entry in table.split())}
 
 
+def _failed() -> OSError:
+    code = get_errno()
+    return OSError(code, os.strerror(code))
+
+
 def syscall(number: int, *arguments: int | bytes | None) -> int:
     """Call the kernel. Raises OSError as the library would."""
-    done: int = _libc.syscall(
-        ctypes.c_long(number), *(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments)
-    )
+    done: int = _syscall(_Long(number), *(_Long(each) if isinstance(each, int) else each for each in arguments))
     if done < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+        raise _failed()
     return done
 
 
-def prctl(option: int, *arguments: int) -> None:
+def prctl(option: int, *arguments: int | bytes) -> None:
     """Set a property of this process or thread. Raises OSError."""
     padded = (*arguments, 0, 0, 0, 0)[:4]
-    if _libc.prctl(option, *(ctypes.c_ulong(each) for each in padded)) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+    if _prctl(option, *(_Long(each) if isinstance(each, int) else each for each in padded)) != 0:
+        raise _failed()
 
 
 def default_signal(number: int) -> None:
     """Give a signal its default action back: Python ignores SIGPIPE and SIGXFSZ, and a program inherits that."""
-    _libc.signal(number, None)
+    _signal(number, None)
 
 
 def limit(resource: int, amount: int) -> None:
     """Set the soft and hard limit of this process; never above the hard limit that it already has."""
-    pair = (ctypes.c_uint64 * 2)()
-    _libc.getrlimit(resource, pair)
-    _libc.setrlimit(resource, (ctypes.c_uint64 * 2)(*[min(amount, pair[1])] * 2))
+    pair = _Pair()
+    _getrlimit(resource, pair)
+    most = pair[1] if 0 <= pair[1] < amount else amount  # below 0: no limit
+    _setrlimit(resource, _Pair(most, most))
 
 
 def drop_capabilities(machine: str) -> None:
@@ -102,8 +149,8 @@ def drop_capabilities(machine: str) -> None:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError:
             break  # EINVAL: past the last one; EPERM: an ordinary user, who has none to lose
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this thread
-    syscall(numbers(machine)["capset"], bytes(header), bytes(24))
+    header = (0x20080522).to_bytes(8, "little")  # _LINUX_CAPABILITY_VERSION_3, this thread
+    syscall(numbers(machine)["capset"], header, bytes(24))
 
 
 def landlock_abi() -> int:
@@ -131,9 +178,10 @@ def landlock(rules: list[tuple[int, int]]) -> None:
     abi = landlock_abi()
     rights = 13 if abi < 2 else 14 if abi < 3 else 15 if abi < 5 else 16
     files = (1 << rights) - 1
-    attribute = (ctypes.c_uint64 * 3)(files, 3 if abi >= 4 else 0, 3 if abi >= 6 else 0)
+    closed = (files, 3 if abi >= 4 else 0, 3 if abi >= 6 else 0)
+    attribute = b"".join(each.to_bytes(8, "little") for each in closed)  # struct landlock_ruleset_attr
     size = 8 if abi < 4 else 16 if abi < 6 else 24
-    ruleset = syscall(_LANDLOCK_CREATE, bytes(attribute), size, 0)
+    ruleset = syscall(_LANDLOCK_CREATE, attribute, size, 0)
     for descriptor, wanted in rules:
         allowed = wanted & files
         if os.fstat(descriptor).st_mode & 0o170000 != 0o040000:
@@ -149,7 +197,7 @@ def landlock(rules: list[tuple[int, int]]) -> None:
 def seccomp(program: bytes) -> None:
     """Filter the system calls of this thread and its children for good. Raises OSError."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
-    held = ctypes.create_string_buffer(program, len(program))
-    whole = (len(program) // 8) | ctypes.addressof(held) << 64  # struct sock_fprog: a short, padding, a pointer
-    wanted = ctypes.create_string_buffer(whole.to_bytes(16, "little"), 16)
-    prctl(PR_SET_SECCOMP, 2, ctypes.addressof(wanted))
+    kind = type("_Filter", (Array,), {"_type_": _Char, "_length_": len(program)})
+    held = kind.from_buffer_copy(program)  # type: ignore[attr-defined]
+    whole = (len(program) // 8) | addressof(held) << 64  # struct sock_fprog: a short, padding, a pointer
+    prctl(PR_SET_SECCOMP, 2, whole.to_bytes(16, "little"))

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from anyio import CancelScope, to_thread
 
 from deskhand.sandbox.base import Command, Exit, Sandbox
-from deskhand.sandbox.launcher import ETC, SYSTEM, Python, Started, boot, launch, orders_for
+from deskhand.sandbox.launcher import ETC, SYSTEM, Python, Started, launch, orders_for
 
 _FIGURES = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys/kernel/osrelease")
 NEEDED_ABI = 6  # the first that keeps signals inside
@@ -27,8 +26,8 @@ class Landlocked:
     def __init__(self, python: Python) -> None:
         self.name = "Landlock + seccomp"
         self.python = python.program
-        self.room = str(Path(__file__).parent)
-        self._reads = [*SYSTEM, *ETC, python.source, self.room]
+        self._interpreter = python
+        self._reads = [*SYSTEM, *ETC, python.source]
         self._reads += [f"/proc/{each}" for each in _FIGURES]
 
     async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
@@ -38,14 +37,14 @@ class Landlocked:
             orders = orders_for(command, tmp)
             orders.reads, orders.writes = self._reads, [tmp]
             orders.devices = [f"/dev/{each}" for each in ("null", "zero", "full", "random", "urandom")]
-            orders.alone, orders.landlocked, orders.own_proc = False, True, ""
-            return await launch(Started(lambda fd: self._argv(fd), orders, {}), command, output)
+            orders.alone, orders.landlocked, orders.own_proc, orders.filter = False, True, "", b""
+            return await launch(Started(self._argv, orders, self._interpreter), command, output)
         finally:
             with CancelScope(shield=True):
                 await to_thread.run_sync(lambda: shutil.rmtree(tmp, ignore_errors=True))
 
-    def _argv(self, descriptor: int) -> list[str]:
-        return [self.python, "-I", "-S", "-B", "-c", boot(str(Path(__file__).parents[2]), descriptor)]
+    def _argv(self, arguments: Sequence[str]) -> Sequence[str]:
+        return [self.python, *arguments]
 
 
 _: type[Sandbox] = Landlocked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -11,9 +12,9 @@ from pathlib import Path
 
 import anyio
 import msgspec
-from anyio.abc import Process
 
 from deskhand.sandbox.base import Command, Exit, Mount
+from deskhand.sandbox.boot import boot, bundle
 from deskhand.sandbox.warden import Orders
 from deskhand.types.errors import SandboxError, SandboxUnavailable
 
@@ -41,17 +42,19 @@ _FORBIDDEN = ("/", "/proc", "/sys", "/dev", "/run", "/etc", *SYSTEM)
 
 
 class Python(msgspec.Struct, frozen=True):
-    """An interpreter for the warden: `program` as seen from the command, and the host's folder behind its `prefix`."""
+    """An interpreter for the warden: `program` as seen from the command, and the host's folder behind its `prefix`.
+    `ours`: it is the one that we run in, so that it understands what we compiled."""
 
     program: str
     prefix: str
     source: str
+    ours: bool = False
 
 
 def pythons() -> list[Python]:
     """The interpreters to try: our own first, which may live where no mount shows it, then the system's."""
     base, name = Path(sys.base_prefix).resolve(), f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    own = Python(f"{base}/bin/{name}", str(base), str(base))
+    own = Python(f"{base}/bin/{name}", str(base), str(base), ours=True)
     system = Python("/usr/bin/python3", "/usr", "/usr")
     return [each for each in (own, system) if os.access(each.program, os.X_OK)]
 
@@ -59,9 +62,10 @@ def pythons() -> list[Python]:
 class Started(msgspec.Struct):
     """A launch: the program with its arguments, and what to tell the warden."""
 
-    argv: Callable[[int], Sequence[str]]  # given the descriptor of the orders
+    argv: Callable[[Sequence[str]], Sequence[str]]  # given the arguments of the interpreter
     orders: Orders
-    env: dict[str, str]
+    python: Python
+    kept: tuple[int, ...] = ()  # descriptors for the program
 
 
 def checked(mounts: Sequence[Mount]) -> list[tuple[str, bool, int, int]]:
@@ -111,13 +115,8 @@ def orders_for(command: Command, tmp: str) -> Orders:
     orders.mounts = checked(command.mounts)
     orders.memory_bytes, orders.file_bytes = command.memory_bytes, command.file_bytes
     orders.processes = command.processes
-    orders.pid_namespace = str(Path("/proc/self/ns/pid").readlink())
+    orders.pid_namespace = os.readlink("/proc/self/ns/pid")  # noqa: PTH115
     return orders
-
-
-def boot(library: str, descriptor: int) -> str:
-    """The line of Python that starts the warden from the package beneath `library`."""
-    return f"import sys; sys.path.insert(0, {library!r}); from deskhand.sandbox.warden import main; main({descriptor})"
 
 
 async def launch(started: Started, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
@@ -139,21 +138,10 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
         for each in (report, out, error):
             os.set_blocking(each.number, False)
         started.orders.lifeline, started.orders.report = lifeline_in.number, report_in.number
-        written = _memory(stack, "orders", started.orders.pack())
-        stdin = _memory(stack, "stdin", command.stdin)
-        try:
-            process = await anyio.open_process(
-                list(started.argv(written)),
-                stdin=stdin,
-                stdout=out_in.number,
-                stderr=error_in.number,
-                cwd="/",
-                env=started.env,
-                pass_fds=(lifeline_in.number, report_in.number, written),
-                start_new_session=True,
-            )
-        except OSError as cause:
-            raise SandboxUnavailable(f"the sandbox could not start: {cause}") from cause
+        written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
+        argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
+        standard = (_memory(stack, "stdin", command.stdin), out_in.number, error_in.number)
+        process = _Child(stack, argv, standard, (lifeline_in.number, report_in.number, written, *started.kept))
         for each in (lifeline_in, report_in, out_in, error_in):
             each.close()
         try:
@@ -168,7 +156,6 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(process, lifeline)
-                await process.aclose()
     ended = _ending(b"".join(heard).decode(errors="replace"), complaint.decode(errors="replace"))
     seconds = anyio.current_time() - begun_at
     return msgspec.structs.replace(ended, seconds=seconds, timeout=deadline.cancelled_caught)
@@ -205,6 +192,39 @@ class _Descriptor:
             os.close(self.number)
 
 
+class _Child:
+    """The outermost process of a sandbox; anyio's own would start a thread to wait for each."""
+
+    def __init__(
+        self, stack: ExitStack, argv: Sequence[str], standard: tuple[int, int, int], kept: Sequence[int]
+    ) -> None:
+        stdin, stdout, stderr = standard
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                cwd="/",
+                env={},
+                pass_fds=kept,
+                start_new_session=True,
+            )
+        except OSError as cause:
+            raise SandboxUnavailable(f"the sandbox could not start: {cause}") from cause
+        self._ended = os.pidfd_open(self._process.pid)
+        stack.callback(os.close, self._ended)
+
+    async def wait(self) -> None:
+        """Until it has ended; it is collected then."""
+        if self._process.poll() is None:
+            await anyio.wait_readable(self._ended)
+            self._process.wait()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
 def _pipe(stack: ExitStack) -> tuple[_Descriptor, _Descriptor]:
     ends = tuple(_Descriptor(number) for number in os.pipe())
     for end in ends:
@@ -238,7 +258,7 @@ async def _pump(number: int, is_error: bool, output: Callable[[bytes, bool], Non
             output(piece, is_error)
 
 
-async def _end(process: Process, lifeline: _Descriptor) -> None:
+async def _end(process: _Child, lifeline: _Descriptor) -> None:
     """Have the warden kill everything; where it does not answer, kill the warden, and its namespace with it."""
     lifeline.close()
     with anyio.move_on_after(_GRACE_S):

@@ -67,7 +67,7 @@ async def open_sandbox(
         candidates += [Landlocked(python) for python in pythons()]
     verdicts: list[Verdict] = []
     for candidate in candidates:
-        verdict = await prove(candidate, candidate.python, candidate.room)
+        verdict = await prove(candidate, candidate.python)
         verdicts.append(verdict)
         if not verdict.problem:
             return Proven(candidate, tuple(verdicts))
@@ -77,8 +77,8 @@ async def open_sandbox(
     raise SandboxUnavailable(f"No sandbox works on this machine, so no command is run. {'; '.join(reasons)}.")
 
 
-async def prove(sandbox: Sandbox, python: str, room: str) -> Verdict:
-    """Try to break out of `sandbox`, with `python` and this folder (`room`) as seen from inside it."""
+async def prove(sandbox: Sandbox, python: str) -> Verdict:
+    """Try to break out of `sandbox`, with `python` as seen from inside it."""
     folder = Path(await to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-probe-"))
     try:
         with ExitStack() as stack:
@@ -88,7 +88,7 @@ async def prove(sandbox: Sandbox, python: str, room: str) -> Verdict:
             )
             try:
                 facts["bystander"] = str(bystander.pid)
-                return await _attempt(sandbox, python, room, facts, listeners)
+                return await _attempt(sandbox, python, facts, listeners)
             finally:
                 with anyio.CancelScope(shield=True):
                     bystander.kill()
@@ -127,12 +127,11 @@ def _outside(stack: ExitStack, folder: Path) -> tuple[dict[str, str], Sequence[s
     return facts, (tcp, udp, unix, abstract)
 
 
-async def _attempt(
-    sandbox: Sandbox, python: str, room: str, facts: dict[str, str], listeners: Sequence[socket.socket]
-) -> Verdict:
+async def _attempt(sandbox: Sandbox, python: str, facts: dict[str, str], listeners: Sequence[socket.socket]) -> Verdict:
     said, complained = bytearray(), bytearray()
+    intruder = await anyio.Path(__file__).with_name("intruder.py").read_text()
     command = Command(
-        argv=(python, "-I", "-S", "-B", f"{room}/intruder.py", json.dumps(facts)),
+        argv=(python, "-I", "-S", "-B", "-c", intruder, json.dumps(facts)),
         cwd=facts["workspace"],
         mounts=(Mount(facts["workspace"], write=True),),
         env=(("LD_LIBRARY_PATH", str(Path(python).parents[1] / "lib")),) if python.startswith("/run/") else (),

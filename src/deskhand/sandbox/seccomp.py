@@ -14,8 +14,8 @@ _NEVER = (
     "open_by_handle_at name_to_handle_at"
 )
 # Answered with "no such call", so that a C library or a program takes its older way. A filter cannot look into the
-# struct that clone3 takes; memory behind memfd_create is nobody's until it is mapped, so no limit would see it.
-_MISSING = "clone3 memfd_create memfd_secret"
+# struct that clone3 and openat2 take; memory behind memfd_create is nobody's until it is mapped, so no limit sees it.
+_MISSING = "clone3 memfd_create memfd_secret openat2"
 # Beside the namespaces these are harmless. Without them they reach what other programs of the same user own, and
 # Landlock does not look at them: modes and owners of files, System V memory, the priority of other processes.
 _SHARED = (
@@ -30,9 +30,13 @@ _SIGNALS = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open"  # a
 
 _NAMESPACES = 0x7E020080  # every CLONE_NEW*
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # they type into the terminal of whoever is there
+# Reading leaves a trace, the time of the last access, by which we tell what a command read. These would leave none: a
+# file opened or set so, and copies that only the file system makes. Programs take their other way.
+_NO_TRACE, _SET_FLAGS = 0x40000, 4  # O_NOATIME, F_SETFL
+_CLONES = (0x40049409, 0x4020940D, 0xC0189436)  # FICLONE, FICLONERANGE, FIDEDUPERANGE
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-_EPERM, _ENOSYS, _ARGUMENT = 1, 38, 16
+_EPERM, _EXDEV, _ENOSYS, _ARGUMENT = 1, 18, 38, 16
 
 
 def _line(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
@@ -67,6 +71,27 @@ def _refuse_if_any(number: int, argument: int, values: tuple[int, ...]) -> bytes
     )
 
 
+def _refuse_flag(number: int, argument: int, flag: int) -> bytes:
+    """Refuse a call whose `argument` (its low 32 bits) has any of these bits."""
+    return (
+        _line(_EQUAL, number, 0, 4)
+        + _line(_LOAD, _ARGUMENT + 8 * argument)
+        + _line(_ANY_BIT, flag, 0, 1)
+        + _line(_RETURN, _ERROR | _EPERM)
+        + _line(_RETURN, _ALLOW)
+    )
+
+
+def _leave_traces(table: dict[str, int]) -> bytes:
+    """Refuse the ways of reading that leave none."""
+    lines = _refuse(table["copy_file_range"], _EXDEV) + _refuse_flag(table["openat"], 2, _NO_TRACE)
+    if "open" in table:
+        lines += _refuse_flag(table["open"], 1, _NO_TRACE)
+    lines += _line(_EQUAL, table["fcntl"], 0, 6) + _line(_LOAD, _ARGUMENT + 8) + _line(_EQUAL, _SET_FLAGS, 0, 3)
+    lines += _line(_LOAD, _ARGUMENT + 16) + _line(_ANY_BIT, _NO_TRACE, 0, 1) + _line(_RETURN, _ERROR | _EPERM)
+    return lines + _line(_RETURN, _ALLOW)
+
+
 def program(machine: str, alone: bool, root: bool, watchers: list[int]) -> bytes:
     """The filter for a command. `alone`: it has namespaces of its own. `watchers`: whom it may not signal.
 
@@ -84,7 +109,8 @@ def program(machine: str, alone: bool, root: bool, watchers: list[int]) -> bytes
     lines += _refuse_unless(table["personality"], 0, (0, 0xFFFFFFFF))
     # Unix sockets reach only what is mounted, where mounts and the network are our own; else they reach every daemon.
     lines += _refuse_unless(table["socket"], 0, (1,)) if alone else _refuse(table["socket"])
-    lines += _refuse_if_any(table["ioctl"], 1, (_TIOCSTI, _TIOCLINUX))
+    lines += _refuse_if_any(table["ioctl"], 1, (_TIOCSTI, _TIOCLINUX, *_CLONES))
+    lines += _leave_traces(table)
     if not alone:
         lines += b"".join(_refuse_unless(table[name], 0, (0,)) for name in _SHARED_OTHERS.split())
         # By descriptor the name is NULL. Both halves of the pointer: a name could lie at a round address.

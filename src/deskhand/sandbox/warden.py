@@ -1,23 +1,23 @@
 """The program that stands between the launcher and a command: it confines the command, watches it, and ends it whole.
 
-It runs inside the sandbox with whatever Python is there, so it imports only the standard library and its two
-neighbours, and of those only what starts quickly: a command waits for it.
+It runs inside the sandbox with whatever Python is there, so it imports only the standard library and its neighbours
+(`boot`), and of those only what starts quickly: a command waits for it.
 """
 
 from __future__ import annotations
 
 import marshal
-import os
+import posix as os  # what lies in `os` beside it takes longer to import than a command may wait
 import select
 import time
 
 from deskhand.sandbox import kernel
-from deskhand.sandbox.seccomp import program
 
 _CORE, _DATA, _FSIZE, _NOFILE, _NPROC = 4, 2, 1, 7, 6  # RLIMIT_*, the same numbers on both machines
 _SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9
 _TICK_MS, _CENSUS_MS = 20, 100
 _PAGE = os.sysconf("SC_PAGESIZE")
+FIRST = 2  # the number of the warden in a namespace of its own: bubblewrap has 1
 _SLACK = 64  # the kernel's bound lies above ours: what reaches ours is ended, not left to try forever
 
 
@@ -37,6 +37,7 @@ class Orders:
     alone: bool  # in namespaces of its own
     pid_namespace: str  # the launcher's
     landlocked: bool
+    filter: bytes  # of system calls, for a warden with number FIRST; b"": to be made here
     own_proc: str  # a second /proc for the warden alone, with its sysctls open; "": none
     lifeline: int  # its end of file means: end everything
     report: int
@@ -53,16 +54,15 @@ class Orders:
         return orders
 
 
-def main(descriptor: int) -> None:
-    """Carry out the orders behind `descriptor`, and say on the report pipe how it went.
+def main(packed: bytes) -> None:
+    """Carry out the orders, and say on the report pipe how it went.
 
     That is `failed WHY`, or `started` and one of `exit CODE`, `signal NUMBER`, `limit WHICH`, `stopped`.
     """
-    with os.fdopen(descriptor, "rb") as file:
-        orders = Orders.unpack(file.read())
+    orders = Orders.unpack(packed)
     for each in (orders.lifeline, orders.report):
         os.set_inheritable(each, False)
-    if orders.alone and os.readlink("/proc/self/ns/pid") == orders.pid_namespace:  # noqa: PTH115
+    if orders.alone and os.readlink("/proc/self/ns/pid") == orders.pid_namespace:
         # At the end it kills everybody: that must never mean everybody on this machine.
         os.write(orders.report, b"failed there is no process namespace of its own")
         return
@@ -84,6 +84,7 @@ def main(descriptor: int) -> None:
     os.close(hold)
     _end_all(orders.alone)
     os.write(orders.report, ending.encode())
+    os._exit(0)  # the interpreter need not be taken down piece by piece: somebody waits
 
 
 def _prefer_for_the_oom_killer() -> None:
@@ -129,13 +130,28 @@ def _become(orders: Orders, warden: int, guard: int) -> None:
         os._exit(1)
     os.closerange(3, 1024)
     try:
-        os.execvpe(orders.argv[0], orders.argv, orders.env)
+        _execute(orders.argv, orders.env)
     except FileNotFoundError:
         os.write(2, f"{orders.argv[0]}: not found\n".encode())
         os._exit(127)
     except (OSError, ValueError) as error:
         os.write(2, f"{orders.argv[0]}: {error}\n".encode())
         os._exit(126)
+
+
+def _execute(argv: list[str], env: dict[str, str]) -> None:
+    """Become the program, looked for as a shell does. Raises OSError, ValueError."""
+    if "/" in argv[0]:
+        os.execve(argv[0], argv, env)
+    error: OSError = FileNotFoundError()
+    for folder in env["PATH"].split(":"):
+        try:
+            os.execve(f"{folder}/{argv[0]}", argv, env)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as failed:
+            error = failed
+    raise error
 
 
 def _confine(orders: Orders, warden: int, guard: int) -> None:
@@ -167,15 +183,19 @@ def _confine(orders: Orders, warden: int, guard: int) -> None:
     if not orders.alone:
         protected.append(_leave_guard(guard, warden))
     kernel.drop_capabilities(machine)
-    kernel.seccomp(program(machine, orders.alone, root, protected))
+    if not orders.filter or protected != [FIRST]:
+        from deskhand.sandbox.seccomp import program  # noqa: PLC0415  loaded where it is needed: a command waits
+
+        orders.filter = program(machine, orders.alone, root, protected)
+    kernel.seccomp(orders.filter)
 
 
 def _threads_of_user() -> int:
     user, total = os.getuid(), 0
-    for name in os.listdir("/proc"):  # noqa: PTH208
+    for name in os.listdir("/proc"):
         try:
-            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:  # noqa: PTH116
-                total += len(os.listdir(f"/proc/{name}/task"))  # noqa: PTH208
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:
+                total += len(os.listdir(f"/proc/{name}/task"))
         except OSError:
             continue
     return total
@@ -214,7 +234,7 @@ def _watch(child: int, orders: Orders) -> str:
         status = _reap(child)
         if status is not None:
             return f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}"
-        if orders.alone and sum(name.isdigit() for name in os.listdir("/proc")) > orders.processes + 2:  # noqa: PTH208
+        if orders.alone and sum(name.isdigit() for name in os.listdir("/proc")) > orders.processes + 2:
             return "limit processes"
         now = time.monotonic()
         if now >= next_census:
@@ -242,7 +262,7 @@ def _living(alone: bool) -> dict[int, tuple[int, int]]:
     """The command's processes: their number of threads and resident bytes."""
     everyone: dict[int, tuple[int, int, int]] = {}
     me = os.getpid()
-    for name in os.listdir("/proc"):  # noqa: PTH208
+    for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
         try:

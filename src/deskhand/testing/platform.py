@@ -13,7 +13,7 @@ from time import monotonic
 
 import anyio
 import msgspec
-from aiohttp import ClientError, ClientSession, web
+from aiohttp import ClientError, ClientSession, web  # noqa: TID251 -- loopback
 
 from ..channels.base import Channel
 from ..types.commit import Outgoing

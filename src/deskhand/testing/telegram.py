@@ -11,7 +11,7 @@ import itertools
 from typing import Any
 
 import msgspec
-from aiohttp import BodyPartReader, web
+from aiohttp import BodyPartReader, web  # noqa: TID251 -- loopback
 
 from .telegram_chat import Chats, Json, Refusal
 from .telegram_methods import METHODS, Params

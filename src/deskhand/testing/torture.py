@@ -16,7 +16,7 @@ from time import monotonic
 import anyio
 import anyio.abc
 import msgspec
-from aiohttp import web as http
+from aiohttp import web as http  # noqa: TID251 -- loopback
 
 from ..store.sqlite import SqliteStore
 from ..types import events as e

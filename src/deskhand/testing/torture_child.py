@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 import msgspec
-from aiohttp import ClientSession
+from aiohttp import ClientSession  # noqa: TID251 -- loopback
 
 from ..runtime.app import App, Parts, open_app
 from ..runtime.config import Config, Home, Settings

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import anyio
 import msgspec
-from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
+from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector  # noqa: TID251 -- loopback
 
 from ..runtime.address import noted_address
 from ..runtime.app import Parts, open_app

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ..models.aside import Aside
+from ..net.client import Net
 from ..sandbox.base import Mount, Sandbox
 from ..types.clock import Clock, Ids
 from ..types.commit import Change, Outgoing
@@ -39,12 +40,17 @@ class Spec(msgspec.Struct, frozen=True):
         return self.effect in ("none", "fetch") and self.replay != "never"
 
 
+def _no_net() -> Net:
+    return Net(closed="nothing is fetched from the web here.")
+
+
 class Reach(msgspec.Struct, frozen=True):
     """What an agent's tools may touch of the machine.
 
     `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it, which are also
     `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives them back. `rows` reads with a
-    registered statement. `seen` remembers, by (session, path), which version of a file the model has read.
+    registered statement. `seen` remembers, by (session, path), which version of a file the model has read. `net`
+    fetches from the public web.
     """
 
     folder: Path
@@ -55,6 +61,7 @@ class Reach(msgspec.Struct, frozen=True):
     rows: Callable[[str, tuple[str | int | float | bytes | None, ...]], Awaitable[list[tuple[Any, ...]]]]
     sandbox: Callable[[], Awaitable[Sandbox]]
     seen: dict[tuple[str, str], str]
+    net: Net = msgspec.field(default_factory=_no_net)
 
 
 async def nobody(aside: Aside) -> str:
@@ -67,7 +74,8 @@ class Context(msgspec.Struct, frozen=True):
 
     `key` names this call for ever: the same after a crash, different for every other call. `label` is that of all that
     the model has read so far, and so of whatever it wrote into the arguments: what lasts is stored with it. `ask` calls
-    the agent's cheapest model once; raises ToolError.
+    the agent's cheapest model once; raises ToolError. `audience` are those who read the conversation, as the readers of
+    labels name them: what is for others never reaches it. `approved`: a person saw exactly this call and allowed it.
     """
 
     session: str
@@ -81,6 +89,8 @@ class Context(msgspec.Struct, frozen=True):
     key: str
     label: Label = UNTRUSTED
     ask: Callable[[Aside], Awaitable[str]] = nobody
+    audience: tuple[str, ...] = ()
+    approved: bool = False
 
 
 class Done(msgspec.Struct, frozen=True):

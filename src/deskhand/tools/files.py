@@ -12,14 +12,21 @@ import msgspec
 
 from ..types.commit import Change
 from ..types.errors import ToolError
+from ..types.labels import LOCAL, join
 from .base import Context, Done, done
+from .convert import LIMIT_BYTES, Wanted, convert
 from .define import tool
+from .documents.kinds import NAMES, kind_of
 from .edits import BOM, Replacement, apply_edits
+from .marks import marks_of
 from .output import shown
 from .patch import apply_patch
 
 READ_BYTES = 10 << 20
 READ_LINES = 200_000
+DOCUMENT_BYTES = LIMIT_BYTES
+DOCUMENTS = ("pdf", "docx", "xlsx", "pptx", "odf", "epub")
+"""What read_file gives the text of. Everything else is as it is: source, or refused."""
 BINARY_LOOK_BYTES = 1024
 REMEMBERED = 2000
 """Files of which the version that a model has read is remembered, over all sessions of an agent."""
@@ -27,16 +34,23 @@ REMEMBERED = 2000
 
 @tool(effect="none")
 async def read_file(path: str, context: Context, start_line: int = 0, end_line: int = 0) -> Done:
-    """Read a text file; each line comes as `number | text`.
+    """Read a text file, or the text of a document (PDF, docx, xlsx, pptx, odt, ods, epub); each line comes as
+    `number | text`.
 
     path: relative to the workspace, or absolute in a folder that is allowed
     start_line: first line to show, from 1
     end_line: last line to show; 0 for the end
     """
-    data = await _text_bytes(path, context)
-    _remember(path, data, context)
+    data, marks = await _bytes(path, context, DOCUMENT_BYTES + 1), await marks_of(context)
+    remarks = ""
+    if data is not None and (kind := kind_of(data, name=path)) in DOCUMENTS:
+        found = await convert(data, context.reach.sandbox, Wanted(name=path))
+        data, remarks = found.text.encode(), f"\n[the text of a {NAMES[kind]}]\n{found.remarks}".rstrip()
+    else:
+        data = await _checked(path, data, context)
+        _remember(path, data, context)
     numbered, note = await anyio.to_thread.run_sync(_numbered, path, data, start_line, end_line)
-    return await shown(numbered, context, note=note)
+    return await shown(numbered, context, marks.of(path), note + remarks)
 
 
 @tool(effect="local_write", replay="never")
@@ -68,7 +82,7 @@ async def write_file(
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
     result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes")
-    return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
+    return msgspec.structs.replace(result, changes=await _kept(path, before, mode == "append", context))
 
 
 @tool(effect="local_write", replay="never")
@@ -90,7 +104,7 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
         raise ToolError(f"that would change nothing in {path!r}")
     await _replace(path, after, context)
     result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
-    return msgspec.structs.replace(result, changes=await undo_of(path, before, context))
+    return msgspec.structs.replace(result, changes=await _kept(path, before, True, context))
 
 
 def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
@@ -123,7 +137,10 @@ def _changed(path: str, before: bytes, edits: list[Replacement], patch: str) -> 
 
 async def _text_bytes(path: str, context: Context) -> bytes:
     """The bytes of a text file. Raises ToolError where there is none, or it is no text, or too much."""
-    data = await _bytes(path, context)
+    return await _checked(path, await _bytes(path, context), context)
+
+
+async def _checked(path: str, data: bytes | None, context: Context) -> bytes:
     if data is None:
         raise ToolError(f"there is no file {path!r}{await anyio.to_thread.run_sync(_similar, path, context)}")
     if b"\0" in data[:BINARY_LOOK_BYTES]:
@@ -134,10 +151,10 @@ async def _text_bytes(path: str, context: Context) -> bytes:
     return data
 
 
-async def _bytes(path: str, context: Context) -> bytes | None:
-    """The file's bytes (one more than READ_BYTES at most), or None where there is none."""
+async def _bytes(path: str, context: Context, most: int = READ_BYTES + 1) -> bytes | None:
+    """The file's bytes (`most` of them), or None where there is none."""
     try:
-        return await anyio.to_thread.run_sync(context.reach.files.read, path, READ_BYTES + 1)
+        return await anyio.to_thread.run_sync(context.reach.files.read, path, most)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
@@ -172,6 +189,16 @@ def _remember(path: str, data: bytes, context: Context) -> None:
 def _seen_as(path: str, context: Context) -> tuple[str, str]:
     """One name for a file, however the path to it is written."""
     return context.session, os.path.realpath(context.reach.folder / path)
+
+
+async def _kept(path: str, before: bytes | None, added: bool, context: Context) -> tuple[Change, ...]:
+    """What is kept of a change: the bytes that were there, and whose word the file is now. What a person has seen and
+    allowed as it is, is as good as theirs; what was only `added` to is also still what it was."""
+    marks = await marks_of(context)
+    label = LOCAL if context.approved else context.label
+    if added and before is not None:
+        label = join((label, marks.stored.get(marks.real(path), LOCAL)))
+    return (*await undo_of(path, before, context), *marks.written(path, label, context))
 
 
 async def undo_of(path: str, before: bytes | None, context: Context) -> tuple[Change, ...]:

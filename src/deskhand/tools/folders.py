@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import anyio.to_thread
 import msgspec
 
 from ..types.clock import Clock
 from ..types.errors import ToolError
+from ..types.labels import LOCAL
 from .base import Context, Done
 from .define import tool
+from .marks import marks_of
 from .output import shown
 from .paths import Entry, Workspace
 
@@ -31,9 +33,11 @@ async def list_files(context: Context, path: str = ".", depth: int = 2) -> Done:
     path: the folder
     depth: how many levels
     """
+    marks = await marks_of(context)
     walk = _Walk(context.reach.files)
     await anyio.to_thread.run_sync(walk.run, path, max(1, min(depth, DEEPEST)), abandon_on_cancel=True)
-    return await shown("\n".join(walk.lines) or "[the folder is empty]", context)
+    label = marks.joined(walk.places) if marks.stored else LOCAL  # a name is words too
+    return await shown("\n".join(walk.lines) or "[the folder is empty]", context, label)
 
 
 @tool(effect="none")
@@ -47,9 +51,12 @@ async def search_files(text: str, context: Context, path: str = ".") -> Done:
         raise ToolError("say what to look for")
     if "\n" in text:
         raise ToolError("search for one line at a time")
+    marks = await marks_of(context)
     search = _Search(context.reach.files, context.clock, text.casefold())
+    search.closed = lambda place: marks.closed(place, context)
     await anyio.to_thread.run_sync(search.run, path, abandon_on_cancel=True)
-    return await shown("\n".join(search.hits) or f"nothing contains {text!r}", context, note=search.note)
+    found, label = "\n".join(search.hits), marks.joined(search.places)
+    return await shown(found or f"nothing contains {text!r}", context, label, search.note)
 
 
 class _Walk:
@@ -58,6 +65,7 @@ class _Walk:
     def __init__(self, files: Workspace) -> None:
         self._files = files
         self.lines: list[str] = []
+        self.places: list[str] = []
 
     def run(self, path: str, depth: int, indent: str = "") -> None:
         found = self._files.list(path, FOLDER_ENTRIES * 4)
@@ -74,6 +82,7 @@ class _Walk:
             self.lines.append(f"{indent}[and more: only {FOLDER_ENTRIES} names of a folder are listed]")
 
     def _add(self, path: str, entry: Entry, depth: int, indent: str) -> None:
+        self.places.append(f"{path}/{entry.name}")
         if entry.kind != "folder":
             size = (
                 "(link)" if entry.kind == "link" else f"{entry.size_bytes} bytes" if entry.kind == "file" else "(other)"
@@ -93,14 +102,16 @@ _MORE = f"[and more: only {LISTED} names are listed; list a folder of these]"
 
 class Look:
     """Looks through files, the nearest first, for as long as a person would wait. `hits` are the lines that were found,
-    `note` says what was left out."""
+    `places` the files in which, `note` says what was left out. `closed` are files that are not for those who asked."""
 
     instead = ""
+    closed: Callable[[str], bool] = staticmethod(lambda place: False)
 
     def __init__(self, files: Workspace, clock: Clock) -> None:
         self._files, self._clock = files, clock
         self._until = clock.monotonic() + SEARCH_S
         self.hits: list[str] = []
+        self.places: list[str] = []
         self.note = ""
 
     def wants(self, place: str) -> bool:
@@ -116,11 +127,14 @@ class Look:
         large, top = 0, self._files.stat(path)
         one = iter([(path, msgspec.structs.replace(top, name=path))])
         for looked, (place, entry) in enumerate(beneath(self._files, path) if top.kind == "folder" else one, 1):
-            if self.wants(place):
+            before = len(self.hits)
+            if not self.closed(place) and self.wants(place):
                 if entry.size_bytes <= SEARCH_FILE_BYTES:
                     self._look_into(place)
                 else:
                     large += 1
+            if len(self.hits) > before:
+                self.places.append(place)
             if len(self.hits) > SEARCH_HITS:
                 self.hits = self.hits[:SEARCH_HITS]
                 self.note = f"\n[only the first {SEARCH_HITS} hits; look in one folder, or for more]"

@@ -7,8 +7,11 @@ import msgspec
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.errors import ToolError
+from ..types.labels import LOCAL, Label, join
 from .base import Context, Done, done
 from .define import tool
+from .marks import lasting
+from .output import shown
 
 KEY_CHARS, VALUE_CHARS = 500, 200_000
 STATEMENTS = load_sql(__package__, "kv.sql")
@@ -25,15 +28,16 @@ async def kv_set(key: str, value: str, context: Context, namespace: str = "", tt
     if len(value) > VALUE_CHARS or len(key) > KEY_CHARS:
         raise ToolError(f"at most {KEY_CHARS} characters of key and {VALUE_CHARS:,} of value are kept: write a file")
     expires_at = now + ttl_hours * 3600 if ttl_hours > 0 else None
-    change = Change("kv_set", (context.agent, namespace, key, value, expires_at))
+    label = msgspec.json.encode(context.label) if lasting(context.label) else None
+    change = Change("kv_set", (context.agent, namespace, key, value, expires_at, label))
     return msgspec.structs.replace(done(f"ok, {key} is set"), changes=(Change("kv_expire", (now,)), change))
 
 
 @tool
-async def kv_get(key: str, context: Context, namespace: str = "") -> str:
+async def kv_get(key: str, context: Context, namespace: str = "") -> Done:
     """The value under a key."""
     rows = await context.reach.rows("kv_get", (context.agent, namespace, key, context.clock.now()))
-    return str(rows[0][0]) if rows else "[not found]"
+    return await shown(str(rows[0][0]), context, _label(rows[0][1])) if rows else done("[not found]")
 
 
 @tool(effect="local_write", replay="commit")
@@ -44,10 +48,15 @@ async def kv_delete(key: str, context: Context, namespace: str = "") -> Done:
 
 
 @tool
-async def kv_list(context: Context, namespace: str = "", prefix: str = "") -> str:
+async def kv_list(context: Context, namespace: str = "", prefix: str = "") -> Done:
     """The keys and values that begin with a prefix, as JSON."""
     rows = await context.reach.rows("kv_list", (context.agent, namespace, prefix, context.clock.now()))
-    return msgspec.json.encode({key: value for key, value, _ in rows}).decode()
+    text = msgspec.json.encode({key: value for key, value, _, _ in rows}).decode()
+    return await shown(text, context, join((LOCAL, *(_label(label) for _, _, _, label in rows))))
+
+
+def _label(stored: bytes | None) -> Label:
+    return LOCAL if stored is None else msgspec.json.decode(stored, type=Label)
 
 
 TOOLS = (kv_set, kv_get, kv_delete, kv_list)

@@ -1,16 +1,17 @@
 -- kv_get: what has expired is not there --
-SELECT value FROM kv
+SELECT value, label FROM kv
 WHERE agent = ? AND namespace = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)
 
 -- kv_set --
-INSERT INTO kv(agent, namespace, key, value, expires_at) VALUES(?, ?, ?, ?, ?)
-ON CONFLICT(agent, namespace, key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
+INSERT INTO kv(agent, namespace, key, value, expires_at, label) VALUES(?, ?, ?, ?, ?, ?)
+ON CONFLICT(agent, namespace, key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at,
+  label = excluded.label
 
 -- kv_delete --
 DELETE FROM kv WHERE agent = ? AND namespace = ? AND key = ?
 
 -- kv_list: by prefix, taken literally --
-SELECT key, value, expires_at FROM kv
+SELECT key, value, expires_at, label FROM kv
 WHERE agent = ?1 AND namespace = ?2 AND substr(key, 1, length(?3)) = ?3 AND (expires_at IS NULL OR expires_at > ?4)
 ORDER BY key
 

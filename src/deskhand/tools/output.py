@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..types.labels import LOCAL, Label
 from ..types.messages import Text, clean
 from .base import Context, Done
+from .marks import mark_blob
 
 LIMIT_BYTES = 32_768
 EDGE_BYTES = 12_000
@@ -21,7 +22,8 @@ async def shown(text: str, context: Context, label: Label = LOCAL, note: str = "
         return Done((Text((text + note) or "[no output]", label),))
     handle = await context.reach.keep(data)
     head, tail = data[: whole(data, EDGE_BYTES)], data[whole(data, len(data) - EDGE_BYTES) :]
-    return Done((Text(ends(head, tail, len(data), handle) + note, label),))
+    shown_text = Text(ends(head, tail, len(data), handle) + note, label)
+    return Done((shown_text,), changes=mark_blob(handle, label, context))
 
 
 def whole(data: bytes, at: int) -> int:

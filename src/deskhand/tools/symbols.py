@@ -13,6 +13,7 @@ from .base import Context, Done
 from .define import tool
 from .folders import HIT_CHARS, SEARCH_HITS, Look, plain_name
 from .languages import Symbol, definitions, language_of, uses
+from .marks import marks_of
 from .output import shown
 from .paths import Workspace
 
@@ -31,10 +32,12 @@ async def list_symbols(context: Context, path: str = ".", name: str = "") -> Don
         wanted = name.casefold()
         return (symbol for symbol in definitions(place, text) if wanted in symbol.name.casefold())
 
+    marks = await marks_of(context)
     look = _Look(context.reach.files, context.clock, found)
+    look.closed = lambda place: marks.closed(place, context)
     await anyio.to_thread.run_sync(look.run, path, abandon_on_cancel=True)
     nothing = f"nothing there defines a name with {name!r}" if name else "no definitions found"
-    return await shown("\n".join(look.hits) or nothing, context, note=look.note)
+    return await shown("\n".join(look.hits) or nothing, context, marks.joined(look.places), look.note)
 
 
 @tool(effect="none")
@@ -48,9 +51,12 @@ async def find_references(name: str, context: Context, path: str = ".") -> Done:
     if not _NAME.fullmatch(name):
         raise ToolError(f"{name!r} is no name; search_files finds any text")
 
+    marks = await marks_of(context)
     look = _Look(context.reach.files, context.clock, lambda place, text: uses(place, text, name))
+    look.closed = lambda place: marks.closed(place, context)
     await anyio.to_thread.run_sync(look.run, path, abandon_on_cancel=True)
-    return await shown("\n".join(look.hits) or f"no code there uses {name!r}", context, note=look.note)
+    found = "\n".join(look.hits) or f"no code there uses {name!r}"
+    return await shown(found, context, marks.joined(look.places), look.note)
 
 
 class _Look(Look):

@@ -8,10 +8,11 @@ from ..types.commit import Outgoing
 from ..types.effects import Effect
 from ..types.errors import BlobMissing, ToolError
 from ..types.identity import Address
-from ..types.labels import LOCAL
+from ..types.labels import LOCAL, join
 from ..types.messages import Text, clean
 from .base import Ask, Context, Done, Outcome, Spec, done
 from .define import decode_arguments, schema, tool
+from .marks import label_of_blob
 from .output import PIECE_BYTES, whole
 
 
@@ -50,7 +51,8 @@ async def read_output(handle: str, context: Context, offset: int = 0) -> Done:
     end = whole(data, offset + PIECE_BYTES)
     more = f"; go on with offset={end}" if end < len(data) else ""
     note = f"\n[bytes {offset}-{end} of {len(data)}{more}]"
-    return Done((Text(clean(data[offset:end].decode(errors="replace")) + note, LOCAL),))
+    label = join((await label_of_blob(handle.strip("'\" "), context), LOCAL))
+    return Done((Text(clean(data[offset:end].decode(errors="replace")) + note, label),))
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

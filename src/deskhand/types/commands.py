@@ -25,6 +25,8 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("undo", "take back the last turn, or as many as you say", back=True),
         ChatCommand("retry", "take back the last turn and send its message again", back=True),
         ChatCommand("branch", "go on from here in a second conversation; this one stays", back=True),
+        ChatCommand("clean", "send the last message again without what was read before it", back=True),
+        ChatCommand("trust", "take what comes from a host as yours, here; /trust off ends it"),
         ChatCommand("model", "which model answers here; /model provider/name chooses one"),
         ChatCommand("title", "name this conversation"),
         ChatCommand("approval", "on: ask before every tool; off: ask as the rules say"),

@@ -28,6 +28,8 @@
   x SandboxError
     + SandboxUnavailable
   x NetError
+    + AddressRefused
+    + TooLarge
   x ChannelError
     + SendRefused
     + LoginRefused
@@ -162,6 +164,14 @@ class SandboxUnavailable(SandboxError):
 
 class NetError(DeskhandError):
     """The address could not be fetched."""
+
+
+class AddressRefused(NetError):
+    """Nothing is fetched from this address."""
+
+
+class TooLarge(NetError):
+    """The body is larger than was allowed, or unpacks to much more than was sent. The message completes a sentence."""
 
 
 class ChannelError(DeskhandError):

@@ -33,6 +33,11 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 SYSTEM = Principal("system", ("owner",), "system")
 
 
+def readers_of(principal: Principal) -> tuple[str, ...]:
+    """The names under which the readers of a label mean this principal."""
+    return (principal.id, *(f"role:{role}" for role in principal.roles))
+
+
 class Answer(msgspec.Struct, frozen=True, tag="answer", gc=False):
     """What a person chose for an open approval or question."""
 

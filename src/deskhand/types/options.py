@@ -14,7 +14,8 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """How one conversation is held. None leaves what was set before, '' goes back to what the agent has.
 
     `model` (`provider/name`) is asked first, the agent's own are its fallback. `approval` asks a person before every
-    tool that is not on the safe list; False is the normal policy, never less. `plan_mode`, `teams`, `tracing` and
+    tool that is not on the safe list; False is the normal policy, never less. `trust` are hosts and other sources whose
+    words are taken for this machine's own here. `plan_mode`, `teams`, `tracing` and
     `mode` are kept for the parts that act on them.
     """
 
@@ -28,6 +29,7 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     tracing: bool | None = None
     title: str | None = None
     mode: Literal["", "normal", "deep_work"] | None = None
+    trust: tuple[str, ...] | None = None
 
     def updated(self, newer: SessionOptions) -> SessionOptions:
         """These options with what `newer` sets."""

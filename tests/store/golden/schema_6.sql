@@ -99,7 +99,7 @@ CREATE TABLE kv(
   namespace TEXT NOT NULL,
   key TEXT NOT NULL,
   value TEXT NOT NULL,
-  expires_at REAL,
+  expires_at REAL, label BLOB,
   PRIMARY KEY(agent, namespace, key)
 ) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS login;

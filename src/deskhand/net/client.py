@@ -1,0 +1,301 @@
+"""The guarded client: whatever address it is given, nothing but the public web is reached, and never for long.
+
+A name is resolved once, all of its addresses are judged, and one of those very addresses is connected to: a name that
+means something else a moment later (DNS rebinding) gains nothing. TLS and the `Host` header keep the name. Redirects
+are followed here, each judged anew. There are no cookies, and proxies of the environment are not asked.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import aiohttp  # noqa: TID251 -- the one place
+import anyio
+import msgspec
+from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251 -- the one place
+from anyio.abc import SocketStream
+from yarl import URL
+
+from ..types.errors import AddressRefused, NetError, TooLarge
+from .address import check_address, is_ours
+from .inflate import Inflater, Meter
+from .url import Url, join_url, parse_host, parse_url, short
+
+AGENT = "Mozilla/5.0 (compatible; Deskhand/0.1)"
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_EVERYWHERE = frozenset(("accept", "accept-language", "user-agent"))
+"""The headers that may go to another host than the one for which they were meant."""
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""(host, port) -> its IP addresses. Raises OSError."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What one fetch may take, with all of its redirects. `body_bytes` counts both as sent and as unpacked, `ratio` is
+    one to the other; `idle_s` runs between two pieces, and for each connection."""
+
+    body_bytes: int = 10_000_000
+    ratio: int = 100
+    total_s: float = 30.0
+    idle_s: float = 15.0
+    redirects: int = 5
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """What a server answered, whatever its status. `url` is where it came from in the end, `hops` are the addresses
+    that led there. `headers` have names in lower case; `body` is unpacked."""
+
+    url: Url
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    hops: tuple[Url, ...] = ()
+
+    @property
+    def media_type(self) -> str:
+        """`text/html`, without what may stand behind it; '' where the server did not say."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+class Request(msgspec.Struct, frozen=True):
+    """`headers` beyond a few harmless ones go to the host of `url` alone. One with a body is not redirected."""
+
+    url: Url
+    headers: Mapping[str, str] = {}
+    method: str = "GET"
+    body: bytes | None = None
+
+
+async def resolve_name(host: str, port: int) -> Sequence[str]:
+    """What the system's resolver says."""
+    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+class Net:
+    """One per process. `resolve` and `allow` are for who starts the process: `allow` holds (host or address, port) that
+    are reached although they are not public, such as a search engine on this machine. No model's word gets there."""
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        resolve: Resolve = resolve_name,
+        allow: Iterable[tuple[str, int]] = (),
+        tls: ssl.SSLContext | None = None,
+        closed: str = "",
+    ) -> None:
+        self.limits = limits or Limits()
+        self._resolve, self._allow, self._tls, self._closed = resolve, frozenset(allow), tls, closed
+
+    def allowing(self, host: str, port: int) -> Net:
+        """The same, which also reaches this host where it is not public: the word of a person, never of a model."""
+        allow = {*self._allow, (parse_host(host), port)}
+        return Net(self.limits, resolve=self._resolve, allow=allow, tls=self._tls, closed=self._closed)
+
+    async def get(
+        self, url: str | Url, headers: Mapping[str, str] | None = None, limits: Limits | None = None
+    ) -> Fetched:
+        """Fetch a page or a file. Raises NetError with a sentence; AddressRefused and TooLarge are two of its kinds."""
+        target = parse_url(url) if isinstance(url, str) else url
+        return await self.send(Request(target, headers or {}), limits)
+
+    async def send(self, request: Request, limits: Limits | None = None) -> Fetched:
+        """Send a request as it stands, and follow where a GET leads. Raises NetError."""
+        limits = limits or self.limits
+        try:
+            with anyio.fail_after(limits.total_s):
+                return await self._follow(request, limits)
+        except TimeoutError:
+            raise NetError(
+                f"{request.url.origin} took longer than {limits.total_s:g} s, or paused for {limits.idle_s:g} s. "
+                "It may be slow now: try again later, or another address."
+            ) from None
+
+    async def addresses(self, host: str, port: int) -> tuple[str, ...]:
+        """Where `host` may be connected to: all of its addresses, each judged. Raises NetError, AddressRefused."""
+        if self._closed:
+            raise NetError(self._closed)
+        host = parse_host(f"[{host}]" if ":" in host else host)
+        try:
+            found = (host,) if ":" in host or host.replace(".", "").isdigit() else await self._resolve(host, port)
+        except (OSError, UnicodeError):
+            raise NetError(f"there is no address for the name {short(host)}: check its spelling.") from None
+        if not found:
+            raise NetError(f"there is no address for the name {short(host)}: check its spelling.")
+        for address in found:
+            self._judge(host, address, port)
+        return tuple(dict.fromkeys(found))
+
+    async def connect(self, host: str, port: int) -> SocketStream:
+        """A plain connection to one of the addresses of `host`. Raises NetError, AddressRefused."""
+        addresses = await self.addresses(host, port)
+        problem = "it did not answer"
+        for address in addresses[:4]:
+            try:
+                with anyio.fail_after(self.limits.idle_s / 2):
+                    return await anyio.connect_tcp(address, port)  # noqa: TID251 -- judged above
+            except TimeoutError:
+                problem = "it did not answer in time"
+            except OSError as error:
+                problem = _plain(error)
+        raise NetError(f"{short(host)} could not be reached: {problem}.")
+
+    def _judge(self, host: str, address: str, port: int) -> None:
+        if (host, port) in self._allow or (address, port) in self._allow:
+            return
+        why = check_address(address) or ("this machine" if is_ours(address) else "")
+        if why:
+            where = f"its address {address} is" if address != host else "that is"
+            raise AddressRefused(f"{short(host)} is not fetched: {where} {why}, and only the public web is reached.")
+
+    async def _follow(self, request: Request, limits: Limits) -> Fetched:
+        hops: list[Url] = []
+        while True:
+            status, headers, body = await self._once(request, limits)
+            where = headers.get("location", "")
+            if status not in _REDIRECTS or not where:
+                return Fetched(request.url, status, headers, body, tuple(hops))
+            if request.body is not None:
+                raise NetError(f"{request.url.origin} wants to send the request elsewhere, and that is not followed.")
+            hops.append(request.url)
+            if len(hops) > limits.redirects:
+                raise NetError(f"{hops[0].origin} redirects more than {limits.redirects} times, and was given up.")
+            request = _redirected(request, where)
+
+    async def _once(self, request: Request, limits: Limits) -> tuple[int, dict[str, str], bytes]:
+        url = request.url
+        addresses = await self.addresses(url.host, url.port)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=limits.idle_s, sock_read=limits.idle_s)
+        connector = aiohttp.TCPConnector(
+            resolver=_Pinned(addresses),
+            use_dns_cache=False,
+            force_close=True,
+            ssl=self._tls or True,
+            socket_factory=_only(addresses),
+        )
+        headers = {"Accept-Encoding": "gzip, deflate", "User-Agent": AGENT, "Accept": "*/*", **request.headers}
+        try:
+            async with (
+                aiohttp.ClientSession(
+                    connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
+                ) as session,
+                session.request(
+                    request.method,
+                    URL(str(url), encoded=True),
+                    headers=headers,
+                    data=request.body,
+                    allow_redirects=False,
+                ) as response,
+            ):
+                found: dict[str, str] = {}
+                for name, value in response.headers.items():
+                    found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
+                redirects = response.status in _REDIRECTS and "location" in found
+                body = b"" if redirects else await _body(response, found, limits)
+                return response.status, found, body
+        except TooLarge as error:
+            raise TooLarge(f"{short(str(url))} was refused: {error}") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if isinstance(error, TimeoutError):
+                raise
+            raise NetError(f"{url.origin} could not be fetched: {_plain(error)}.") from None
+
+
+class _Pinned(AbstractResolver):
+    """Knows nothing but the addresses that were judged."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._addresses = addresses
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in self._addresses
+        ]
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _only(addresses: Sequence[str]) -> Callable[[Any], socket.socket]:
+    """Makes sockets for these addresses alone: the last look before a connection, whatever came before it."""
+
+    def make(found: Any) -> socket.socket:
+        family, kind, proto, _, target = found
+        if target[0] not in addresses:
+            raise OSError(f"{target[0]} was not judged")
+        return socket.socket(family, kind, proto)
+
+    return make
+
+
+def _redirected(request: Request, where: str) -> Request:
+    """The request for the address to which the answer leads. Raises AddressRefused."""
+    try:
+        url = join_url(request.url, where)
+    except AddressRefused as error:
+        raise AddressRefused(f"{request.url.origin} redirects to an address that is not fetched: {error}") from None
+    if request.url.scheme == "https" and url.scheme == "http":
+        raise AddressRefused(f"{request.url.origin} redirects to {url.origin}, without encryption: not followed.")
+    headers = request.headers
+    if url.origin != request.url.origin:
+        headers = {name: value for name, value in headers.items() if name.lower() in _EVERYWHERE}
+    return Request(url, headers, request.method)
+
+
+async def _body(response: aiohttp.ClientResponse, headers: Mapping[str, str], limits: Limits) -> bytes:
+    """All of the body, unpacked. Raises TooLarge as soon as it is, NetError for one that is damaged."""
+    meter = Meter(limits.body_bytes, limits.ratio)
+    body = bytearray()
+    try:
+        meter.expect(response.content_length or 0)
+        inflater = Inflater(headers.get("content-encoding", ""), meter)
+        async for chunk in response.content.iter_any():
+            for piece in inflater.feed(chunk):
+                body += piece
+        inflater.close()
+    except TooLarge:
+        raise
+    except NetError as error:
+        raise NetError(f"{short(str(response.url))} cannot be read: {error}") from None
+    return bytes(body)
+
+
+def _plain(error: BaseException) -> str:
+    """What went wrong, in words that say nothing of how we are made."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError() | ssl.SSLCertVerificationError():
+            return "its certificate is not valid, so that nobody knows who answers"
+        case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
+            return "no encrypted connection came about"
+        case aiohttp.ClientConnectorError():
+            return "it does not take connections there"
+        case OSError() if isinstance(error, ConnectionRefusedError) or _refused(error.__cause__):
+            return "it does not take connections there"
+        case aiohttp.ServerDisconnectedError() | ConnectionResetError():
+            return "it hung up without an answer"
+        case aiohttp.ClientPayloadError():
+            return "the answer broke off before its end"
+        case aiohttp.ClientResponseError():
+            return "what it answers is no proper HTTP"
+        case _:
+            return "the connection failed"
+
+
+def _refused(cause: BaseException | None) -> bool:
+    """anyio wraps what each address said."""
+    found = cause.exceptions if isinstance(cause, BaseExceptionGroup) else (cause,)
+    return any(isinstance(each, ConnectionRefusedError) for each in found)

@@ -1,0 +1,105 @@
+"""Lists of commands under a name, for rules: `commands: ["@looking"]`.
+
+The lists of other systems look at the text alone, as they document, and are easily got round: what a command can reach
+is the sandbox's business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+
+from .commands import doubt_of, may_run
+from .words import Reading
+
+_LOOKING_NAMES = (
+    "ls cat head tail wc grep rg cut tr nl stat file du df pwd echo true false basename dirname realpath readlink diff"
+    " cmp md5sum sha1sum sha256sum uname whoami id which printenv"
+)
+LOOKING = frozenset(_LOOKING_NAMES.split())
+"""Programs that read and say; with a redirection to a file a command only looks no more."""
+
+_OPERATOR_USE = (
+    *("rm -rf /", "rm -rf ~", "rm -rf /*", "dd if=/dev/zero", "dd if=/dev/random", "mkfs", "fdisk", "parted"),
+    *(":(){:|:&};:", "chmod 777 /", "chmod -R 777", "shutdown", "reboot", "halt", "poweroff", "init 0", "init 6"),
+)
+_AGENT_COMPUTER = (
+    *("rm -rf /", "mkfs", "dd if=", ":(){ :|:& };:", "> /dev/sda", "chmod -R 777 /"),
+    *("curl | sh", "wget | sh", "curl|sh", "wget|sh"),
+)
+_OPENAGENT = tuple(
+    map(
+        re.compile,
+        (
+            r"\brm\b[^\n;|&]*\s/(?:\s|$)",
+            r"\bsudo\b",
+            r"\bshutdown\b",
+            r"\breboot\b",
+            r">\s*/dev/",
+            r"\bmkfs",
+            r"\bdd\b[^\n;|&]*\bof=/dev/",
+            r"\$\(",
+            r"`",
+        ),
+    )
+)
+
+
+def _operator_use(command: str) -> bool:
+    """Anywhere in the text, however its blanks are."""
+    squeezed = " ".join(command.split()).lower()
+    bare = squeezed.replace(" ", "")
+    return any(each.lower() in squeezed for each in _OPERATOR_USE) or ":(){:|:&};:" in bare
+
+
+def _agent_computer(command: str) -> bool:
+    return any(each in command for each in _AGENT_COMPUTER)
+
+
+def _openagent(command: str) -> bool:
+    return any(each.search(command) for each in _OPENAGENT)
+
+
+PRESETS: Mapping[str, frozenset[str] | Callable[[str], bool]] = {
+    "@looking": LOOKING,
+    "@operator-use": _operator_use,
+    "@agent-computer": _agent_computer,
+    "@openagent": _openagent,
+}
+"""Programs by name, or what a text that is refused looks like."""
+
+
+def check_commands(commands: Collection[str], verdict: str) -> str:
+    """What speaks against these in a rule, or ''."""
+    for each in commands:
+        if each.startswith("@") and each not in PRESETS:
+            return f"there is no list of commands {each!r}; there are: {', '.join(PRESETS)}"
+        if verdict == "allow" and callable(PRESETS.get(each)):
+            return f"{each!r} is a list of what is refused: it says nothing about what may run"
+        if not each or any(blank in each for blank in " \t\n"):
+            return f"{each!r} is no name of a program: options and arguments are not looked at"
+    return ""
+
+
+def only(commands: Collection[str], reading: Reading, *, strict: bool) -> bool:
+    """Whether it is certain that nothing else is run than these. In a list with `@looking` no file may be written."""
+    if reading.writes and "@looking" in commands:
+        return False
+    return not doubt_of(reading, _programs(commands), strict=strict)
+
+
+def some(commands: Collection[str], command: str, reading: Reading) -> bool:
+    """Whether one of these seems to be run."""
+    texts = [check for each in commands if callable(check := PRESETS.get(each))]
+    return any(check(command) for check in texts) or bool(may_run(reading) & _programs(commands))
+
+
+def texts_only(commands: Collection[str]) -> bool:
+    """Whether these name nothing but lists that look at the text alone."""
+    return all(callable(PRESETS.get(each)) for each in commands)
+
+
+def _programs(commands: Collection[str]) -> frozenset[str]:
+    names = {each for each in commands if not each.startswith("@")}
+    lists = [found for each in commands if isinstance(found := PRESETS.get(each), frozenset)]
+    return frozenset(names.union(*lists))

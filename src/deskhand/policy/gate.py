@@ -1,0 +1,167 @@
+"""The gate that no rule opens: what untrusted words have touched reaches outward only with a person. Pure.
+
+It assumes that the model obeys whoever wrote what it reads, and looks at labels alone, never at words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec.structs import replace
+
+from ..types.effects import OUTWARD, Effect
+from ..types.labels import LOCAL, UNNAMED, Label
+from ..types.messages import Message, ResultPart, Text, ToolCall, ToolResult
+from .links import neutralised, stands_in
+
+SEARCH, FETCH = "web_search", "web_fetch"
+ADDRESSES = frozenset({"url", "urls", "uri", "href", "link", "links", "address"})
+"""Arguments that name what is fetched."""
+STEERING = (
+    *("system.md", "agent.md", "rules.md", "soul.md", "user.md", "code.md", "agents.md", "heartbeat.md", "job.md"),
+    *("memory.md", "memory/*", "knowledge/*", "skills/*", "tools/*", "jobs/*", "prompts/*"),
+)
+"""Files of a workspace that tell an agent what to do or what is known: the next conversation reads them."""
+NAMED_SOURCES = 3
+
+
+def trusting(label: Label, trusted: Collection[str]) -> Label:
+    """The label where a person trusts these hosts and sources: what came from nowhere else is no longer untrusted."""
+    if label.integrity != "untrusted" or not trusted or not label.sources:
+        return label
+    if all(source in trusted or host_of(source) in trusted for source in label.sources):
+        return replace(label, integrity="tool_local")
+    return label
+
+
+def host_of(source: str) -> str:
+    """The host of a source that is a URL; '' for any other."""
+    try:
+        return (urlsplit(source).hostname or "").rstrip(".") if "://" in source else ""
+    except ValueError:
+        return ""
+
+
+class Given(msgspec.Struct, frozen=True):
+    """Words whose addresses the model did not put together. Those of a page count for the host that it came from; ''
+    is anywhere: what people wrote, and what a search found."""
+
+    host: str
+    text: str
+
+
+def given(messages: Iterable[Message], reads: Callable[[str], bool]) -> tuple[Given, ...]:
+    """What people wrote, what a search found and what pages said, as far as the conversation still holds it. What other
+    tools return is not counted, since a model can have any of them repeat its own words. `reads` tells of a tool's name
+    whether it fetches."""
+    words: list[Given] = []
+    fetched: dict[str, str] = {}
+    for message in messages:
+        for part in message.parts:
+            match part:
+                case ToolCall(id=call_id, name=name) if reads(name):
+                    fetched[call_id] = name
+                case ToolResult(call_id=call_id, parts=pieces, status="ok") if call_id in fetched:
+                    for piece in pieces:
+                        host = host_of(piece.label.source)
+                        if isinstance(piece, Text) and (host or fetched[call_id] == SEARCH):
+                            words.append(Given("" if fetched[call_id] == SEARCH else host, piece.text))
+                case Text(text=text, label=label) if message.role == "user" and label.integrity in ("owner", "member"):
+                    words.append(Given("", text))
+                case _:
+                    pass
+    return tuple(words)
+
+
+def objection(effect: Effect, arguments: bytes, label: Label, known: Collection[Given], owner: bool = True) -> str:
+    """Why a person has to be asked before this, whatever the rules say; '' where nothing speaks against it. `label` is
+    the lowest of what the model has read, `known` the words of `given`, `owner` whether it is an owner who asks."""
+    if label.integrity == "untrusted":
+        if effect in OUTWARD:
+            return f"it acts outward, and this conversation has read {told(label)}"
+        decoded = _decoded(arguments)
+        if effect == "fetch" and (strange := next((url for url in addresses(decoded) if not _given(url, known)), "")):
+            return f"nobody here named the address {strange[:200]!r}, and this conversation has read {told(label)}"
+    if effect == "local_write" and not (owner and label.integrity != "untrusted"):
+        read = f"this conversation has read {told(label)}" if label.integrity == "untrusted" else "no owner asks for it"
+        if path := steering(_decoded(arguments)):
+            return f"{path} tells the agent what to do from now on, and {read}"
+    if label.readers is not None and effect in OUTWARD:
+        return f"this conversation has read what only {_readers(label)} may see: {told(label)}"
+    return ""
+
+
+def _given(url: str, known: Collection[Given]) -> bool:
+    """Whether a person wrote this address, a search found it, or a page of the same host links to it as a whole."""
+    host = host_of(url if "://" in url else f"https://{url}")
+    return any(words.host in ("", host) and stands_in(url, words.text) for words in known)
+
+
+def quiet(text: str, messages: Iterable[Message]) -> str:
+    """An answer from a conversation that has read something from outside: its addresses lead nowhere by themselves,
+    unless a person or a page named them as they are."""
+    words = given(messages, lambda name: name in (SEARCH, FETCH)) if "://" in text or "](" in text else ()
+    return neutralised(text, "\n".join(each.text for each in words))
+
+
+def told(label: Label) -> str:
+    """The sources in words."""
+    named = [source for source in label.sources if source] or [UNNAMED]
+    more = len(named) - NAMED_SOURCES
+    return ", ".join(named[:NAMED_SOURCES]) + (f" and {more} more" if more > 0 else "")
+
+
+def addresses(arguments: Any) -> Iterator[str]:
+    """The addresses that a call's arguments name."""
+    if isinstance(arguments, dict):
+        for name, value in arguments.items():
+            if str(name).lower() in ADDRESSES:
+                yield from (str(each) for each in (value if isinstance(value, list) else [value]) if each)
+
+
+def steering(arguments: Any) -> str:
+    """The file that steers an agent and that these arguments write; '' for none."""
+    named = [arguments.get(name) for name in ("path", "to", "target")] if isinstance(arguments, dict) else []
+    for path in named:
+        if isinstance(path, str) and steers(path):
+            return path
+    return ""
+
+
+def steers(path: str) -> bool:
+    """Whether this file of a workspace tells agents what to do; written as forgiving as file systems are."""
+    parts = [part.casefold().rstrip(". ") for part in path.split("/") if part not in ("", ".")]
+    ends = ["/".join(parts[i:]) for i in range(len(parts))]
+    return any(fnmatchcase(end, pattern) for end in ends for pattern in STEERING)
+
+
+def shown_to(audience: Collection[str], parts: tuple[ResultPart, ...]) -> tuple[ResultPart, ...]:
+    """The parts as this audience may see them: what is for others is withheld, and that is said."""
+    return tuple(part if may_see(part.label, audience) else _withheld(part.label) for part in parts)
+
+
+def may_see(label: Label, audience: Collection[str]) -> bool:
+    """Whether all those who read a conversation may see this."""
+    return label.readers is None or bool(set(label.readers) & set(audience))
+
+
+def _withheld(label: Label) -> Text:
+    who = _readers(label)
+    return Text(f"[withheld: {told(label)} is for {who} alone, and others read this conversation]", LOCAL)
+
+
+def _readers(label: Label) -> str:
+    names = [reader.replace("role:owner", "the owner") for reader in label.readers or ()]
+    return " and ".join(names) or "nobody here"
+
+
+def _decoded(arguments: bytes) -> Any:
+    try:
+        decoded = msgspec.json.decode(arguments)
+        return msgspec.json.decode(decoded) if isinstance(decoded, str) and decoded.startswith("{") else decoded
+    except (ValueError, RecursionError):
+        return {}  # the tool refuses it

@@ -1,0 +1,78 @@
+"""Where on the web a call goes, as its arguments tell, in the one spelling that is also connected to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import msgspec
+
+from ..net.url import parse_host, parse_url
+from ..types.effects import Effect
+from ..types.errors import AddressRefused
+from .gate import ADDRESSES
+
+WITH_HOST: frozenset[Effect] = frozenset({"fetch", "network"})
+"""Effects that go to a host which stands in the arguments."""
+_KEYS = ADDRESSES | {"host", "hosts"}
+_URL = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:/")
+UNREADABLE = "\0"
+"""Stands for an address that cannot be read: no pattern fits it."""
+
+
+def hosts_in(arguments: bytes) -> tuple[str, ...]:
+    """The hosts of all addresses among a call's arguments, each once."""
+    try:
+        given = msgspec.json.decode(arguments)
+    except ValueError:
+        return (UNREADABLE,)
+    return tuple(dict.fromkeys(_hosts(given, named=False, depth=0)))
+
+
+def _hosts(value: Any, *, named: bool, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if _URL.match(value) or named:
+            yield host_of(value)
+    elif depth > 5:
+        yield UNREADABLE
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _hosts(each, named=str(key).lower() in _KEYS, depth=depth + 1)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _hosts(each, named=named, depth=depth + 1)
+
+
+def host_of(text: str) -> str:
+    """The host of an address, or of a host alone."""
+    try:
+        return parse_url(text).host if "/" in text else parse_host(text.partition(":")[0])
+    except AddressRefused:
+        return UNREADABLE
+
+
+def fits_host(pattern: str, hosts: Collection[str], *, every: bool) -> bool:
+    """Whether one of these hosts fits the pattern, or `every` one; where there are none, none does."""
+    fit = (_fits(pattern, host) for host in hosts)
+    return bool(hosts) and (all(fit) if every else any(fit))
+
+
+def _fits(pattern: str, host: str) -> bool:
+    if pattern.startswith("*."):
+        return host.endswith(pattern[1:])
+    return host == pattern
+
+
+def check_host(pattern: str) -> str:
+    """What speaks against this pattern, or ''. `*.example.org` fits what lies beneath, not example.org itself."""
+    name = pattern.removeprefix("*.")
+    try:
+        known = parse_host(name)
+    except AddressRefused:
+        known = ""
+    if known and known == name:
+        return ""
+    better = host_of(pattern)
+    hint = f"; write {better!r}" if better != UNREADABLE else "; write example.org, *.example.org or an IP address"
+    return f"{pattern!r} is no name of a host{hint}"

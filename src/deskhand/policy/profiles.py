@@ -1,0 +1,46 @@
+"""Which tools an agent is offered: a profile, a list, what is also allowed, and what never is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import msgspec
+
+Profile = Literal["minimal", "coding", "full"]
+
+_TALK = (
+    *("think", "ask_user", "send_message", "read_output", "list_skills", "read_skill"),
+    *("enter_plan_mode", "exit_plan_mode"),
+)
+PROFILES: dict[Profile, tuple[str, ...]] = {
+    "minimal": _TALK,
+    "coding": (
+        *_TALK,
+        *("read_file", "write_file", "edit_file", "list_files", "search_files", "list_symbols", "find_references"),
+        *("shell", "process", "background_run", "check_background", "undo*", "web_fetch", "web_search"),
+    ),
+    "full": ("*",),
+}
+"""`minimal` talks; `coding` also works on files, with commands and looks things up; `full` is everything."""
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """What decides about it. `tools` and `also` are patterns, `deny` wins over all."""
+
+    profile: Profile = "full"
+    tools: tuple[str, ...] = ("*",)
+    also: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+def offers(offered: Offered, name: str) -> bool:
+    """Whether a tool of this name is offered: it is in the profile and in the list, or allowed beside them."""
+    if covered(name, offered.deny):
+        return False
+    return covered(name, offered.also) or (covered(name, PROFILES[offered.profile]) and covered(name, offered.tools))
+
+
+def covered(name: str, patterns: Collection[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,83 @@
+"""Rules that can never hold: who wrote one believes in it, so it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import get_args
+
+import msgspec
+
+from ..types.effects import Effect
+from ..types.errors import ConfigError
+from .blocked import check_commands
+from .hosts import WITH_HOST, check_host
+from .rules import COMMAND_TOOLS, Rule
+
+EFFECTS: tuple[str, ...] = get_args(Effect)
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The names that there are, where they are known: agents, channels, roles. `aliases` are other words for roles."""
+
+    agents: Collection[str] | None = None
+    channels: Collection[str] | None = None
+    roles: Collection[str] | None = None
+    aliases: Mapping[str, str] = {}
+
+
+def check_rules(rules: Sequence[Rule], known: Known | None = None) -> None:
+    """Raises ConfigError, with its number, for a rule that can never hold."""
+    for number, rule in enumerate(rules, 1):
+        if wrong := _wrong(rule, known or Known()) or _covered(rule, rules[: number - 1]):
+            raise ConfigError(f"rule {number} of the policy can never hold: {wrong}")
+
+
+def _wrong(rule: Rule, known: Known) -> str:
+    role = rule.who.removeprefix("role:") if rule.who.startswith("role:") else "*"
+    if (ours := known.aliases.get(role)) is not None:
+        return f"the role {role!r} is called {ours!r} here"
+    for what, pattern, names in (
+        ("effect", rule.effect, EFFECTS),
+        ("agent", rule.agent, known.agents),
+        ("channel", rule.channel, known.channels),
+        ("role", role, known.roles),
+    ):
+        if names is not None and not any(fnmatchcase(name, pattern) for name in names):
+            near = get_close_matches(pattern, names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+            return f"no {what} is called {pattern!r}; {hint}"
+    if rule.host != "*":
+        if wrong := check_host(rule.host):
+            return wrong
+        if not any(fnmatchcase(effect, rule.effect) for effect in WITH_HOST):
+            return f"only {' and '.join(sorted(WITH_HOST))} go to a host, and its effect is {rule.effect!r}"
+    if rule.commands:
+        if not any(fnmatchcase(tool, rule.tool) for tool in COMMAND_TOOLS):
+            return f"{rule.tool!r} runs no commands; those that do: {', '.join(COMMAND_TOOLS)}"
+        return check_commands(rule.commands, rule.verdict)
+    return ""
+
+
+def _covered(rule: Rule, before: Sequence[Rule]) -> str:
+    """The earlier rule that decides otherwise wherever this one would."""
+    for number, first in enumerate(before, 1):
+        if (
+            first.verdict != rule.verdict
+            and all(
+                _covers(getattr(first, field), getattr(rule, field))
+                for field in ("agent", "tool", "effect", "who", "channel", "host")
+            )
+            and first.group in (None, rule.group)
+            and first.commands in ((), rule.commands)
+        ):
+            return f"rule {number} stands before it and fits whatever it fits, and the first that fits counts"
+    return ""
+
+
+def _covers(first: str, later: str) -> bool:
+    """Whether the first pattern surely fits all that the later one fits."""
+    if first in ("*", later):
+        return True
+    return not any(sign in later for sign in "*?[") and fnmatchcase(later, first)

@@ -1,0 +1,77 @@
+"""Who judges an agent's calls: the rules of the policy, and behind them what else may speak against a call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from ..policy.commands import doubt
+from ..policy.postures import Posture, posture_rules, role_rules
+from ..policy.rules import COMMAND_TOOLS, Case, Decision, Rule, command_of, decide
+from ..tools.aliases import TOOLS, canonical, unquoted
+from .config import Settings
+from .manage_users import asking_about_users
+from .models import is_small
+from .reach import workspace_of
+from .small import asking_about_unnamed
+
+Judge = Callable[[Case], Decision]
+
+
+def rules_of(settings: Settings, agent: str) -> tuple[Rule, ...]:
+    """The rules that hold for an agent: those of the configuration under our names of tools (a rule for `bash` is one
+    for `shell`), and behind them those of its posture, and of the roles."""
+    own = (replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
+    posture = settings.posture(agent)
+    return (*own, *role_rules(_postures(settings), posture), *posture_rules(posture))
+
+
+def _postures(settings: Settings) -> Mapping[str, Posture]:
+    return {name: role.posture for name, role in settings.config.roles.items() if role.posture is not None}
+
+
+def judge_of(settings: Settings, agent: str) -> Judge:
+    """Who judges the calls of this agent. Raises ConfigError for one that there is not."""
+    config, rules = settings.agent(agent), rules_of(settings, agent)
+
+    def decided(case: Case) -> Decision:
+        return decide(rules, case)
+
+    judge: Judge = decided
+    if any(is_small(settings, model) for model in config.models):
+        judge = asking_about_unnamed(judge, workspace_of(settings, agent))
+    if config.commands:
+        judge = asking_about_commands(judge, config.commands)
+    judge = asking_about_users(judge)
+    return lambda case: judge(under_our_names(case))
+
+
+def under_our_names(case: Case) -> Case:
+    """The case with the arguments of a command as the tool will take them, whatever the model calls them."""
+    if case.tool not in COMMAND_TOOLS:
+        return case
+    try:
+        given = json.loads(case.arguments)
+    except (ValueError, RecursionError):
+        return case  # the tool refuses it
+    given = unquoted(given) if isinstance(given, str) else given
+    if not isinstance(given, dict):
+        return case
+    return replace(case, arguments=msgspec.json.encode(canonical(case.tool, given)))
+
+
+def asking_about_commands(judge: Judge, commands: Collection[str]) -> Judge:
+    """The judge, who also asks before a program is run that is not one of these."""
+
+    def careful(case: Case) -> Decision:
+        decision = judge(case)
+        if decision.verdict != "allow" or case.tool not in COMMAND_TOOLS:
+            return decision
+        if why := doubt(command_of(case), commands, strict=case.effect != "local_write"):
+            return Decision("ask", why)
+        return decision
+
+    return careful

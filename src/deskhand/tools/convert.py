@@ -1,0 +1,149 @@
+"""Documents as text: read in the sandbox by a process of its own, with little time and memory, whoever made them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from ..sandbox.base import Command, Exit, Mount, Sandbox
+from ..types.errors import SandboxError, ToolError
+from .documents.found import TEXT_CHARS
+from .documents.kinds import NAMES, Kind, kind_of
+
+LIMIT_BYTES = 20 << 20
+"""A larger document is not read."""
+TIME_S = 20.0
+MEMORY_BYTES = 512 << 20
+ANSWER_BYTES = 4 * TEXT_CHARS + (1 << 16)
+LIBRARIES = ("pypdfium2", "selectolax")
+INSTALL = "pip install 'deskhand[web]'"
+_START = "import sys; sys.path[:0] = sys.argv[1:]; from deskhand.tools.documents.main import main; main()"
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is known of a document, and what is wanted of it.
+
+    `declared` is the media type that its sender says, `name` its file's name, `url` where it was found: links are made
+    absolute by it. `selector`: the CSS selector of what to give of a web page.
+    """
+
+    declared: str = ""
+    name: str = ""
+    url: str = ""
+    selector: str = ""
+
+
+class Converted(msgspec.Struct, frozen=True):
+    """A document as Markdown or plain text. `hidden` counts what no reader would have seen and was taken out, by its
+    kind; `notes` say what was not read, and why."""
+
+    text: str
+    title: str = ""
+    kind: Kind = "text"
+    hidden: dict[str, int] = {}
+    notes: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> str:
+        """A line for each note and one for what was taken out; "" for none."""
+        hidden = ", ".join(f"{name} ({count:,})" for name, count in sorted(self.hidden.items()))
+        lines = [*self.notes, *([f"taken out because nobody would see it: {hidden}"] if hidden else [])]
+        return "\n".join(f"[{line}]" for line in lines)
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What the process says; it may be under somebody else's control, so its shape and size are checked."""
+
+    text: str = ""
+    title: str = ""
+    hidden: dict[str, int] = {}
+    notes: list[str] = []
+    unreadable: str = ""
+    missing: str = ""
+
+
+async def convert(
+    data: bytes,
+    sandbox: Callable[[], Awaitable[Sandbox]],
+    wanted: Wanted = Wanted(),  # noqa: B008  it is frozen
+    time_s: float = TIME_S,
+) -> Converted:
+    """The text of a document. Raises ToolError with a sentence that says why there is none."""
+    subject = repr(wanted.name) if wanted.name else "the document"
+    if len(data) > LIMIT_BYTES:
+        raise ToolError(f"{subject} is larger than {LIMIT_BYTES >> 20} MB, the most that is read of a document")
+    kind = kind_of(data, wanted.declared, wanted.name)
+    if wanted.selector and kind != "html":
+        raise ToolError(f"{subject} is no web page but {NAMES.get(kind, 'something else')}: leave the selector out")
+    charset = wanted.declared.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
+    asked = {"kind": kind, "charset": charset[:40], "url": wanted.url, "selector": wanted.selector[:1000]}
+    said, complained = bytearray(), bytearray()
+    with anyio.CancelScope() as enough:
+
+        def output(piece: bytes, is_error: bool) -> None:
+            if is_error:
+                complained.extend(piece[: 2000 - len(complained)])
+            elif len(said) + len(piece) > ANSWER_BYTES:
+                enough.cancel()
+            else:
+                said.extend(piece)
+
+        try:
+            ended = await (await sandbox()).run(_command(msgspec.json.encode(asked) + b"\n" + data, time_s), output)
+        except SandboxError as error:
+            raise ToolError(
+                f"{subject} was not read, because documents are only read in the sandbox: {error}"
+            ) from error
+    if enough.cancelled_caught:
+        raise ToolError(
+            f"{subject} makes the program that reads it say more than {ANSWER_BYTES >> 20} MB; it was stopped"
+        )
+    try:
+        answer = msgspec.json.decode(bytes(said), type=_Answer)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ToolError(f"{subject} {_how_it_broke(ended, bytes(complained), time_s)}") from None
+    if answer.missing:
+        raise ToolError(f"{subject} is a {NAMES.get(kind, kind)}, and what reads those is not installed: {INSTALL}")
+    if answer.unreadable:
+        raise ToolError(f"{subject} {answer.unreadable[:500]}")
+    return Converted(answer.text, answer.title[:300], kind, answer.hidden, tuple(answer.notes))
+
+
+def _command(stdin: bytes, time_s: float) -> Command:
+    """The interpreter that runs us, seeing itself, the libraries and our package, and nothing else."""
+    ours = Path(__file__).resolve().parents[2]  # what Python lists to find our package
+    base = Path(sys.base_prefix).resolve()
+    found = [spec.origin for name in LIBRARIES if (spec := find_spec(name)) is not None and spec.origin]
+    libraries = {str(Path(origin).resolve().parents[1]) for origin in found}
+    paths = sorted({str(base), str(ours), *libraries}, key=len)
+    shown: list[str] = []
+    for path in paths:  # neither what the system shows anyway, nor what lies in another
+        if not any(Path(path).is_relative_to(each) for each in ("/usr", *shown)):
+            shown.append(path)
+    python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+    return Command(
+        argv=(python, "-I", "-S", "-B", "-c", _START, str(ours), *sorted(libraries)),
+        cwd=str(ours),
+        mounts=tuple(Mount(path) for path in shown),
+        stdin=stdin,
+        timeout_s=time_s,
+        memory_bytes=MEMORY_BYTES,
+        file_bytes=1 << 20,
+        processes=16,
+    )
+
+
+def _how_it_broke(ended: Exit, complained: bytes, time_s: float) -> str:
+    if ended.timeout:
+        return f"took longer than {time_s:.0f} s to read, and was given up: it is built to be slow, or too large"
+    if ended.limit == "memory" or b"MemoryError" in complained:
+        return f"needs more than {MEMORY_BYTES >> 20} MB of memory to be read: a decompression bomb, or too large"
+    if ended.signal:
+        return f"broke the program that reads it (signal {ended.signal}); nothing else was touched"
+    why = complained.decode(errors="replace").strip().rpartition("\n")[2][:200]
+    return f"could not be read: {why or 'the program that reads it said nothing'}"

@@ -1,0 +1,71 @@
+"""Which characters bytes stand for, when what is said about them may be wrong."""
+
+from __future__ import annotations
+
+import re
+
+_LOOK_BYTES = 2048
+_SAID = re.compile(
+    rb"<\?xml[^>]{0,200}encoding\s*=\s*[\"']([\w.:-]{1,40})"
+    rb"|<meta[^>]{0,400}charset\s*=\s*[\"']?\s*([\w.:-]{1,40})",
+    re.I,
+)
+_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+# The names of https://encoding.spec.whatwg.org/#names-and-labels that pages use. Nothing else is believed: Python also
+# knows utf-7, punycode and others in which text hides.
+_SAFE = {
+    "ascii": "cp1252", "us-ascii": "cp1252", "iso-8859-1": "cp1252", "latin1": "cp1252", "iso8859-1": "cp1252",
+    "iso-8859-2": "iso8859-2", "iso-8859-5": "iso8859-5", "iso-8859-7": "iso8859-7", "iso-8859-8": "iso8859-8",
+    "iso-8859-9": "cp1254", "iso-8859-15": "iso8859-15", "macintosh": "mac-roman", "koi8-r": "koi8-r",
+    "koi8-u": "koi8-u",
+    **{f"windows-{n}": f"cp{n}" for n in (874, *range(1250, 1259))}, **{f"cp{n}": f"cp{n}" for n in range(1250, 1259)},
+    "shift_jis": "cp932", "shift-jis": "cp932", "sjis": "cp932", "windows-31j": "cp932", "euc-jp": "euc-jp",
+    "iso-2022-jp": "iso2022-jp", "euc-kr": "cp949", "ks_c_5601-1987": "cp949", "gb2312": "gb18030", "gbk": "gb18030",
+    "gb18030": "gb18030", "big5": "big5-hkscs",
+}  # fmt: skip
+
+
+def decoded(data: bytes, declared: str = "") -> str:
+    """The text of `data`. A byte order mark is believed, then that it is UTF-8 where it is valid, then what the server
+    (`declared`) and the document itself say; the rest is read as Windows-1252."""
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(name, "replace")
+    if (wide := _wide(data)) is not None:
+        return data.decode(wide, "replace")
+    found = _SAID.search(data[:_LOOK_BYTES])
+    said = [declared, *((each or b"").decode() for each in (found.groups() if found else ()))]
+    names = [_SAFE[each] for each in (name.strip().strip("\"'").lower() for name in said) if each in _SAFE]
+    if b"\x1b" not in data:  # ISO-2022 is all ASCII
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            if not names and error.start > len(data) - 4:
+                return data.decode("utf-8", "replace")  # it was only cut off
+    for name in names:
+        try:
+            return data.decode(name)
+        except UnicodeDecodeError:
+            continue
+    if _mostly_utf8(data):
+        return data.decode("utf-8", "replace")
+    return data.decode(names[0] if names else "cp1252", "replace")
+
+
+def _wide(data: bytes) -> str | None:
+    """UTF-16 without a mark: every second byte of its beginning is zero."""
+    head = data[:200]
+    if len(head) < 8 or b"\0" not in head:
+        return None
+    for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
+        half = head[start::2]
+        if half.count(0) > 0.9 * len(half) and head[1 - start :: 2].count(0) < 0.1 * len(half):
+            return name
+    return None
+
+
+def _mostly_utf8(data: bytes) -> bool:
+    """A broken character or two among many good ones."""
+    text = data[: 1 << 16].decode("utf-8", "replace")
+    beyond = sum(char > "\x7f" for char in text)
+    return text.count("\ufffd") * 4 < beyond

@@ -1,0 +1,32 @@
+"""Characters that nobody sees, by which text is smuggled past people."""
+
+from __future__ import annotations
+
+import re
+
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_BLANK = (
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028\u2029\u2060-\u2065\u206a-\u206f\u3164"
+    "\ufeff\uffa0\ufff0-\ufffb"
+)
+_TAGS = "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+_CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff"
+_PICTURE = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
+_SHAPED = "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af"
+"""Scripts in which a joiner changes how a word is written: Arabic and its neighbours, those of India, and others."""
+_HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+
+_HIDDEN = re.compile(
+    f"[{_BIDI}{_BLANK}{_TAGS}{_CONTROL}]"
+    f"|(?<![{_SHAPED}])\u200c|\u200c(?![{_SHAPED}])"
+    f"|(?<![{_SHAPED}{_PICTURE}\ufe0f])\u200d|\u200d(?![{_SHAPED}{_PICTURE}])"
+    f"|(?<![{_PICTURE}0-9#*])[\ufe0e\ufe0f]"
+    f"|[\ufe00-\ufe0d]|(?<![{_HAN}])[\U000e0100-\U000e01ef]"
+)
+
+
+def without_invisible(text: str) -> tuple[str, int]:
+    """The text without them, and how many there were. What writes a word or a picture rightly stays."""
+    if text.isascii() and text.isprintable():
+        return text, 0
+    return _HIDDEN.subn("", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -1,0 +1,99 @@
+"""The program that reads one document: a line of JSON and the bytes come in, a line of JSON goes out."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import import_module
+
+from .archive import Archive
+from .encodings import decoded
+from .found import TEXT_CHARS, Found, Full, Unreadable
+from .invisible import without_invisible
+from .kinds import Kind, why_not
+
+_BLANKS = re.compile(r"\n{3,}")
+LISTED = 300
+"""The names that are given of an archive."""
+
+
+def main() -> None:
+    """Read stdin, write stdout. What cannot be read is an answer too: `{"unreadable": "it …"}`."""
+    asked = json.loads(sys.stdin.buffer.readline())
+    data = sys.stdin.buffer.read()
+    try:
+        answer = answered(data, asked["kind"], asked["charset"], asked["url"], asked["selector"])
+    except Unreadable as error:
+        answer = {"unreadable": str(error)}
+    except MemoryError:
+        answer = {"unreadable": "needs more memory than one document may have: a decompression bomb, or too large"}
+    except ModuleNotFoundError as error:
+        answer = {"missing": error.name or ""}
+    sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def answered(data: bytes, kind: Kind, charset: str = "", url: str = "", selector: str = "") -> dict[str, object]:
+    """What there is to say of the document. Raises Unreadable."""
+    found = Found()
+    try:
+        _read(data, kind, charset, url, selector, found)
+    except Full as full:
+        found.notes.append(str(full))
+    text, unseen = without_invisible(_joined(found.text))
+    title, more = without_invisible(_joined(found.title))
+    found.hidden["invisible characters"] += unseen + more
+    hidden = {name: count for name, count in found.hidden.items() if count > 0}
+    return {
+        "text": _BLANKS.sub("\n\n", text).strip(),
+        "title": title.strip(),
+        "hidden": hidden,
+        "notes": found.notes[:20],
+    }
+
+
+def _read(data: bytes, kind: Kind, charset: str, url: str, selector: str, found: Found) -> None:
+    match kind:
+        case "html":
+            import_module(f"{__package__}.html").read_html(decoded(data, charset), url, selector, found)
+        case "pdf":
+            import_module(f"{__package__}.pdf").read_pdf(data, found)
+        case "docx":
+            import_module(f"{__package__}.word").read_word(Archive(data), found)
+        case "xlsx":
+            import_module(f"{__package__}.sheets").read_sheets(Archive(data), found)
+        case "pptx":
+            import_module(f"{__package__}.slides").read_slides(Archive(data), found)
+        case "odf":
+            import_module(f"{__package__}.odf").read_odf(Archive(data), found)
+        case "epub":
+            import_module(f"{__package__}.epub").read_epub(Archive(data), found)
+        case "rtf":
+            import_module(f"{__package__}.rtf").read_rtf(data, found)
+        case "zip":
+            _list(Archive(data), found)
+        case "text":
+            text = decoded(data, charset)
+            found.add(text[:TEXT_CHARS])
+            if len(text) > TEXT_CHARS:
+                raise Full(f"only the first {TEXT_CHARS:,} characters are given")
+        case _:
+            raise Unreadable(why_not(data).removeprefix("it "))
+
+
+def _list(archive: Archive, found: Found) -> None:
+    """An archive is not unpacked: what is in it may be another."""
+    found.block("A zip archive. It was not unpacked; these are the names in it:")
+    for number, entry in enumerate(archive.entries.values()):
+        if number == LISTED:
+            raise Full(f"only {LISTED} of {len(archive.entries):,} names are given")
+        found.add(f"- {' '.join(entry.filename.split())[:200]} ({entry.file_size:,} bytes)\n")
+
+
+def _joined(text: str) -> str:
+    """Halves of surrogate pairs put together, or replaced."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+if __name__ == "__main__":
+    main()

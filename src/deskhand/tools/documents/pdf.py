@@ -1,0 +1,70 @@
+"""PDF files: the text on each page, within the page, as somebody who looks at it sees it."""
+
+from __future__ import annotations
+
+import pypdfium2
+from pypdfium2 import raw
+
+from .found import Found, Full, Unreadable
+
+PAGES = 2_000
+_INVISIBLE = 3  # ISO 32000-1, table 106: neither fill nor stroke
+_SMALL = 1.0
+"""Letters of fewer points than this are read by no person."""
+_OBJECTS = 20_000
+
+
+def read_pdf(data: bytes, found: Found) -> None:
+    """Every page, with its number. Raises Unreadable and Full."""
+    try:
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        why = "is locked with a password" if "password" in str(error).lower() else f"is damaged: {error}"
+        raise Unreadable(why) from error
+    count = len(document)
+    found.title = " ".join(document.get_metadata_value("Title").split())[:300]
+    without = 0
+    for number in range(min(count, PAGES)):
+        try:
+            page = document[number]
+            text = _text(page, found)
+            page.close()
+        except pypdfium2.PdfiumError:
+            found.notes.append(f"page {number + 1} is damaged")
+            continue
+        without += not text.strip()
+        try:
+            found.add(f"[page {number + 1} of {count}]\n")
+            found.block(text.replace("\r\n", "\n").replace("\ufffe", "-"))
+        except Full as full:
+            raise Full(f"{full}: pages 1-{number + 1} of {count}") from None
+    if without:
+        found.notes.append(f"{without} of {min(count, PAGES)} pages have no text: pictures or scans")
+    if count > PAGES:
+        raise Full(f"only the first {PAGES:,} of its {count:,} pages are given")
+
+
+def _text(page: pypdfium2.PdfPage, found: Found) -> str:
+    """What stands within the page. Invisible letters are taken away, but for a scan, whose only text they are."""
+    texts = []
+    for number, each in enumerate(page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=1)):
+        if number >= _OBJECTS:
+            break
+        texts.append(each)
+    unseen = [each for each in texts if raw.FPDFTextObj_GetTextRenderMode(each) == _INVISIBLE or _tiny(each)]
+    if unseen and len(unseen) < len(texts):
+        for each in unseen:
+            page.remove_obj(each)
+        found.hidden["hidden text"] += len(unseen)
+    written = page.get_textpage()
+    inside = written.get_text_bounded()
+    outside = len("".join(written.get_text_range().split())) - len("".join(inside.split()))
+    written.close()
+    if outside > 0:
+        found.hidden["characters beyond the page"] += outside
+    return str(inside)
+
+
+def _tiny(text: pypdfium2.PdfObject) -> bool:
+    left, bottom, right, top = text.get_bounds()
+    return bool(0 < top - bottom < _SMALL and right > left)

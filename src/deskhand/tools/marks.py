@@ -1,0 +1,93 @@
+"""Whose word a file is: what untrusted words went into stays untrusted, and what is the owner's alone stays that.
+
+A file that nobody marked is this machine's own. Marks lie in the database by real path; memories and what is known of
+the owner are the owner's wherever they lie in a workspace.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+import msgspec
+
+from ..policy.gate import may_see
+from ..store.sql import load_sql
+from ..types.commit import Change
+from ..types.labels import LOCAL, Label, join
+from .base import Context
+
+STATEMENTS = load_sql(__package__, "marks.sql")
+PRIVATE = ("user.md", "memory.md", "memory")
+"""Beneath a workspace: what only its owner reads, case apart."""
+OWNERS = ("role:owner",)
+_decode = msgspec.json.Decoder(Label).decode
+
+
+def lasting(label: Label) -> bool:
+    """Whether what is written under this label has to be marked."""
+    return label.integrity == "untrusted" or label.readers is not None
+
+
+class Marks:
+    """The marks of all files, as they were at one moment. Paths are as tools take them: absolute, or in the
+    workspace."""
+
+    def __init__(self, folder: str, stored: Mapping[str, Label]) -> None:
+        self._folder, self.stored = os.path.realpath(folder), stored
+
+    def real(self, path: str) -> str:
+        """The one name of a file, however it is written."""
+        return os.path.realpath(f"{self._folder}/{path}" if not path.startswith("/") else path)
+
+    def of(self, path: str) -> Label:
+        """The label of what stands in this file."""
+        real = self.real(path)
+        found = self.stored.get(real, LOCAL)
+        if not self.private(real):
+            return found
+        source = f"file {real.removeprefix(self._folder).lstrip('/')}"
+        return join((found, Label("tool_local", OWNERS, source)))
+
+    def private(self, real: str) -> bool:
+        """Whether this is a file about the owner."""
+        if not real.startswith(f"{self._folder}/"):
+            return False
+        first = PurePosixPath(real[len(self._folder) + 1 :]).parts[0].casefold().rstrip(". ")
+        return first in PRIVATE
+
+    def joined(self, paths: Iterable[str]) -> Label:
+        """The label of content from all these files."""
+        return join((LOCAL, *(self.of(path) for path in paths)))
+
+    def closed(self, path: str, context: Context) -> bool:
+        """Whether those who read this conversation may not all see the file."""
+        return not may_see(self.of(path), context.audience)
+
+    def written(self, path: str, label: Label, context: Context) -> tuple[Change, ...]:
+        """The rows of a file whose content now has this label."""
+        real = self.real(path)
+        if not lasting(label):
+            return (Change("file_label_drop", (real,)),) if real in self.stored else ()
+        return (Change("file_label_set", (real, msgspec.json.encode(label), context.session, context.clock.now())),)
+
+
+async def marks_of(context: Context) -> Marks:
+    """The marks as they are now."""
+    rows = await context.reach.rows("file_labels", ())
+    return Marks(str(context.reach.folder), {path: _decode(label) for path, label in rows})
+
+
+async def label_of_blob(digest: str, context: Context) -> Label:
+    """The label of bytes that were kept under this name."""
+    rows = await context.reach.rows("file_label_get", (f"blob:{digest}",))
+    return _decode(rows[0][0]) if rows else LOCAL
+
+
+def mark_blob(digest: str, label: Label, context: Context) -> tuple[Change, ...]:
+    """The row that remembers whose word these bytes are."""
+    if not lasting(label):
+        return ()
+    row = (f"blob:{digest}", msgspec.json.encode(label), context.session, context.clock.now())
+    return (Change("file_label_set", row),)

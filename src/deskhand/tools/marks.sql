@@ -1,0 +1,20 @@
+-- file_labels: of all files --
+SELECT path, label FROM file_label WHERE path >= '/' AND path < '0'
+
+-- file_label_get --
+SELECT label FROM file_label WHERE path = ?
+
+-- file_label_set --
+INSERT INTO file_label(path, label, session, at) VALUES(?, ?, ?, ?)
+ON CONFLICT(path) DO UPDATE SET label = excluded.label, session = excluded.session, at = excluded.at
+
+-- file_label_drop --
+DELETE FROM file_label WHERE path = ?
+
+-- file_label_keep: what is at a path is also what these bytes are --
+INSERT OR REPLACE INTO file_label(path, label, session, at) SELECT 'blob:' || ?2, label, session, at
+FROM file_label WHERE path = ?1
+
+-- file_label_restore: these bytes are at this path again --
+INSERT OR REPLACE INTO file_label(path, label, session, at) SELECT ?1, label, session, ?3
+FROM file_label WHERE path = 'blob:' || ?2

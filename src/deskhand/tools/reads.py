@@ -1,0 +1,154 @@
+"""Which marked files a command read, by what the kernel notes of every read: the time of the last access.
+
+Before a command the marked files get a last access long ago; whoever reads one, by whatever way the sandbox leaves
+open, changes that (`relatime` renews times that lie before the last change). A file that was changed, renamed or
+removed meanwhile counts as read, since whoever read it may have hidden that so. Where the file system keeps no such
+times, all marked files count as read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+
+import anyio.to_thread
+import msgspec
+
+from ..types.commit import Change
+from ..types.errors import ToolError
+from ..types.labels import LOCAL, Label, join
+from .base import Context
+from .marks import PRIVATE, Marks, marks_of
+
+MOST = 500
+"""With more marked files than this all count as read: looking would take longer than the command."""
+_LONG_AGO_NS = 1_000_000_000
+
+
+class _Armed(msgspec.Struct, frozen=True):
+    """A marked file, or the folder around one, as it was when the command began."""
+
+    path: str
+    device: int
+    inode: int
+    changed_ns: int
+    folder: bool = False
+
+
+class Reads:
+    """Begin with `of`; when the command is over, `look`, and then ask for the labels."""
+
+    def __init__(self, marks: Marks, marked: Sequence[str], armed: Sequence[_Armed] | None) -> None:
+        self._marks, self._marked, self._armed = marks, marked, armed
+        self.read: tuple[str, ...] = ()
+        """The marked files that were read; a folder stands for those in it, whose names were."""
+
+    @classmethod
+    async def of(cls, context: Context) -> Reads:
+        """Begin to look."""
+        marks = await marks_of(context)
+        return await anyio.to_thread.run_sync(cls._of, marks, context)
+
+    @classmethod
+    def _of(cls, marks: Marks, context: Context) -> Reads:
+        roots = (os.path.realpath(context.reach.folder), *(mount.path for mount in context.reach.mounts))
+        stored = [path for path in marks.stored if any(path.startswith(f"{root}/") for root in roots)]
+        marked = [*stored, *(path for path in _private(roots[0]) if path not in marks.stored)]
+        if not marked:
+            return cls(marks, (), ())
+        if len(marked) > MOST:
+            return cls(marks, marked, None)
+        folders = {os.path.dirname(path) for path in stored}  # noqa: PTH120 -- strings, as the marks have them
+        armed, sure = list[_Armed](), True
+        for path, folder in [*((path, False) for path in marked), *((path, True) for path in folders)]:
+            try:
+                descriptor = context.reach.files.open_beneath(path)
+            except ToolError:
+                continue  # it is gone, or another folder lies in the way: nobody reads it there
+            try:
+                armed.append(_arm(path, descriptor, folder))
+            except (OSError, ValueError):
+                sure = False
+            finally:
+                os.close(descriptor)
+        return cls(marks, marked, armed if sure else None)
+
+    async def look(self) -> None:
+        """The command is over, or has come so far: see what it read."""
+        if self._armed is None:
+            self.read = tuple(self._marked)
+        elif self._armed:
+            self.read = await anyio.to_thread.run_sync(lambda: tuple(self._looked(self._armed or ())))
+
+    def _looked(self, armed: Sequence[_Armed]) -> Iterator[str]:
+        for each in armed:
+            try:
+                now = os.lstat(each.path)
+            except OSError:
+                yield each.path
+                continue
+            same = (now.st_dev, now.st_ino) == (each.device, each.inode)
+            if not same or now.st_atime_ns != _LONG_AGO_NS or (now.st_ctime_ns != each.changed_ns and not each.folder):
+                yield each.path
+
+    def label(self) -> Label:
+        """The label of what the command may have said."""
+        files = {each for each in self.read if each in self._marked}
+        named = {path for path in self._marks.stored if os.path.dirname(path) in self.read}  # noqa: PTH120
+        return self._marks.joined(files | named)
+
+    def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:
+        """The rows of the files that the command made or changed, given by their real paths: they carry what the
+        conversation had read, and what the command read."""
+        label = join((context.label, self.label()))
+        moved = {each.inode: self._marks.of(each.path) for each in self._armed or () if not each.folder}
+        rows: list[Change] = []
+        for path in changed:
+            try:
+                inode = os.lstat(path).st_ino
+            except OSError:
+                continue  # what was removed keeps its mark: it may be put back
+            rows += self._marks.written(path, join((label, moved.get(inode, LOCAL))), context)
+        return tuple(rows)
+
+
+def _arm(path: str, descriptor: int, folder: bool) -> _Armed:
+    """Give it a last access long ago. Raises OSError; ValueError where reads leave no trace."""
+    status = os.fstat(descriptor)
+    wanted = stat.S_ISDIR if folder else stat.S_ISREG
+    if not wanted(status.st_mode) or not _keeps_times(descriptor, status):
+        raise ValueError(path)
+    if status.st_atime_ns != _LONG_AGO_NS:
+        os.utime(descriptor, ns=(_LONG_AGO_NS, status.st_mtime_ns))
+        status = os.fstat(descriptor)
+    return _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns, folder)
+
+
+_known: dict[int, bool] = {}
+
+
+def _keeps_times(descriptor: int, status: os.stat_result) -> bool:
+    """Whether a read leaves a trace here, tried once for each file system, on the first marked file there."""
+    if status.st_dev not in _known:
+        if not stat.S_ISREG(status.st_mode) or not status.st_size:
+            return False
+        os.utime(descriptor, ns=(_LONG_AGO_NS, status.st_mtime_ns))
+        os.pread(descriptor, 1, 0)
+        _known[status.st_dev] = os.fstat(descriptor).st_atime_ns != _LONG_AGO_NS
+    return _known[status.st_dev]
+
+
+def _private(folder: str) -> Iterator[str]:
+    """The files about the owner in a workspace."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if entry.name.casefold().rstrip(". ") in PRIVATE]
+    except OSError:
+        return
+    for entry in found:
+        if entry.is_file(follow_symlinks=False):
+            yield entry.path
+        elif entry.is_dir(follow_symlinks=False):
+            for at, _, names in os.walk(entry.path):
+                yield from (f"{at}/{name}" for name in names)

@@ -1,0 +1,44 @@
+"""What an agent may owe next: call the model, run tools, shorten its context, end the turn, or wait."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .events import Hinted, TurnReason
+from .turn import OpenCall
+
+
+class AskModel(msgspec.Struct, frozen=True):
+    """Call `model` ('' for the first of the chain), not before `at`, telling it `hints` first. Without `tools` it can
+    only answer in words."""
+
+    hints: tuple[Hinted, ...] = ()
+    tools: bool = True
+    model: str = ""
+    at: float = 0.0
+
+
+class RunTools(msgspec.Struct, frozen=True):
+    """Go on with these open calls, in order; none of them waits for a person."""
+
+    calls: tuple[OpenCall, ...]
+
+
+class Compact(msgspec.Struct, frozen=True):
+    """Shorten the context to this many tokens before the next call; 0 means to half of what it is."""
+
+    budget: int
+
+
+class EndTurn(msgspec.Struct, frozen=True):
+    reason: TurnReason
+    said: str = ""
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Nothing can be done before somebody answers, or until then (seconds since the epoch)."""
+
+    until: float
+
+
+Step = AskModel | RunTools | Compact | EndTurn | Wait

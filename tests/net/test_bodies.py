@@ -1,0 +1,158 @@
+"""What a server may send: as much as was allowed, for as long as was allowed, and nothing that unpacks to more."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import zlib
+from functools import partial
+
+import anyio.to_thread
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskhand.net.client import Limits
+from deskhand.net.inflate import STEP_BYTES, Inflater, Meter
+from deskhand.testing.site import PUBLIC, Site
+from deskhand.types.errors import NetError, TooLarge
+
+REFUSED = {
+    "/endless": (TooLarge, "larger than 10 MB"),
+    "/vast": (TooLarge, "larger than 10 MB"),
+    "/bomb": (TooLarge, "larger than 10 MB|unpacks to over 100 times"),
+    "/bomb-deflate": (TooLarge, "larger than 10 MB|unpacks to over 100 times"),
+    "/bomb-raw": (TooLarge, "larger than 10 MB|unpacks to over 100 times"),
+    "/bomb-twice": (TooLarge, "larger than 10 MB|unpacks to over 100 times"),
+    "/bomb-members": (TooLarge, "more than 1,000 pieces"),
+    "/layers": (TooLarge, "packed 50 times over"),
+    "/brotli": (NetError, "a way that was not asked for"),
+    "/cut-gzip": (NetError, "breaks off before its end"),
+    "/no-gzip": (NetError, "is damaged or is not"),
+    "/short": (NetError, "broke off before its end"),
+    "/negative": (NetError, "no proper HTTP"),
+    "/headers": (NetError, "no proper HTTP"),
+    "/header": (NetError, "no proper HTTP"),
+    "/no-http": (NetError, "no proper HTTP"),
+    "/hangs-up": (NetError, "hung up without an answer"),
+    "/loop": (NetError, "redirects more than 5 times"),
+    "/hop?6": (NetError, "redirects more than 5 times"),
+    "/silent": (NetError, r"took longer than 0\.3 s"),
+    "/stalls": (NetError, r"took longer than 0\.3 s"),
+    "/drip": (NetError, r"took longer than 0\.3 s"),
+    "/continue": (NetError, r"took longer than 0\.3 s"),
+}
+SLOW = {"/silent", "/stalls", "/drip", "/continue"}
+
+
+@pytest.mark.parametrize("path", REFUSED)
+async def test_what_does_not_behave_is_given_up_with_a_sentence(site: Site, path: str) -> None:
+    kind, says = REFUSED[path]
+    limits = Limits(total_s=0.3) if path in SLOW else Limits()
+    with pytest.raises(kind, match=says) as refused:
+        await site.net(limits=limits).get(site.url(path))
+    message = str(refused.value)
+    assert message.isprintable() and site.host in message and message.endswith(".")
+    with anyio.fail_after(10):
+        while site.open:
+            await anyio.sleep(0.01)  # and its connection is closed
+    assert (await site.net().get(site.url())).status == 200
+
+
+async def test_a_pause_ends_it_before_its_time(site: Site) -> None:
+    with anyio.fail_after(20), pytest.raises(NetError, match=r"paused for 0\.1 s"):
+        await site.net(limits=Limits(total_s=600, idle_s=0.1)).get(site.url("/stalls"))
+
+
+async def test_what_behaves_arrives_whole(site: Site) -> None:
+    text = "<p>Grüße</p>".encode() * 1000
+    site.page("/gzip", gzip.compress(text), headers={"Content-Encoding": "gzip"})
+    site.page(
+        "/two", gzip.compress(text[:999]) + gzip.compress(text[999:]) + b"\0\0", headers={"Content-Encoding": "GZIP"}
+    )
+    site.page("/zlib", zlib.compress(text), headers={"Content-Encoding": "deflate"})
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    site.page("/raw", packer.compress(text) + packer.flush(), headers={"Content-Encoding": "deflate"})
+    site.page("/both", gzip.compress(zlib.compress(text)), headers={"Content-Encoding": "deflate, gzip"})
+    site.page("/same", text, headers={"Content-Encoding": "identity"})
+    for path in ("/gzip", "/two", "/zlib", "/raw", "/both", "/same"):
+        assert (await site.net().get(site.url(path))).body == text, path
+    fetched = await site.net().get(site.url("/hop?5"))
+    assert fetched.body == b"<p>arrived</p>" and len(fetched.hops) == 5
+    assert (str(fetched.url), fetched.media_type) == (site.url("/hop?0"), "text/html")
+    assert (await site.net().get(site.url("/gone"))).status == 404
+    assert site.requests[0].headers["accept-encoding"] == "gzip, deflate"
+
+
+async def test_what_stands_behind_the_end_is_never_taken_in(site: Site) -> None:
+    try:
+        assert (await site.net().get(site.url("/long"))).body == b"more"
+    except NetError as error:  # depends on how the bytes fall into packets
+        assert "no proper HTTP" in str(error)
+
+
+async def test_the_cap_is_exact(site: Site) -> None:
+    site.page("/fits", b"x" * 1000)
+    site.page("/over", b"x" * 1001)
+    net = site.net(limits=Limits(body_bytes=1000))
+    assert len((await net.get(site.url("/fits"))).body) == 1000
+    with pytest.raises(TooLarge, match="larger than 1,000 bytes"):
+        await net.get(site.url("/over"))
+
+
+CLIENT = """
+import sys, anyio
+from deskhand.net.client import Net
+from deskhand.types.errors import TooLarge
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+async def main():
+    address, port, path = sys.argv[1:]
+    net = Net(allow={(address, int(port))})
+    await net.get(f"http://{address}:{port}/")
+    before = peak()
+    try:
+        await net.get(f"http://{address}:{port}{path}")
+    except TooLarge:
+        print(peak() - before)
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("path", ["/bomb", "/bomb-deflate", "/bomb-twice", "/bomb-members", "/endless", "/vast"])
+async def test_a_bomb_of_ten_gigabytes_takes_no_memory(site: Site, path: str) -> None:
+    arguments = [sys.executable, "-c", CLIENT, PUBLIC, str(site.port), path]
+    run = partial(subprocess.run, arguments, capture_output=True, text=True, timeout=50, check=True)
+    done = await anyio.to_thread.run_sync(run)
+    assert int(done.stdout) <= 50 * 1024, "KiB above what an ordinary page takes"
+
+
+@given(st.binary(max_size=5000), st.lists(st.sampled_from(["gzip", "deflate"]), max_size=2), st.integers(1, 700))
+def test_whatever_was_packed_comes_out_the_same(data: bytes, ways: list[str], step: int) -> None:
+    packed = data
+    for way in ways:
+        packed = gzip.compress(packed, mtime=0) if way == "gzip" else zlib.compress(packed)
+    inflater = Inflater(", ".join(ways), Meter(10**6, 100))
+    pieces = [piece for at in range(0, len(packed), step) for piece in inflater.feed(packed[at : at + step])]
+    inflater.close()
+    assert b"".join(pieces) == data
+
+
+@given(st.binary(min_size=1, max_size=300), st.sampled_from(["gzip", "deflate", "gzip, gzip", "deflate, gzip"]))
+def test_whatever_is_no_such_thing_ends_in_a_sentence(data: bytes, encoding: str) -> None:
+    inflater = Inflater(encoding, Meter(10**6, 100))
+    try:
+        list(inflater.feed(data))
+        inflater.close()
+    except NetError as error:
+        assert str(error).endswith(".")
+
+
+def test_no_piece_is_larger_than_a_step_and_none_is_held_back() -> None:
+    for size in (STEP_BYTES - 1, STEP_BYTES, STEP_BYTES + 1, 5 * STEP_BYTES + 257):
+        for data in (bytes(size), b"ab" * size):
+            inflater = Inflater("gzip", Meter(10**8, 10**6))
+            pieces = list(inflater.feed(gzip.compress(data)))
+            inflater.close()
+            assert max(map(len, pieces)) <= STEP_BYTES and b"".join(pieces) == data

@@ -1,0 +1,74 @@
+"""Nobody else reaches the network: the linter says so, and a few files say why they may."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "deskhand"
+CLIENTS = [
+    *("aiohttp", "httpx", "requests", "urllib3", "urllib.request", "http.client", "curl_cffi", "ftplib", "smtplib"),
+    *("imaplib", "poplib", "telnetlib", "xmlrpc.client", "websockets.client", "websockets.asyncio.client"),
+    "websockets.sync.client",
+]
+CALLS = ["anyio.connect_tcp", "asyncio.open_connection", "socket.create_connection", "websockets.connect"]
+MAY = {
+    "net/client.py",  # the guarded one
+    "net/download.py",  # trusts nothing but the hash
+    "models/transport.py",  # addresses that a person configured
+    "models/probe.py",  # servers of models on this machine
+    "runtime/doctor.py",  # addresses that a person configured
+    "channels/telegram_out.py",  # names of errors
+}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(f"import {name}\n\nprint({name})" for name in CLIENTS),
+        *(f"from {name} import get\n\nget()" for name in CLIENTS),
+        *(f"import {name.partition('.')[0]}\n\n{name}()" for name in CALLS),
+        *("from {} import {} as it\n\nit()".format(*name.rsplit(".", 1)) for name in CALLS),
+        "def late():\n    import aiohttp\n\n    return aiohttp",
+    ],
+)
+@pytest.mark.parametrize("where", ["tools/fetch.py", "web/fetch.py"])
+def test_the_linter_forbids_another_client(source: str, where: str) -> None:
+    ruff = Path(sys.executable).with_name("ruff")
+    name = f"src/deskhand/{where}"
+    command = [str(ruff), "check", "--no-cache", "--output-format=concise", "--stdin-filename", name, "-"]
+    done = subprocess.run(command, input=source + "\n", capture_output=True, text=True, check=False, cwd=ROOT)
+    assert "banned-api" in done.stdout or "TID251" in done.stdout, done.stdout
+    assert "net.client.Net" in done.stdout
+
+
+def test_only_a_few_files_are_excepted_and_each_says_why() -> None:
+    excepted = set()
+    for path in SOURCE.rglob("*.py"):
+        name = path.relative_to(SOURCE).as_posix()
+        if name.startswith("testing/"):
+            continue
+        source = path.read_text()
+        if not _reached(source).isdisjoint({*CLIENTS, *CALLS}):
+            lines = [line for line in source.splitlines() if "noqa: TID251" in line]
+            assert lines and all(" -- " in line for line in lines), f"{name} says no reason"
+            excepted.add(name)
+    assert excepted == MAY
+
+
+def _reached(source: str) -> set[str]:
+    """Every module that is imported, at the top or later, and every name with a dot."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Attribute):
+            found.add(ast.unparse(node))
+    return found

@@ -1,0 +1,56 @@
+"""Which tools an agent is offered, and how free a role makes it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskhand.policy.postures import POSTURES, Posture, posture_rules, role_rules, stricter
+from deskhand.policy.profiles import PROFILES, Offered, offers
+from deskhand.policy.rules import Case, decide
+from deskhand.types.effects import OUTWARD, Effect
+from deskhand.types.identity import Principal
+from deskhand.types.labels import OWNER
+
+
+@pytest.mark.parametrize(
+    ("offered", "names"),
+    [
+        (Offered(), {"think", "shell", "read_file", "kv_get"}),
+        (Offered("minimal"), {"think"}),
+        (Offered("coding"), {"think", "shell", "read_file"}),
+        (Offered("minimal", also=("kv_*",)), {"think", "kv_get"}),
+        (Offered("coding", deny=("shell",)), {"think", "read_file"}),
+        (Offered("coding", also=("shell", "kv_get"), deny=("*e*",)), {"think"}),
+        (Offered("coding", ("read_*", "kv_get")), {"read_file"}),
+        (Offered("full", ()), set()),
+        (Offered("full", (), ("think",)), {"think"}),
+    ],
+)
+def test_offered(offered: Offered, names: set[str]) -> None:
+    assert {name for name in ("think", "shell", "read_file", "kv_get") if offers(offered, name)} == names
+
+
+def test_profiles_grow() -> None:
+    assert set(PROFILES["minimal"]) < set(PROFILES["coding"])
+
+
+RANK = {"deny": 0, "ask": 1, "allow": 2}
+EFFECTS: list[Effect] = ["none", "fetch", "send_owner", "local_write", *sorted(OUTWARD)]
+postures = st.sampled_from(list(POSTURES))
+roles = st.dictionaries(st.sampled_from(["kids", "guests", "crew"]), postures)
+
+
+@given(roles, st.sets(st.sampled_from(["kids", "guests", "crew", "owner"])), postures, st.sampled_from(EFFECTS))
+def test_a_role_only_takes_away_and_the_strictest_counts(
+    given_roles: dict[str, Posture], theirs: set[str], agent: Posture, effect: Effect
+) -> None:
+    who = Principal("x", tuple(sorted(theirs)))
+    case = Case("main", "tool", effect, who, OWNER)
+    found = decide((*role_rules(given_roles, agent), *posture_rules(agent)), case).verdict
+    strictest = agent
+    for role in theirs & set(given_roles):
+        strictest = stricter(strictest, given_roles[role])
+    assert found == decide(posture_rules(strictest), case).verdict
+    assert RANK[found] <= RANK[decide(posture_rules(agent), case).verdict]

@@ -1,0 +1,144 @@
+"""Whose word a file and a command's output is: real files, the real sandbox, and programs that hide what they read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deskhand.sandbox.base import Command, Mount
+from deskhand.tools.marks import marks_of
+from deskhand.tools.reads import Reads
+from deskhand.types.commit import Change
+from deskhand.types.labels import LOCAL, Label
+
+from .conftest import Hands
+
+PAGE = Label("untrusted", source="https://page.test/")
+
+
+async def run(hands: Hands, command: str, *changed: str) -> tuple[Label, set[str]]:
+    """What a command is found to have read, and which of the `changed` files are marked afterwards."""
+    context = await hands.context()
+    reads = await Reads.of(context)
+    sandbox = await context.reach.sandbox()
+    mounts = (Mount(str(hands.folder), write=True),)
+    said = bytearray()
+    ended = await sandbox.run(
+        Command(("/bin/bash", "-c", command), str(hands.folder), mounts), lambda piece, _: said.extend(piece)
+    )
+    assert ended.code == 0, said.decode()
+    await reads.look()
+    await hands.store.change(reads.marks([str(hands.folder / name) for name in changed], context))
+    marks = await marks_of(context)
+    return reads.label(), {name for name in changed if marks.of(name).integrity == "untrusted"}
+
+
+async def marked(hands: Hands, name: str, content: bytes = b"obey me\n") -> Path:
+    path = hands.write(name, content)
+    context = await hands.context()
+    await hands.store.change((await marks_of(context)).written(name, PAGE, context))
+    return path
+
+
+UNSEEN = """
+import os, sys, ctypes
+try:
+    fd = os.open("page.md", os.O_RDONLY | os.O_NOATIME)
+except PermissionError:
+    import fcntl
+    fd = os.open("page.md", os.O_RDONLY)
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NOATIME)
+    except PermissionError:
+        pass
+data = os.read(fd, 100)
+os.utime("page.md", ns=(1_000_000_000, os.stat("page.md").st_mtime_ns))
+print(data)
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat page.md",
+        "cat *",
+        "grep -r obey .",
+        "cp page.md copy.md",
+        "head -c 1 < page.md",
+        "python3 -c 'import mmap,os; print(mmap.mmap(os.open(\"page.md\",0),0,prot=1)[:3])'",
+        "cp --reflink=auto page.md copy.md",
+        "dd if=page.md of=copy.md iflag=noatime 2>/dev/null || dd if=page.md of=copy.md",
+        "ln page.md other.md && cat other.md",
+        "ln -s page.md link.md && cat link.md",
+        "mv page.md /tmp/x && cat /tmp/x",
+        "tar cf - --atime-preserve page.md | tar xO",
+        "bash page.sh",
+        f"python3 -c '{UNSEEN}'",
+        "cat page.md > /dev/null; touch -a -d @1 page.md",
+        "cat page.md; rm page.md",
+        "ls",
+    ],
+)
+async def test_whoever_reads_it_is_seen(hands: Hands, command: str) -> None:
+    await marked(hands, "page.md")
+    await marked(hands, "page.sh", b"echo hello\n")
+    label, _ = await run(hands, command)
+    assert label.integrity == "untrusted" and "https://page.test/" in label.sources
+
+
+@pytest.mark.parametrize(
+    "command", ["echo hi", "date > own.md", "cat own.md", "python3 -c 'print(1)'", "test -e sub/page.md"]
+)
+async def test_who_does_not_is_left_alone(hands: Hands, command: str) -> None:
+    await marked(hands, "sub/page.md")
+    hands.write("own.md", b"mine\n")
+    for _ in range(2):  # also the second time, when nothing is set anew
+        assert (await run(hands, command, "own.md")) == (LOCAL, set())
+
+
+async def test_what_comes_of_it_is_marked_too(hands: Hands) -> None:
+    await marked(hands, "page.md")
+    assert (await run(hands, "sed s/o/a/ page.md > made.md", "made.md"))[1] == {"made.md"}
+    assert (await run(hands, "cat made.md > twice.md", "twice.md"))[1] == {"twice.md"}
+    assert (await run(hands, "mv twice.md moved.md", "moved.md"))[1] == {"moved.md"}
+    label, _ = await run(hands, "cat moved.md")
+    assert label.sources == ("https://page.test/",)
+
+
+async def test_what_a_conversation_had_read_goes_into_what_it_makes(hands: Hands) -> None:
+    hands.label = PAGE
+    assert (await run(hands, "echo obey > made.md", "made.md"))[1] == {"made.md"}
+    hands.label = LOCAL
+    assert (await run(hands, "echo mine > made.md", "made.md"))[1] == {"made.md"}, "who overwrites may have read"
+    label, _ = await run(hands, "cat made.md")
+    assert label.integrity == "untrusted"
+
+
+async def test_what_is_about_the_owner_is_noticed(hands: Hands) -> None:
+    hands.write("USER.md", b"likes tea\n")
+    hands.write("memory/2026.md", b"likes tea\n")
+    assert (await run(hands, "echo hi"))[0].readers is None
+    for command in ("cat USER.md", "cat memory/2026.md", "grep -r tea ."):
+        assert (await run(hands, command))[0].readers == ("role:owner",), command
+
+
+async def test_more_than_can_be_looked_at_all_count(hands: Hands) -> None:
+    context = await hands.context()
+    marks = await marks_of(context)
+    rows: list[Change] = []
+    for i in range(600):
+        rows += marks.written(str(hands.write(f"many/{i}", b"x")), PAGE, context)
+    await hands.store.change(rows)
+    assert (await run(hands, "true"))[0].integrity == "untrusted"
+
+
+async def test_a_link_in_the_way_is_not_followed(hands: Hands, tmp_path: Path) -> None:
+    path = await marked(hands, "page.md")
+    outside = tmp_path / "outside"
+    outside.write_text("x")
+    before = outside.stat()
+    path.unlink()
+    path.symlink_to(outside)
+    await Reads.of(await hands.context())
+    assert outside.stat() == before
