@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..policy.profiles import offers
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import files, folders, kv, shell, symbols, talk
+from ..tools import extract, files, folders, kv, shell, symbols, talk
 from ..tools.base import Tool
 from ..tools.paths import Allowed
 from ..types.people import People
@@ -60,6 +60,7 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *files.TOOLS,
         *folders.TOOLS,
         *symbols.TOOLS,
+        *extract.TOOLS,
         shell.shell_tool(wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
