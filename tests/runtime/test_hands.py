@@ -135,8 +135,8 @@ async def test_several_calls_of_one_reply(home: Path) -> None:
         reads = [("read_file", {"path": f"{n}"}) for n in range(3)]
         texts = [each.text for each in await agent.results(app, *calls, *reads, ("shell", {"command": "cat [0-2]"}))]
         assert texts[3:] == ["1 | 0", "1 | 1", "1 | 2", "012"]
-        undo = await app.store.rows("undo_list", (10,))
-        assert [row[4] for row in undo] == ["2", "1", "0"]
+        effects = await app.store.rows("effect_list", (1, "", "", 1 << 60, 10))
+        assert [row[7] for row in effects] == ["2", "1", "0"]
 
 
 async def test_odd_output_never_breaks_a_turn(home: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from deskhand.runtime.clock import RandomIds, SystemClock
 from deskhand.runtime.reach import Reaches, Room
+from deskhand.runtime.statements import statements
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
-from deskhand.tools import kv, marks
 from deskhand.tools.base import Context, Done, Outcome, Tool
 from deskhand.types.commit import Change
 from deskhand.types.identity import Address, Principal, readers_of
@@ -30,7 +30,7 @@ class Hands:
     def __init__(self, home: Path, room: Room) -> None:
         self.folder = (home / "workspace").resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.store = SqliteStore(home / "deskhand.db", kv.STATEMENTS | marks.STATEMENTS)
+        self.store = SqliteStore(home / "deskhand.db", statements())
         self.reaches = Reaches(self.store, Blobs(home / "blobs"), room)
         self.address = Address("memory", chat="1")
         self.session = "default/memory:1"

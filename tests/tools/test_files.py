@@ -20,9 +20,12 @@ READ_LIMIT = 10 << 20
 
 async def undone(hands: Hands) -> list[tuple[str, bytes | None]]:
     """The undo rows, the latest first: path, and what was there."""
-    rows = await hands.store.rows("undo_list", (100,))
-    reach = (await hands.context()).reach
-    return [(row[4], None if row[5] is None else await reach.kept(row[5])) for row in rows]
+    reach, found = (await hands.context()).reach, []
+    for effect in await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100)):
+        for place, before, after, blob in await hands.store.rows("effect_items", (effect[0], 100, 0)):
+            if not (after or before).startswith("d"):
+                found.append((place.decode(), None if blob is None else await reach.kept(blob)))
+    return found
 
 
 READ: list[tuple[bytes, dict[str, Any], str]] = [

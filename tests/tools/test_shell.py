@@ -165,29 +165,31 @@ async def test_changes_can_be_undone(hands: Hands) -> None:
     for name in ("same.txt", "changed.txt", "deleted.txt", "sub/deep.txt"):
         hands.write(name, name.encode())
     command = "echo x >> changed.txt; rm deleted.txt; echo n > new.txt; echo d > sub/deep.txt; touch $'odd\\n' $'\\xff'"
-    done = await hands.done(shell, command=command)
-    reach = (await hands.context()).reach
-    found = {}
-    for change in done.changes:
-        agent, session, key, path, digest, _ = change.args
-        assert (change.statement, agent, session) == ("undo_add", "default", hands.session) and str(key).endswith(
-            "#1.c"
-        )
-        found[path] = None if digest is None else await reach.kept(str(digest))
+    await hands(shell, command=command)
+    (effect,) = await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100))
+    assert effect[1:7] == (f"{hands.session}#1.c", "default", hands.session, "ann", "shell", str(hands.folder))
+    reach, found = (await hands.context()).reach, {}
+    for place, _, _, blob in await hands.store.rows("effect_items", (effect[0], 100, 0)):
+        found[place] = None if blob is None else await reach.kept(blob)
     assert found == {
-        "changed.txt": b"changed.txt",
-        "deleted.txt": b"deleted.txt",
-        "new.txt": None,
-        "sub/deep.txt": b"sub/deep.txt",
+        b"changed.txt": b"changed.txt",
+        b"deleted.txt": b"deleted.txt",
+        b"new.txt": None,
+        b"odd\n": None,
+        b"sub/deep.txt": b"sub/deep.txt",
+        b"\xff": None,
     }
     assert (await hands.done(shell, command="cat changed.txt")).changes == ()
 
 
-async def test_what_could_not_be_copied_is_not_taken_for_new(hands: Hands) -> None:
+async def test_what_is_too_large_to_be_kept_is_told(hands: Hands) -> None:
     (hands.folder / "twin").hardlink_to(hands.write("one", b"1"))
     (hands.folder / "large").write_bytes(b"")
-    os.truncate(hands.folder / "large", 30 << 20)
-    assert (await hands.done(shell, command="echo x >> large; rm one")).changes == ()
+    os.truncate(hands.folder / "large", 101 << 20)
+    assert await hands(shell, command="echo x >> large; rm one") == "[no output]\n[not undoable: 1 file over 100 MB]"
+    (effect,) = await hands.store.rows("effect_list", (1, "", "", 1 << 60, 100))
+    items = await hands.store.rows("effect_items", (effect[0], 100, 0))
+    assert [(place, blob is not None) for place, _, _, blob in items] == [(b"large", False), (b"one", True)]
 
 
 @pytest.mark.parametrize("before", [b"mine\n", None])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
@@ -16,6 +17,7 @@ from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import Reach
 from ..tools.paths import Allowed, Workspace
+from ..tools.shadow import Shadow, UndoConfig
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
 
@@ -57,9 +59,17 @@ async def _nothing() -> tuple[Allowed, ...]:
 class Reaches:
     """The reach of each agent. A grant given or taken while we run holds from the next call on."""
 
-    def __init__(self, store: Store, blobs: Blobs, room: Room, net: Net | None = None) -> None:
-        self._store, self._blobs, self._room = store, blobs, room
+    def __init__(
+        self,
+        store: Store,
+        blobs: Blobs,
+        room: Room,
+        net: Net | None = None,
+        limits: Callable[[], UndoConfig] = UndoConfig,
+    ) -> None:
+        self._store, self._blobs, self._room, self._limits = store, blobs, room, limits
         self._net = net or Net(closed="nothing is fetched from the web here.")
+        self._shadows: dict[str, Shadow] = {}
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
     async def of(
@@ -77,9 +87,19 @@ class Reaches:
             reach = replace(known[1], files=workspace, mounts=mounts)
         else:
             keep, kept, rows_of = self._blobs.put, self._blobs.get, self._store.rows
-            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net)
+            shadow = self.shadow(workspace.roots[0][0])
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net, shadow)
         self._open[agent] = (allowed, reach)
         return reach
+
+    def shadow(self, folder: str) -> Shadow:
+        """What is kept of a workspace: of one that several agents have, once."""
+        if folder not in self._shadows:
+            where = (
+                self._blobs.folder.parent / "shadow" / sha256(folder.encode(errors="surrogateescape")).hexdigest()[:16]
+            )
+            self._shadows[folder] = Shadow(where, self._blobs, self._store.change, self._limits)
+        return self._shadows[folder]
 
     def close(self) -> None:
         for _, reach in self._open.values():

@@ -10,7 +10,9 @@ from ..store.sql import load_sql
 def statements() -> Mapping[str, str]:
     """All of them by name."""
     own = ("letters.sql", "health.sql", "people.sql", "drafts.sql", "places.sql")
-    found = load_sql("deskhand.tools", "kv.sql") | load_sql("deskhand.tools", "marks.sql")
+    found: dict[str, str] = {}
+    for name in ("kv.sql", "marks.sql", "effects.sql"):
+        found |= load_sql("deskhand.tools", name)
     for name in own:
         found |= load_sql("deskhand.runtime", name)
     return found

@@ -70,6 +70,38 @@ class Blobs:
             raise BlobMissing(f"the file behind {digest!r} was changed on disk")
         return data
 
+    def adopt(self, copy: Path, digest: str) -> None:
+        """Make a blob of a file beside us whose bytes should have this digest; it is shared, not copied. It is safe on
+        disk after the next `sync`. Raises BlobMissing where it is gone, or holds something else; StoreFull."""
+        path = self.path(digest)
+        try:
+            if path.exists():
+                os.utime(path)
+                return
+            whole = sha256()
+            with copy.open("rb") as file:
+                while block := file.read(1 << 20):
+                    whole.update(block)
+                if PREFIX + whole.hexdigest() != digest:
+                    raise BlobMissing(f"the copy of {digest!r} was changed on disk")
+                os.fsync(file.fileno())
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                os.link(copy, path)
+            os.utime(path)  # the collector's hour begins now
+            _sync_folder(path.parent)
+        except FileNotFoundError as error:
+            raise BlobMissing(f"the copy of {digest!r} is gone") from error
+        except OSError as error:
+            raise StoreFull(f"{str(path)!r} could not be written: {error.strerror}") from error
+
+    def sync(self) -> None:
+        """See to it that the names of what was adopted are on disk. Raises StoreFull."""
+        try:
+            _sync_folder(self.folder)
+        except OSError as error:
+            raise StoreFull(f"{str(self.folder)!r} could not be written: {error.strerror}") from error
+
     def collect(self, used: Callable[[str], bool], now: float) -> int:
         """Remove files that nothing uses and that are older than an hour. `now` is wall time. Returns how many."""
         removed = 0

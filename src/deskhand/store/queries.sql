@@ -171,7 +171,7 @@ SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ? AND principal = ?)
 INSERT OR IGNORE INTO blob_use(digest, session, n) VALUES(?, ?, ?)
 
 -- blob_is_used --
-SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ?1) OR EXISTS(SELECT 1 FROM undo WHERE digest = ?1)
+SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ?1) OR EXISTS(SELECT 1 FROM effect_item WHERE blob = ?1)
 
 -- blob_is_in: whether that session names it --
 SELECT EXISTS(SELECT 1 FROM blob_use WHERE digest = ? AND session = ?)
@@ -214,11 +214,11 @@ DELETE FROM call_grant WHERE hash LIKE ? || '%'
 -- call_grants --
 SELECT hash, verdict, agent, tool, shown, at, by FROM call_grant ORDER BY at
 
--- undo_add --
-INSERT INTO undo(agent, session, call, path, digest, at) VALUES(?, ?, ?, ?, ?, ?)
+-- effect_item_forget: of a session that is erased --
+DELETE FROM effect_item WHERE effect IN (SELECT n FROM effect WHERE session = ?)
 
--- undo_list: the latest first --
-SELECT id, agent, session, call, path, digest, at FROM undo ORDER BY id DESC LIMIT ?
+-- effect_forget --
+DELETE FROM effect WHERE session = ?
 
 -- ask_add --
 INSERT OR REPLACE INTO ask(ask_id, session, n, call_id) VALUES(?, ?, ?, ?)

@@ -207,7 +207,15 @@ class SqliteStore(Looking):
             if rows:
                 n, head = self._head(db, session)
                 self._append(db, Commit(session, n + 1, at, (Erased("session"),)), head)
-            for name in ("outbox_erase", "inbox_erase", "session_forget", "session_member_forget", "blob_forget"):
+            for name in (
+                "outbox_erase",
+                "inbox_erase",
+                "session_forget",
+                "session_member_forget",
+                "blob_forget",
+                "effect_item_forget",
+                "effect_forget",
+            ):
                 db.execute(self._sql[name], (session,))
             forget(db, self._sql, session)
             db.execute(self._sql["open_close"], (session,))

@@ -15,6 +15,7 @@ from ..policy.rules import Case, Decision
 from ..runtime.commands import run
 from ..runtime.door import cuts
 from ..runtime.reach import Reaches, Room
+from ..runtime.statements import statements as all_statements
 from ..store.base import Accepted, Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
@@ -52,7 +53,7 @@ class Bench:
         self, path: Path, model: Model, tools: Sequence[Tool] = (), statements: Mapping[str, str] | None = None
     ) -> None:
         self.path, self.clock, self.ids = path, SetClock(), CountingIds()
-        self.store: Store = SqliteStore(path, statements)
+        self.store: Store = SqliteStore(path, {**all_statements(), **(statements or {})})
         self.shown: list[Recorded | Progress] = []
         self.agent = Agent(
             "agent",

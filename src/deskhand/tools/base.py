@@ -19,6 +19,7 @@ from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, UNTRUSTED, Label
 from ..types.messages import ResultPart, ResultStatus, Text
 from .paths import Workspace
+from .shadow import Shadow
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -50,7 +51,7 @@ class Reach(msgspec.Struct, frozen=True):
     `folder` is the workspace, `files` opens what lies in it and in the folders allowed beside it, which are also
     `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives them back. `rows` reads with a
     registered statement. `seen` remembers, by (session, path), which version of a file the model has read. `net`
-    fetches from the public web.
+    fetches from the public web. `shadow` knows how the workspace was, so that what changes can be undone.
     """
 
     folder: Path
@@ -62,6 +63,7 @@ class Reach(msgspec.Struct, frozen=True):
     sandbox: Callable[[], Awaitable[Sandbox]]
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)
+    shadow: Shadow | None = None
 
 
 async def nobody(aside: Aside) -> str:

@@ -21,6 +21,7 @@ from .edits import BOM, Replacement, apply_edits
 from .marks import marks_of
 from .output import shown
 from .patch import apply_patch
+from .watch import changing
 
 READ_BYTES = 10 << 20
 READ_LINES = 200_000
@@ -78,11 +79,11 @@ async def write_file(
     data = content.encode()
     if mode == "append" and before:
         data = before + (b"" if before.endswith(b"\n") else b"\n") + data
-    await _replace(path, data, context)
+    rows = await _replace("write_file", path, data, context)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
     result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes")
-    return msgspec.structs.replace(result, changes=await _kept(path, before, mode == "append", context))
+    return msgspec.structs.replace(result, changes=await _marked(rows, path, mode == "append", context))
 
 
 @tool(effect="local_write", replay="never")
@@ -102,9 +103,9 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
     after = await anyio.to_thread.run_sync(_changed, path, before, edits, patch)
     if after == before:
         raise ToolError(f"that would change nothing in {path!r}")
-    await _replace(path, after, context)
+    rows = await _replace("edit_file", path, after, context)
     result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
-    return msgspec.structs.replace(result, changes=await _kept(path, before, True, context))
+    return msgspec.structs.replace(result, changes=await _marked(rows, path, True, context))
 
 
 def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
@@ -172,9 +173,11 @@ def _similar(path: str, context: Context) -> str:
     return f"; did you mean {plain[near[0]]!r}?" if near else ""
 
 
-async def _replace(path: str, data: bytes, context: Context) -> None:
-    await anyio.to_thread.run_sync(context.reach.files.write, path, data)
+async def _replace(tool: str, path: str, data: bytes, context: Context) -> tuple[Change, ...]:
+    """Write the file; returns the rows that undo it. What was there is on disk before it is touched."""
+    _, rows = await changing(context, tool, path, lambda: context.reach.files.write(path, data))
     _remember(path, data, context)
+    return rows
 
 
 def _remember(path: str, data: bytes, context: Context) -> None:
@@ -191,20 +194,14 @@ def _seen_as(path: str, context: Context) -> tuple[str, str]:
     return context.session, os.path.realpath(context.reach.folder / path)
 
 
-async def _kept(path: str, before: bytes | None, added: bool, context: Context) -> tuple[Change, ...]:
-    """What is kept of a change: the bytes that were there, and whose word the file is now. What a person has seen and
-    allowed as it is, is as good as theirs; what was only `added` to is also still what it was."""
+async def _marked(rows: tuple[Change, ...], path: str, added: bool, context: Context) -> tuple[Change, ...]:
+    """The rows of a change, and whose word the file is now. What a person has seen and allowed as it is, is as good as
+    theirs; what was only `added` to is also still what it was."""
     marks = await marks_of(context)
     label = LOCAL if context.approved else context.label
-    if added and before is not None:
+    if added:
         label = join((label, marks.stored.get(marks.real(path), LOCAL)))
-    return (*await undo_of(path, before, context), *marks.written(path, label, context))
-
-
-async def undo_of(path: str, before: bytes | None, context: Context) -> tuple[Change, ...]:
-    """The row that lets the file be put back as it was; its bytes are on disk when this returns."""
-    digest = None if before is None else await context.reach.keep(before)
-    return (Change("undo_add", (context.agent, context.session, context.key, path, digest, context.clock.now())),)
+    return (*rows, *marks.kept(rows), *marks.written(path, label, context))
 
 
 TOOLS = (read_file, write_file, edit_file)

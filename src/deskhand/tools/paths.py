@@ -12,6 +12,7 @@ import os
 import secrets
 import shlex
 import stat
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -23,7 +24,7 @@ from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
 from .protected import why_protected
 
 _SYS_OPENAT2 = 437  # the same number on every machine
-_BENEATH, _NO_MAGICLINKS, _NO_XDEV = 0x08, 0x02, 0x01
+_BENEATH, _NO_MAGICLINKS, _NO_XDEV, _NO_LINKS = 0x08, 0x02, 0x01, 0x04
 _MOVED_UNDER_US = 64  # tries: a rename elsewhere may make the kernel unsure (EAGAIN)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 20
@@ -56,9 +57,11 @@ class _Root(msgspec.Struct, frozen=True):
     write: bool
 
 
-def openat2_beneath(directory: int, path: str, flags: int) -> int:
-    """Open `path` so that no link, mount or `..` leads out of `directory`. Raises OSError; ENOSYS: an old kernel."""
-    how = b"".join(each.to_bytes(8, "little") for each in (flags, 0, _BENEATH | _NO_MAGICLINKS | _NO_XDEV))
+def openat2_beneath(directory: int, path: str, flags: int, links: bool = True) -> int:
+    """Open `path` so that no link, mount or `..` leads out of `directory`; without `links` none is followed at all.
+    Raises OSError; ENOSYS: an old kernel."""
+    resolve = _BENEATH | _NO_MAGICLINKS | _NO_XDEV | (0 if links else _NO_LINKS)
+    how = struct.pack("<QQQ", flags, 0, resolve)
     name = os.fsencode(path)
     for _ in range(_MOVED_UNDER_US):
         descriptor: int = _syscall(_SYS_OPENAT2, ctypes.c_int(directory), name, how, ctypes.c_size_t(len(how)))
@@ -149,6 +152,28 @@ class Workspace:
             return all(os.path.samestat(Path(each.given).stat(), os.fstat(each.descriptor)) for each in self._roots)
         except OSError:
             return False
+
+    @property
+    def roots(self) -> Sequence[tuple[str, int, bool]]:
+        """The real path of each folder, a descriptor that is good as long as this is, and whether it may be written."""
+        return [(root.real, root.descriptor, root.write) for root in self._roots]
+
+    def place(self, path: str) -> str:
+        """The real path of what `path` would be written to, whether it is there or not."""
+        _must_be_a_name(path)
+        asked = PurePosixPath(path)
+        for parent in asked.parents:
+            try:
+                descriptor = self._reach(str(parent), _DIRECTORY, write=True)
+            except ToolError as error:
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    raise
+                continue
+            try:
+                return f"{_where(descriptor)}/{asked.relative_to(parent)}"
+            finally:
+                os.close(descriptor)
+        raise ToolError(f"{path!r} names no file: end it with the name")
 
     def close(self) -> None:
         """Let go of the folders."""

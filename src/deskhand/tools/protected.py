@@ -11,6 +11,7 @@ _AGENT = "it tells agents and editors what to run or how to behave"
 
 _FOLDERS = {
     ".git": _GIT,
+    ".husky": _GIT,
     ".ssh": _SECRETS,
     ".gnupg": _SECRETS,
     ".aws": _SECRETS,

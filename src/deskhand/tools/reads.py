@@ -19,7 +19,7 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from .base import Context
-from .marks import PRIVATE, Marks, marks_of
+from .marks import PRIVATE, Marks, lasting, marks_of
 
 MOST = 500
 """With more marked files than this all count as read: looking would take longer than the command."""
@@ -65,6 +65,7 @@ class Reads:
             try:
                 descriptor = context.reach.files.open_beneath(path)
             except ToolError:
+                sure = sure and "\\x" not in path  # a name that is no text cannot be looked at
                 continue  # it is gone, or another folder lies in the way: nobody reads it there
             try:
                 armed.append(_arm(path, descriptor, folder))
@@ -98,17 +99,21 @@ class Reads:
         named = {path for path in self._marks.stored if os.path.dirname(path) in self.read}  # noqa: PTH120
         return self._marks.joined(files | named)
 
-    def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:
+    def marks(self, changed: Iterable[str], undo: Iterable[Change], context: Context) -> tuple[Change, ...]:
         """The rows of the files that the command made or changed, given by their real paths: they carry what the
-        conversation had read, and what the command read."""
+        conversation had read, and what the command read. `undo` are the rows that keep what was there before."""
         label = join((context.label, self.label()))
+        if not lasting(label) and not self._marked:
+            return ()
         moved = {each.inode: self._marks.of(each.path) for each in self._armed or () if not each.folder}
-        rows: list[Change] = []
+        rows: list[Change] = list(self._marks.kept(undo))
         for path in changed:
             try:
                 inode = os.lstat(path).st_ino
             except OSError:
-                continue  # what was removed keeps its mark: it may be put back
+                if "\\x" not in path:  # else it is there, under a name that is no text
+                    continue  # what was removed keeps its mark: it may be put back
+                inode = 0
             rows += self._marks.written(path, join((label, moved.get(inode, LOCAL))), context)
         return tuple(rows)
 

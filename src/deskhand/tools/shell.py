@@ -10,13 +10,12 @@ import anyio.to_thread
 
 from ..sandbox.base import Command, Exit, Mount
 from ..types.errors import SandboxError, ToolError
-from ..types.labels import LOCAL
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done, Tool
 from .define import FunctionTool, tool
-from .guarded import Guarded
+from .marks import mark_blob
 from .output import EDGE_BYTES, LIMIT_BYTES, ends, whole
-from .undo import Snapshot
+from .watch import Watch
 
 TIMEOUT_S, LONGEST_S = 120.0, 600.0
 KEPT_BYTES = 32 << 20
@@ -32,6 +31,7 @@ class _Output:
         self.size = self._kept = 0
         self.tail = bytearray()
         self._on_stderr = False
+        self.handle = ""
         self._decode = getincrementaldecoder("utf-8")("replace").decode
 
     def __call__(self, data: bytes, stderr: bool) -> None:
@@ -57,8 +57,8 @@ class _Output:
         if self.size <= LIMIT_BYTES:
             return clean(self._file.read().decode(errors="replace"))
         data = await anyio.to_thread.run_sync(self._file.read)
-        handle = await self._context.reach.keep(data)
-        text = ends(data[: whole(data, EDGE_BYTES)], bytes(self.tail), self.size, handle)
+        self.handle = await self._context.reach.keep(data)
+        text = ends(data[: whole(data, EDGE_BYTES)], bytes(self.tail), self.size, self.handle)
         return text + (f"\n[only its first {KEPT_BYTES >> 20} MB were kept]" if self.size > KEPT_BYTES else "")
 
 
@@ -83,21 +83,22 @@ async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done
     if not command.strip():
         raise ToolError("say what to run")
     reach = context.reach
-    guarded, snapshot = await Guarded.of(reach), await Snapshot.of(reach)
     mounts = (Mount(str(reach.folder), write=True), *reach.mounts)
-    with tempfile.TemporaryFile() as file:
-        output = _Output(file, context)
-        where = str(reach.folder / cwd)
-        wanted = Command(("/bin/bash", "-c", command), where, mounts, timeout_s=limit_s)
-        try:
-            ended = await (await reach.sandbox()).run(wanted, output)
-        except SandboxError as error:
-            raise ToolError(str(error)) from error
-        text = await output.shown()
-    put_back = await guarded.put_back()
-    changes = await snapshot.changes(context)
+    async with await Watch.of(context, command) as watch:
+        with tempfile.TemporaryFile() as file:
+            output = _Output(file, context)
+            where = str(reach.folder / cwd)
+            wanted = Command(("/bin/bash", "-c", command), where, mounts, timeout_s=limit_s)
+            try:
+                ended = await (await reach.sandbox()).run(wanted, output)
+            except SandboxError as error:
+                raise ToolError(str(error)) from error
+            text = await output.shown()
+        looked = await watch.over()
     status: ResultStatus = "ok" if ended.code == 0 else "error"
-    return Done((Text(text + how_it_ended(ended, limit_s, bool(text)) + put_back, LOCAL),), status, changes)
+    text += how_it_ended(ended, limit_s, bool(text)) + looked.said
+    marks = (*looked.rows, *(mark_blob(output.handle, looked.label, context) if output.handle else ()))
+    return Done((Text(text, looked.label),), status, marks)
 
 
 def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:

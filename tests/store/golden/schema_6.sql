@@ -45,6 +45,34 @@ CREATE TABLE dead_letter(
   reason TEXT NOT NULL
 ) STRICT;
 INSERT INTO dead_letter VALUES(1,'default/terminal:dead',1,1700000000.0,'it crashed');
+DROP TABLE IF EXISTS effect;
+CREATE TABLE effect(
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  session TEXT NOT NULL,
+  person TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  folder TEXT NOT NULL,
+  what TEXT NOT NULL,
+  at REAL NOT NULL,
+  undoes INTEGER,
+  undone_at REAL
+) STRICT;
+CREATE INDEX effect_person ON effect(person, n);
+CREATE INDEX effect_session ON effect(session, n);
+CREATE INDEX effect_undoes ON effect(undoes) WHERE undoes IS NOT NULL;
+DROP TABLE IF EXISTS effect_item;
+CREATE TABLE effect_item(
+  effect INTEGER NOT NULL,
+  place BLOB NOT NULL,
+  before TEXT,
+  after TEXT,
+  blob TEXT,
+  PRIMARY KEY(effect, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX effect_item_blob ON effect_item(blob) WHERE blob IS NOT NULL;
+CREATE INDEX effect_item_place ON effect_item(place, effect);
 DROP TABLE IF EXISTS event;
 CREATE TABLE event(
   seq INTEGER PRIMARY KEY,
@@ -253,17 +281,6 @@ CREATE TABLE token(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO token VALUES('tok_1',X'00','ann','phone','api','read chat',1700000000.0,NULL,NULL);
 CREATE INDEX token_of ON token(user);
-DROP TABLE IF EXISTS undo;
-CREATE TABLE undo(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  agent TEXT NOT NULL,
-  session TEXT NOT NULL,
-  call TEXT NOT NULL,
-  path TEXT NOT NULL,
-  digest TEXT,
-  at REAL NOT NULL
-) STRICT;
-CREATE INDEX undo_digest ON undo(digest) WHERE digest IS NOT NULL;
 DROP TABLE IF EXISTS usage;
 CREATE TABLE usage(
   session TEXT NOT NULL,
@@ -306,6 +323,8 @@ INSERT INTO user_role VALUES('ann','member');
 INSERT INTO user_role VALUES('owner','owner');
 DELETE FROM main.sqlite_sequence WHERE name='dead_letter';
 INSERT INTO main.sqlite_sequence VALUES ('dead_letter', 1);
+DELETE FROM main.sqlite_sequence WHERE name='effect';
+INSERT INTO main.sqlite_sequence VALUES ('effect', 0);
 DELETE FROM main.sqlite_sequence WHERE name='outbox';
 INSERT INTO main.sqlite_sequence VALUES ('outbox', 1);
 DELETE FROM main.sqlite_sequence WHERE name='people_audit';

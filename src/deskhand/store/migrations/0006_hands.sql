@@ -7,3 +7,44 @@ CREATE TABLE file_label(
   at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE kv ADD COLUMN label BLOB;
+
+-- What tools did that can be undone: one row for each call that changed something, and for each undo, which names the
+-- effect that it took back. `folder` is the real path of the folder beneath which its files lie; '' for key-values, and
+-- for rows from before this table.
+CREATE TABLE effect(
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  session TEXT NOT NULL,
+  person TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  folder TEXT NOT NULL,
+  what TEXT NOT NULL,
+  at REAL NOT NULL,
+  undoes INTEGER,
+  undone_at REAL
+) STRICT;
+CREATE INDEX effect_session ON effect(session, n);
+CREATE INDEX effect_person ON effect(person, n);
+CREATE INDEX effect_undoes ON effect(undoes) WHERE undoes IS NOT NULL;
+
+-- What it changed: the path (bytes), or a key-value as JSON [namespace, key]. `before` and `after` are states, null for
+-- nothing: tools/shadow.py says how they are written. `blob` holds the bytes of `before`, where they are kept.
+CREATE TABLE effect_item(
+  effect INTEGER NOT NULL,
+  place BLOB NOT NULL,
+  before TEXT,
+  after TEXT,
+  blob TEXT,
+  PRIMARY KEY(effect, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX effect_item_blob ON effect_item(blob) WHERE blob IS NOT NULL;
+CREATE INDEX effect_item_place ON effect_item(place, effect);
+
+INSERT INTO effect(key, agent, session, person, tool, folder, what, at)
+SELECT call, agent, session, '', '', '', min(path) || CASE count(*) WHEN 1 THEN '' ELSE ' and more' END, min(at)
+FROM undo GROUP BY call, agent, session ORDER BY min(id);
+INSERT OR IGNORE INTO effect_item(effect, place, before, after, blob)
+SELECT effect.n, CAST(undo.path AS BLOB), 'f0644 ' || substr(undo.digest, 8), '?', undo.digest
+FROM undo JOIN effect ON effect.key = undo.call ORDER BY undo.id;
+DROP TABLE undo;

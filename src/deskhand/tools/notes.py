@@ -1,0 +1,117 @@
+"""What runs in a workspace and what it has done, noted in a file, so that it can be undone after a kill too."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from .states import Changed
+
+
+class By(msgspec.Struct, frozen=True):
+    """Who does something: one call, or one undo (of the effect `undoes`). `what` is a line for people."""
+
+    key: str
+    agent: str
+    session: str
+    person: str
+    tool: str
+    what: str
+    at: float
+    undoes: int | None = None
+
+
+class Running:
+    """A command that runs, or that is over and whose rows may not be committed yet."""
+
+    def __init__(self, by: By) -> None:
+        self.by = by
+        self.items: dict[str, Changed] = {}
+        self.touched: set[str] = set()
+        self.over_at: float | None = None
+
+    def add(self, changes: Sequence[Changed]) -> None:
+        """It has done this, too."""
+        for each in changes:
+            known = self.items.get(each.path)
+            self.items[each.path] = Changed(each.path, known.before if known else each.before, each.after)
+
+    @property
+    def rows(self) -> tuple[Changed, ...]:
+        """What it comes to."""
+        return tuple(each for each in self.items.values() if each.before != each.after)
+
+
+class _Note(msgspec.Struct):
+    """A line of the file: by whom, and what it has done, as (path in hex, before, after)."""
+
+    by: By
+    items: list[tuple[str, str | None, str | None]]
+    over: bool
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Notes:
+    """The notes of this process on a workspace. Their lock tells others that we live."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._held, self._read = folder, -1, list[tuple[int, Path]]()
+
+    def write(self, running: Iterable[Running]) -> None:
+        """Note these, and no others, in one write that a kill does not cut. Raises OSError."""
+        notes = [_Note(each.by, _items(each), each.over_at is not None) for each in running]
+        if self._held < 0:
+            if not notes:
+                return
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            self._held = os.open(self._folder / f"{os.getpid()}-{id(self):x}", flags, 0o600)
+            fcntl.flock(self._held, fcntl.LOCK_EX)
+        os.pwrite(self._held, _encode(notes) + b"\n", 0)  # what a longer one leaves behind it is not read
+
+    def left(self) -> list[Running]:
+        """What processes that are gone have noted. It is theirs until `forget`."""
+        found = list[Running]()
+        for path in sorted(self._folder.glob("*")):
+            with suppress(OSError, ValueError):
+                held = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                try:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    os.close(held)
+                    continue
+                self._read.append((held, path))
+                line = path.read_bytes().partition(b"\n")[0]
+                found += [_running(note) for note in msgspec.json.decode(line or b"[]", type=list[_Note])]
+        return found
+
+    def forget(self) -> None:
+        """What they noted is in the database now."""
+        while self._read:
+            held, path = self._read.pop()
+            path.unlink(missing_ok=True)
+            os.close(held)
+
+    def close(self) -> None:
+        """Nothing runs any more."""
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+
+
+def _items(one: Running) -> list[tuple[str, str | None, str | None]]:
+    return [(os.fsencode(each.path).hex(), each.before, each.after) for each in one.items.values()]
+
+
+def _running(note: _Note) -> Running:
+    one = Running(note.by)
+    one.add([Changed(os.fsdecode(bytes.fromhex(name)), before, after) for name, before, after in note.items])
+    one.over_at = 0.0 if note.over else None
+    return one

@@ -1,0 +1,379 @@
+"""What a workspace was when it was last looked at, with a copy of each file, so that what changes can be put back.
+
+A look stats every name, and reads only what is new by size, times and inode. What is read is copied into `folder`
+(cloned where the file system can), named by its SHA-256; when it is changed later, that copy becomes a blob.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from ..store.blobs import PREFIX, Blobs
+from ..types.commit import Change
+from ..types.errors import BlobMissing, StoreFull
+from . import tree
+from .heavy import is_heavy
+from .notes import Notes, Running
+from .protected import why_protected
+from .states import Changed, digest_of, state_of
+
+SETTLED_NS = 50_000_000
+"""A file that was changed this short before it was read may be changed again without a new time: it is read again."""
+MOST_NAMES = 200_000
+_CLONE = 0x40049409  # FICLONE, <linux/fs.h>
+_CLONED_FROM_BYTES = 1 << 16
+
+
+class UndoConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is kept to undo changes, and for how long. Of each workspace files of up to `file_mb` are kept, `files` of
+    them and `workspace_mb` together at most. What has been changed stays kept for `days`, the latest `mb` of it."""
+
+    days: float = 30.0
+    mb: int = 2000
+    file_mb: int = 100
+    workspace_mb: int = 1000
+    files: int = 20_000
+
+
+class Seen(msgspec.Struct, array_like=True, gc=False):
+    """A name as it was: by what we know that it has not changed, and its state (`state_of`)."""
+
+    mode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+    state: str
+    settled: bool = True
+
+
+Commit = Callable[[Sequence[Change]], Awaitable[object]]
+
+
+class Shadow:
+    """The shadow of one workspace. Its methods block: they are called in threads, and wait for each other.
+
+    `seen` is what was there at the last look. It is kept in a file too, to be good after a crash and after a restart.
+    `running` are the commands in it (`watch.Running`). `commit` writes rows outside of any call.
+    """
+
+    def __init__(
+        self, folder: Path, blobs: Blobs, commit: Commit, limits: Callable[[], UndoConfig] = UndoConfig
+    ) -> None:
+        self.folder, self.commit, self._blobs, self._limits = folder, commit, blobs, limits
+        self.seen: dict[str, Seen] = {}
+        self.running: list[Running] = []
+        self.notes, self.whole = Notes(folder / "running"), True
+        self.looked_back, self._beside = False, dict[str, Shadow]()
+        self.lock = threading.RLock()
+        self.cut = False
+        self._loaded = self._stale = False
+        self._bytes = self._files = self._taken = 0
+        self._clones = True
+
+    @property
+    def limits(self) -> UndoConfig:
+        return self._limits()
+
+    def beside(self, real: str) -> Shadow:
+        """The shadow of another folder, of which only files are looked at by their names."""
+        if real not in self._beside:
+            name = sha256(real.encode(errors="surrogateescape")).hexdigest()[:16]
+            self._beside[real] = Shadow(self.folder / "beside" / name, self._blobs, self.commit, self._limits)
+            self._beside[real].whole = False
+        return self._beside[real]
+
+    # ------------------------------------------------------------------ looking
+
+    def look(self, root: int) -> list[Changed]:
+        """What has changed since the last look, in no order; it is remembered and copied."""
+        with self.lock:
+            self._load()
+            walk = _Walk(self, root)
+            walk.run()
+            gone = self.seen.keys() - walk.found if len(walk.found) != len(self.seen) or walk.fresh else ()
+            changed = [Changed(path, self.seen[path].state, None) for path in gone]
+            for path, now in walk.fresh:
+                was = self.seen.get(path)
+                if was is None or was.state != now.state:
+                    changed.append(Changed(path, was.state if was else None, now.state))
+            self._note(dict(walk.fresh), gone)
+            return changed
+
+    def look_at(self, root: int, paths: Sequence[str]) -> list[Changed]:
+        """The same for these paths alone."""
+        with self.lock:
+            self._load()
+            fresh, gone, changed = dict[str, Seen](), list[str](), list[Changed]()
+            for path in paths:
+                status, was = tree.status(root, path), self.seen.get(path)
+                if status is None:
+                    gone += [path] * (was is not None)
+                    now = None
+                elif was is not None and was.settled and _same(was, status):
+                    continue
+                else:
+                    with tree.parent(root, path) as (above, name):
+                        now = fresh[path] = self.read(above, name, status, path)
+                if (was.state if was else None) != (now.state if now else None):
+                    changed.append(Changed(path, was.state if was else None, now.state if now else None))
+            self._note(fresh, gone)
+            return changed
+
+    def _note(self, fresh: Mapping[str, Seen], gone: Sequence[str] | set[str]) -> None:
+        for path in gone:
+            self._files -= self.seen.pop(path).state[0] == "f"
+        for path, now in fresh.items():
+            was = self.seen.get(path)
+            self._files += (now.state[0] == "f") - (was is not None and was.state[0] == "f")
+            self.seen[path] = now
+        self._taken = 0
+        self._stale |= bool(fresh or gone)
+
+    def read(self, above: int, name: str, status: os.stat_result, path: str) -> Seen:
+        """What stands there now; a file is copied."""
+        what, settled = "", True
+        if stat.S_ISDIR(status.st_mode):
+            what = "h" if is_heavy(path) else ""
+        elif stat.S_ISLNK(status.st_mode):
+            with suppress(OSError):
+                what = os.fsencode(os.readlink(name, dir_fd=above)).hex()
+        elif stat.S_ISREG(status.st_mode):
+            what, status, settled = self._copied(above, name, status, path)
+        fields = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        return Seen(*fields, state_of(status, what), settled)
+
+    def _copied(self, above: int, name: str, status: os.stat_result, path: str) -> tuple[str, os.stat_result, bool]:
+        """(digest, status, settled) of a file; no digest where it is too large, or there are too many."""
+        limits, was = self._limits(), self.seen.get(path)
+        new = was is None or was.state[0] != "f"
+        room = self._files + self._taken < limits.files + (not new) and (
+            self._bytes + status.st_size <= limits.workspace_mb << 20
+        )
+        if status.st_size > limits.file_mb << 20 or not (room or why_protected(path.split("/"))):
+            return "", status, True
+        try:
+            descriptor = tree.opened(above, name)
+        except OSError:
+            return "", status, False
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            before = os.fstat(descriptor)
+            try:
+                digest = self._keep(file, before.st_size)
+            except OSError:
+                return "", status, False
+            self._taken += new
+            after = os.fstat(descriptor)
+        quiet = after.st_ctime_ns == before.st_ctime_ns and after.st_size == before.st_size
+        return digest, after, quiet and time.time_ns() - after.st_ctime_ns > SETTLED_NS
+
+    def _keep(self, file: IO[bytes], size: int) -> str:
+        """Copy what is read; returns its digest. Raises OSError."""
+        if size <= tree.BLOCK_BYTES:
+            data = file.read(size + 1)
+            digest = sha256(data).hexdigest()
+            path = self.path(digest)
+            if not path.exists():
+                self._put(path, data)
+            return digest
+        part = self.folder / f"{os.getpid()}-{threading.get_ident()}.part"
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with part.open("w+b", buffering=0) as copy:
+            whole = self._clone(file, copy)
+            hashed, copied = sha256(), 0
+            source = copy if whole else file
+            while block := source.read(tree.BLOCK_BYTES):
+                hashed.update(block)
+                copied += len(block)
+                if not whole:
+                    copy.write(block)
+        digest = hashed.hexdigest()
+        path = self.path(digest)
+        if path.exists():
+            part.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            part.replace(path)
+            self._bytes += copied
+        return digest
+
+    def _put(self, path: Path, data: bytes) -> None:
+        part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
+        try:
+            file = part.open("wb", buffering=0)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = part.open("wb", buffering=0)
+        with file:
+            file.write(data)
+        part.replace(path)
+        self._bytes += len(data)
+
+    def add(self, data: bytes, mode: str) -> str:
+        """Keep these bytes; returns the state of a file that holds them. Raises OSError."""
+        digest = sha256(data).hexdigest()
+        if not self.path(digest).exists():
+            self._put(self.path(digest), data)
+        return f"f{mode} {digest}"
+
+    def _clone(self, file: IO[bytes], copy: IO[bytes]) -> bool:
+        """Share the blocks of the file, where the file system can: then the copy costs nothing."""
+        if self._clones:
+            try:
+                fcntl.ioctl(copy.fileno(), _CLONE, file.fileno())
+            except OSError:
+                self._clones = False
+        return self._clones
+
+    # ------------------------------------------------------------------ keeping
+
+    def path(self, digest: str) -> Path:
+        """Where the copy of these bytes is."""
+        return self.folder / digest[:2] / digest
+
+    def open(self, digest: str) -> IO[bytes]:
+        """The bytes of a digest, from here or from the blobs. Raises OSError."""
+        for path in (self.path(digest), self._blobs.path(PREFIX + digest)):
+            if path.exists():
+                with path.open("rb") as file:
+                    whole = sha256()
+                    while block := file.read(tree.BLOCK_BYTES):
+                        whole.update(block)
+                if whole.hexdigest() == digest:
+                    return path.open("rb")
+        raise FileNotFoundError("the bytes that were kept are gone")
+
+    def into_blobs(self, digests: Sequence[str]) -> None:
+        """Make blobs of these copies, which are safe on disk then. What cannot be is not undoable."""
+        with suppress(StoreFull):
+            for digest in dict.fromkeys(digests):
+                with suppress(BlobMissing):
+                    self._blobs.adopt(self.path(digest), PREFIX + digest)
+            if digests:
+                self._blobs.sync()
+
+    def has(self, digest: str) -> bool:
+        """Whether these bytes are a blob."""
+        return self._blobs.path(PREFIX + digest).exists()
+
+    def prune(self) -> None:
+        """Remove the copies of what is not there any more."""
+        with self.lock:
+            self._load()
+            wanted = {digest_of(each.state) for each in self.seen.values()}
+            self._bytes = 0
+            for path in self.folder.glob("??/*"):
+                if path.name in wanted:
+                    self._bytes += path.stat().st_size
+                else:
+                    path.unlink()
+
+    # ------------------------------------------------------------------ lasting
+
+    def save(self) -> None:
+        """Write down what was seen, so that the next process knows it. It may be lost with the power, not by a kill."""
+        with self.lock:
+            if not self._stale:
+                return
+            known = {os.fsencode(path): each for path, each in self.seen.items()}
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            part = self.folder / f"index.{os.getpid()}.part"
+            part.write_bytes(msgspec.msgpack.encode(known))
+            part.replace(self.folder / "index")
+            self._stale = False
+
+    def _load(self) -> None:
+        if self._loaded:
+            return
+        self._loaded = True
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            known = msgspec.msgpack.decode((self.folder / "index").read_bytes(), type=dict[bytes, Seen])
+        except (OSError, ValueError):
+            known = {}
+        self.seen = {os.fsdecode(path): each for path, each in known.items()}
+        self._files = sum(each.state[0] == "f" for each in self.seen.values())
+        self.prune()
+
+
+def _same(was: Seen, status: os.stat_result) -> bool:
+    return (
+        was.ctime_ns == status.st_ctime_ns
+        and was.inode == status.st_ino
+        and was.size == status.st_size
+        and was.mtime_ns == status.st_mtime_ns
+        and was.mode == status.st_mode
+    )
+
+
+class _Walk:
+    """One walk over a workspace, the nearest names first."""
+
+    def __init__(self, shadow: Shadow, root: int) -> None:
+        self._shadow, self._root, self._device = shadow, root, os.fstat(root).st_dev
+        self.found: set[str] = set()
+        self.fresh: list[tuple[str, Seen]] = []
+        self._todo = [""]
+
+    def run(self) -> None:
+        self._shadow.cut = False
+        for folder in self._todo:
+            if len(self.found) > MOST_NAMES:
+                self._shadow.cut = True
+                self._unseen(folder)
+                continue
+            try:
+                descriptor = tree.folder(self._root, folder)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                self._unseen(folder)
+                continue
+            try:
+                self._names(descriptor, f"{folder}/" if folder else "")
+            except OSError:
+                self._unseen(folder)
+            finally:
+                os.close(descriptor)
+
+    def _names(self, descriptor: int, prefix: str) -> None:
+        known, found, device, is_folder = self._shadow.seen, self.found, self._device, stat.S_IFDIR
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                path = prefix + entry.name
+                found.add(path)
+                was = known.get(path)
+                if status.st_mode & 0o170000 == is_folder:
+                    if status.st_dev == device and not is_heavy(path):
+                        self._todo.append(path)
+                    if was is not None and was.mode == status.st_mode:
+                        continue
+                elif (
+                    was is not None
+                    and was.ctime_ns == status.st_ctime_ns
+                    and was.settled
+                    and was.inode == status.st_ino
+                    and was.size == status.st_size
+                    and was.mtime_ns == status.st_mtime_ns
+                ):
+                    continue
+                self.fresh.append((path, self._shadow.read(descriptor, entry.name, status, path)))
+
+    def _unseen(self, folder: str) -> None:
+        """What cannot be looked at is taken to be as it was."""
+        self.found |= {path for path in self._shadow.seen if path.startswith(f"{folder}/") or not folder}

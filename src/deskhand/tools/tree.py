@@ -1,0 +1,170 @@
+"""Names beneath a folder that is held open, with no link followed anywhere: what undo looks at, and puts back."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import IO
+
+from .paths import openat2_beneath, walk_beneath
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+_NO_TRACE = os.O_NOATIME
+"""Our own looks must not be taken for those of a command. Only the owner of a file may do this."""
+BLOCK_BYTES = 1 << 20
+_OLD_KERNEL = (errno.ENOSYS, errno.EPERM)
+
+Source = Callable[[str], IO[bytes]]
+"""Opens the kept bytes of a digest. Raises OSError where they are gone."""
+
+
+def folder(root: int, path: str, flags: int = FOLDER) -> int:
+    """A descriptor for the folder at `path` ('' is the root itself). Raises OSError."""
+    try:
+        return openat2_beneath(root, path or ".", flags | _NO_TRACE, links=False)
+    except OSError as error:
+        if error.errno not in _OLD_KERNEL:
+            raise
+        try:
+            return openat2_beneath(root, path or ".", flags, links=False)
+        except OSError as old:
+            if old.errno not in _OLD_KERNEL:
+                raise
+            return walk_beneath(root, path or ".", flags)
+
+
+@contextmanager
+def parent(root: int, path: str) -> Iterator[tuple[int, str]]:
+    """The open folder in which `path` stands, and its name there. Raises OSError."""
+    above, _, name = path.rpartition("/")
+    descriptor = folder(root, above)
+    try:
+        yield descriptor, name
+    finally:
+        os.close(descriptor)
+
+
+def status(root: int, path: str) -> os.stat_result | None:
+    """What stands at `path`, a link as itself; None for nothing."""
+    try:
+        with parent(root, path) as (above, name):
+            return os.stat(name, dir_fd=above, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EXDEV):  # a link stands where a folder was
+            return None
+        raise
+
+
+def opened(above: int, name: str) -> int:
+    """A descriptor to read the regular file `name` in the folder `above`. Raises OSError; never waits for a FIFO."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags | _NO_TRACE, dir_fd=above)
+    except PermissionError:
+        descriptor = os.open(name, flags, dir_fd=above)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return descriptor
+
+
+def write(above: int, name: str, mode: int, source: IO[bytes]) -> None:
+    """Put a file there in one step, whole or not at all. Raises OSError."""
+    temporary = f".deskhand-{secrets.token_hex(8)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, 0o600, dir_fd=above)
+    try:
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
+            while block := source.read(BLOCK_BYTES):
+                view = memoryview(block)
+                while view:
+                    view = view[file.write(view) :]
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        os.rename(temporary, name, src_dir_fd=above, dst_dir_fd=above)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=above)
+        raise
+
+
+def put(root: int, wanted: Mapping[str, str | None], source: Source) -> dict[str, str]:
+    """Make each path what its state says (`shadow.state_of`; None: nothing is there): what must go first, then what
+    must come. Returns what could not be done, by path, and why."""
+    failed: dict[str, str] = {}
+
+    def attempt(path: str, one: Callable[[], None]) -> None:
+        try:
+            one()
+        except OSError as error:
+            failed[path] = error.strerror or str(error)
+
+    deepest = sorted(wanted, key=lambda path: (path.count("/"), path), reverse=True)
+    for path in deepest:
+        attempt(path, lambda path=path: _clear(root, path, wanted[path]))  # type: ignore[misc]
+    for path in reversed(deepest):
+        state = wanted[path]
+        if state is not None and path not in failed:
+            attempt(path, lambda path=path, state=state: _make(root, path, state, source))  # type: ignore[misc]
+    for path in deepest:
+        state = wanted[path]
+        if state is not None and state[0] == "d" and path not in failed:
+            attempt(path, lambda path=path, state=state: _allow(root, path, int(state[1:5], 8)))  # type: ignore[misc]
+    return failed
+
+
+def _clear(root: int, path: str, state: str | None) -> None:
+    """Remove what stands at `path`, unless it is a folder and is to be one. A folder must be empty."""
+    there = status(root, path)
+    if there is None:
+        return
+    is_folder = stat.S_ISDIR(there.st_mode)
+    if is_folder and state is not None and state[0] == "d":
+        return
+    if state is not None and state[0] == "f" and stat.S_ISREG(there.st_mode):
+        return  # it is replaced in one step
+    with parent(root, path) as (above, name), _writable(above):
+        (os.rmdir if is_folder else os.unlink)(name, dir_fd=above)
+
+
+def _make(root: int, path: str, state: str, source: Source) -> None:
+    with parent(root, path) as (above, name), _writable(above):
+        if state[0] == "d":
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=above)
+        elif state[0] == "l":
+            os.symlink(bytes.fromhex(state[2:]), name, dir_fd=above)
+        elif state[0] == "f":
+            with source(state[6:]) as file:
+                write(above, name, int(state[1:5], 8), file)
+        else:
+            raise OSError(errno.ENODATA, "it was not kept")
+
+
+def _allow(root: int, path: str, mode: int) -> None:
+    with parent(root, path) as (above, name):
+        descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        try:
+            os.chmod(f"/proc/self/fd/{descriptor}", mode)  # noqa: PTH101 -- by descriptor
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _writable(above: int) -> Iterator[None]:
+    """A folder of ours that may not be written is, for as long as this takes."""
+    mode = stat.S_IMODE(os.fstat(above).st_mode)
+    if mode & 0o300 == 0o300:
+        yield
+        return
+    os.fchmod(above, mode | 0o700)
+    try:
+        yield
+    finally:
+        os.fchmod(above, mode)

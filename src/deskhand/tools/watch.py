@@ -1,0 +1,295 @@
+"""One look at the workspace before a command, and one after it: what it changed, how to undo it, what was put back.
+
+What is found while commands run is theirs: of several at once, it is told once, of the one that is looked after first.
+A command that is killed with us is made up for at the next start: what runs is noted in a file, with what it has done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Self, TypeVar
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from ..store.blobs import PREFIX
+from ..store.sql import load_sql
+from ..types.commit import Change
+from ..types.errors import ToolError
+from ..types.labels import LOCAL, Label
+from .base import Context, Reach
+from .guarded import put_back
+from .notes import By, Running
+from .reads import Reads
+from .shadow import Shadow
+from .states import Changed, digest_of
+
+STATEMENTS = load_sql(__package__, "effects.sql")
+WHAT_CHARS = 300
+OWED_S = 5.0
+"""The rows of a call that is over are committed with its result. After so long we look whether they were."""
+
+T = TypeVar("T")
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """What a look found. `changed` are the real paths that have changed since the command began, whoever did it; bytes
+    that are no UTF-8 are written as escapes. `rows` are committed with the result. `said` is for the result too, and
+    `label` that of whatever the command says: of what it read."""
+
+    changed: tuple[str, ...] = ()
+    rows: tuple[Change, ...] = ()
+    said: str = ""
+    label: Label = LOCAL
+
+
+class Ground:
+    """The folder that is watched, held open, with its shadow. Its methods block."""
+
+    def __init__(self, shadow: Shadow, root: int, real: str) -> None:
+        self.shadow, self._root, self.real = shadow, root, real
+
+    @property
+    def _running(self) -> list[Running]:
+        return self.shadow.running
+
+    def begin(self, by: By) -> Running:
+        """Look, and note that it begins. What changed before is nobody's, unless something runs."""
+        with self.shadow.lock:
+            self._found(self.shadow.look(self._root), guard=True)
+            self.shadow.save()
+            return self._enter(by)
+
+    def _enter(self, by: By) -> Running:
+        one = Running(by)
+        self._running.append(one)
+        self._write()
+        return one
+
+    def _write(self) -> None:
+        """Note what runs and how far it has come, for the next process if this one is killed."""
+        self.shadow.notes.write(self._running)
+
+    def _found(self, changes: Sequence[Changed], guard: bool, by: Running | None = None) -> list[str]:
+        """Say whose these changes are, after putting back what is protected. Returns what to say of that."""
+        alive = [each for each in self._running if each.over_at is None]
+        said: list[str] = []
+        if not changes or not alive:
+            return said
+        kept = list(changes)
+        if guard:
+            kept, said = put_back(self.shadow, self._root, self.real, changes)
+        for each in alive:
+            each.touched.update(change.path for change in kept)
+        whose = by or alive[0]
+        whose.add(kept)
+        self.shadow.into_blobs([digest for each in kept if (digest := digest_of(each.before))])
+        self._write()
+        return said
+
+    def look(self, one: Running, now: float | None = None) -> Looked:
+        """What the command has done until now; at its end, `now`."""
+        with self.shadow.lock:
+            said = self._found(self.shadow.look(self._root), guard=True, by=one)
+            looked = self._looked(one, said)
+            self.shadow.save()
+            if now is not None:
+                self._leave(one, now)
+        return looked
+
+    def _leave(self, one: Running, now: float) -> None:
+        if one.rows:
+            one.over_at = now
+        else:
+            self._running.remove(one)
+        self._write()
+
+    def change(self, by: By, place: str, act: Callable[[], T]) -> tuple[T, Looked]:
+        """Do something to one file, and tell what it came to."""
+        above = place.split("/")
+        paths = ["/".join(above[: n + 1]) for n in range(len(above))]
+        with self.shadow.lock:
+            self._found(self.shadow.look_at(self._root, paths), guard=True)
+            one = self._enter(by)
+            try:
+                done = act()
+            finally:
+                changes = self.shadow.look_at(self._root, paths)
+                for each in self._running:
+                    each.touched.update(change.path for change in changes)
+                one.add(changes)
+                self.shadow.into_blobs([digest for each in changes if (digest := digest_of(each.before))])
+                self.shadow.save()
+                self._leave(one, by.at)
+        return done, self._looked(one, [])
+
+    def _looked(self, one: Running, said: Sequence[str]) -> Looked:
+        paths = (os.fsencode(f"{self.real}/{path}").decode(errors="backslashreplace") for path in sorted(one.touched))
+        lost = [each for each in one.rows if each.before is not None and each.before[0] in "uoh"]
+        words = [*said, *self._lost(lost)]
+        return Looked(tuple(paths), self.rows(one), "".join(f"\n[{each}]" for each in words))
+
+    def _lost(self, lost: Sequence[Changed]) -> list[str]:
+        """What of it cannot be undone."""
+        large = [each for each in lost if (each.before or "")[0] == "u"]
+        folders = [each.path for each in lost if (each.before or "")[0] == "h" and each.after is None]
+        said = []
+        if large:
+            limit = self.shadow.limits.file_mb
+            over = sum(int((each.before or "").split()[1]) > limit << 20 for each in large)
+            why = f"over {limit} MB" if over == len(large) else "of a workspace that is too large to be kept"
+            said.append(f"not undoable: {len(large)} file{'s' if len(large) > 1 else ''} {why}")
+        if folders:
+            said.append(f"not undoable: {', '.join(sorted(folders)[:3])}, which is not kept because programs make it")
+        return said
+
+    def rows(self, one: Running) -> tuple[Change, ...]:
+        """The rows of what it has done; none where that is nothing."""
+        return rows_of(one.by, self.real, one.rows, self.shadow.has)
+
+    def lost(self) -> list[Running]:
+        """What was running when a process was killed, with all that has changed since; and what ended then."""
+        with self.shadow.lock:
+            found = self.shadow.notes.left()
+            cut = [one for one in found if one.over_at is None]
+            if cut and self.shadow.whole:
+                self._running.extend(cut)
+                self._found(self.shadow.look(self._root), guard=True, by=cut[0])
+                self.shadow.save()
+                self._running[:] = [one for one in self._running if one not in cut]
+        return found
+
+    def owed(self, now: float) -> list[Running]:
+        """What is over, and should have been committed."""
+        with self.shadow.lock:
+            return [one for one in self._running if one.over_at is not None and abs(now - one.over_at) > OWED_S]
+
+    def settled(self, one: Running) -> None:
+        """Its rows are committed."""
+        with self.shadow.lock:
+            self._running[:] = [each for each in self._running if each is not one]
+            self._write()
+
+
+def rows_of(by: By, folder: str, changes: Sequence[Changed], has: Callable[[str], bool]) -> tuple[Change, ...]:
+    """The rows of an effect; none where it changed nothing. `has` tells whether the bytes of a digest are a blob."""
+    if not changes:
+        return ()
+    head = (by.key, by.agent, by.session, by.person, by.tool, folder, by.what[:WHAT_CHARS], by.at, by.undoes)
+    rows = [Change("effect_add", head)]
+    for each in sorted(changes, key=lambda each: each.path):
+        digest = digest_of(each.before)
+        blob = PREFIX + digest if digest and has(digest) else None
+        rows.append(Change("effect_item_add", (by.key, os.fsencode(each.path), each.before, each.after, blob)))
+    return tuple(rows)
+
+
+def by(context: Context, tool: str, what: str) -> By:
+    """The call that a tool is in."""
+    who = context.principal.on_behalf_of or context.principal.id
+    line = " ".join(what.split())
+    return By(context.key, context.agent, context.session, who, tool, line, context.clock.now())
+
+
+def ground(reach: Reach, path: str = "") -> tuple[Ground, str]:
+    """Where a file lies, as (folder that is watched, path in it); without a path, the workspace. Raises ToolError."""
+    if reach.shadow is None:
+        raise ToolError("nothing can be changed here: no place to keep what was there before is set up")
+    real, descriptor, _ = reach.files.roots[0]
+    if not path:
+        return Ground(reach.shadow, descriptor, real), ""
+    place = reach.files.place(path)
+    inside = [root for root in reach.files.roots if place.startswith(f"{root[0]}/")]
+    if not inside:
+        raise ToolError(f"{path!r} is outside the workspace")
+    if any(root[0] == real for root in inside):
+        return Ground(reach.shadow, descriptor, real), place[len(real) + 1 :]
+    real, descriptor, _ = max(inside, key=lambda root: len(root[0]))
+    return Ground(reach.shadow.beside(real), descriptor, real), place[len(real) + 1 :]
+
+
+async def changing(context: Context, tool: str, path: str, act: Callable[[], T]) -> tuple[T, tuple[Change, ...]]:
+    """Do something to the file at `path`, in a thread; returns what it gave, and the rows that undo it."""
+
+    def do() -> tuple[T, Looked]:
+        where, place = ground(context.reach, path)
+        return where.change(by(context, tool, path), place, act)
+
+    try:
+        done, looked = await anyio.to_thread.run_sync(do)
+    except OSError as error:
+        raise ToolError(f"{path!r} is not written, as what was there could not be kept: {error.strerror}") from error
+    return done, looked.rows
+
+
+class Watch:
+    """A workspace while a command runs in it. It ends by `over`; where its `async with` ends before, by `cut`. `so_far`
+    may be asked in between."""
+
+    def __init__(self, context: Context, where: Ground, one: Running, reads: Reads) -> None:
+        self._context, self._where, self._one, self._reads = context, where, one, reads
+        self._ended = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if not self._ended:
+            await self.cut()
+
+    @classmethod
+    async def of(cls, context: Context, what: str, tool: str = "shell") -> Watch:
+        """Look before the command. Raises ToolError."""
+        where, _ = ground(context.reach)
+        await make_up(context.reach, where, context.clock.now())
+        reads = await Reads.of(context)
+        try:
+            one = await anyio.to_thread.run_sync(where.begin, by(context, tool, what))
+        except OSError as error:
+            raise ToolError(f"nothing is run, as what is there could not be kept: {error.strerror}") from error
+        return cls(context, where, one, reads)
+
+    async def so_far(self) -> Looked:
+        """Look while it runs: its rows may be committed now, and again later."""
+        return await self._read(await anyio.to_thread.run_sync(self._where.look, self._one))
+
+    async def _read(self, looked: Looked) -> Looked:
+        """With whose word it all is."""
+        await self._reads.look()
+        rows = (*looked.rows, *self._reads.marks(looked.changed, looked.rows, self._context))
+        return msgspec.structs.replace(looked, rows=rows, label=self._reads.label())
+
+    async def over(self) -> Looked:
+        """Look after it, when nothing that it started is left."""
+        now = self._context.clock.now()
+        looked = await anyio.to_thread.run_sync(partial(self._where.look, self._one, now))
+        self._ended = True
+        return await self._read(looked)
+
+    async def cut(self) -> Looked:
+        """The same where there will be no result: the rows are committed now."""
+        with anyio.CancelScope(shield=True):
+            looked = await self.over()
+            if looked.rows and self._context.reach.shadow is not None:
+                await self._context.reach.shadow.commit(looked.rows)
+        return looked
+
+
+async def make_up(reach: Reach, where: Ground, now: float) -> None:
+    """Commit what is owed: of commands that were killed with their process, and of calls whose result was lost."""
+    shadow, found = reach.shadow, list[Running]()
+    if shadow is None:
+        return
+    if first := not shadow.looked_back:
+        shadow.looked_back = True
+        found += await anyio.to_thread.run_sync(where.lost)
+    found += where.owed(now)
+    for one in found:
+        if not await reach.rows("effect_known", (one.by.key,)) and (rows := where.rows(one)):
+            await shadow.commit(rows)
+        where.settled(one)
+    if first:
+        await anyio.to_thread.run_sync(shadow.notes.forget)
