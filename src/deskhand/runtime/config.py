@@ -22,7 +22,9 @@ from ..policy.roles import ALIASES, RoleConfig, check_roles
 from ..policy.rules import Rule
 from ..policy.validity import Known, check_rules
 from ..tools.aliases import TOOLS
+from ..tools.search_web import WebSearchConfig
 from ..tools.shell import LONGEST_S
+from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError
 from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
@@ -119,6 +121,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
+    web_fetch: WebFetchConfig = WebFetchConfig()
+    web_search: WebSearchConfig = WebSearchConfig()
     channels: dict[str, ChannelConfig] = {}
 
 

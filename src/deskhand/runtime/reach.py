@@ -20,6 +20,7 @@ from ..tools.paths import Allowed, Workspace
 from ..tools.shadow import Shadow, UndoConfig
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
+from .quarantine import Quarantine
 
 
 class Room:
@@ -65,11 +66,12 @@ class Reaches:
         blobs: Blobs,
         room: Room,
         net: Net | None = None,
-        limits: Callable[[], UndoConfig] = UndoConfig,
+        undo: Callable[[], UndoConfig] = UndoConfig,
     ) -> None:
-        self._store, self._blobs, self._room, self._limits = store, blobs, room, limits
+        self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
+        self.quarantine = Quarantine(store)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
     async def of(

@@ -11,6 +11,8 @@ from ..skills.tools import skill_tools
 from ..tools import extract, files, folders, kv, shell, symbols, talk
 from ..tools.base import Tool
 from ..tools.paths import Allowed
+from ..tools.search_web import web_search_tool
+from ..tools.web import WebFetch
 from ..types.people import People
 from .config import SURFACES, Settings
 from .manage_users import ManageUsers
@@ -65,6 +67,8 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
+        WebFetch(settings.config.web_fetch),
+        web_search_tool(settings.config.web_search, lambda variable: settings.environment.get(variable, "")),
         *skill_tools(skills),
         ManageUsers(people),
     )

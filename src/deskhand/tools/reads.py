@@ -99,14 +99,14 @@ class Reads:
         named = {path for path in self._marks.stored if os.path.dirname(path) in self.read}  # noqa: PTH120
         return self._marks.joined(files | named)
 
-    def marks(self, changed: Iterable[str], undo: Iterable[Change], context: Context) -> tuple[Change, ...]:
+    def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:
         """The rows of the files that the command made or changed, given by their real paths: they carry what the
-        conversation had read, and what the command read. `undo` are the rows that keep what was there before."""
+        conversation had read, and what the command read."""
         label = join((context.label, self.label()))
         if not lasting(label) and not self._marked:
             return ()
         moved = {each.inode: self._marks.of(each.path) for each in self._armed or () if not each.folder}
-        rows: list[Change] = list(self._marks.kept(undo))
+        rows: list[Change] = []
         for path in changed:
             try:
                 inode = os.lstat(path).st_ino
