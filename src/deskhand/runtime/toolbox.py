@@ -12,6 +12,7 @@ from ..tools import extract, files, folders, kv, shell, symbols, talk
 from ..tools.base import Tool
 from ..tools.paths import Allowed
 from ..tools.search_web import web_search_tool
+from ..tools.send_file import SendFile
 from ..tools.web import WebFetch
 from ..types.people import People
 from .config import SURFACES, Settings
@@ -66,6 +67,7 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         shell.shell_tool(wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S),
         *talk.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
+        SendFile(READ_FROM_LOG),
         *kv.TOOLS,
         WebFetch(settings.config.web_fetch),
         web_search_tool(settings.config.web_search, lambda variable: settings.environment.get(variable, "")),
