@@ -20,6 +20,7 @@ from ..types.labels import LOCAL, UNTRUSTED, Label
 from ..types.messages import ResultPart, ResultStatus, Text
 from .paths import Workspace
 from .shadow import Shadow
+from .way import Ways, no_way
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -64,6 +65,7 @@ class Reach(msgspec.Struct, frozen=True):
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)
     shadow: Shadow | None = None
+    ways: Ways = no_way
 
 
 async def nobody(aside: Aside) -> str:
