@@ -354,20 +354,3 @@ async def test_symbols(tmp_path: Path) -> None:
     assert used == (
         "main.go:1: [definition] func buy() {\nshop.py:2: [definition] def buy(self): ...\nshop.py:4: Shop().buy()"
     )
-
-
-async def test_files_and_messages_for_others_wait_for_a_yes(desk: Desk) -> None:
-    (desk.work / "plan.pdf").write_bytes(b"%PDF-1.7")
-    (desk.work / "out").symlink_to("/etc")
-    here, escaped = await desk.do(
-        ("send_file", {"path": "plan.pdf", "text": "the plan"}), ("send_file", {"path": "out/passwd"})
-    )
-    assert here.startswith("on its way, as default/memory:1#") and "outside the workspace" in escaped
-    files = [part for outgoing, _ in desk.channel.sent for part in outgoing.parts if isinstance(part, File)]
-    assert [(file.name, file.size_bytes) for file in files] == [("plan.pdf", 8)]
-    for name, arguments in (("send_file", {"path": "plan.pdf"}), ("send_message", {"text": "the plan"})):
-        call: Call = (name, {**arguments, "chat": "2"})
-        asked, sent = await desk.asked_about(call, "no"), await desk.asked_about(call, "yes")
-        assert asked[1].startswith("not permitted") and sent[1].startswith("on its way, as default/memory:1#")
-        assert f'{name} {{"' in asked[0] and [outgoing.address.chat for outgoing, _ in desk.channel.sent].count("2") == 1
-        desk.channel.sent.clear()

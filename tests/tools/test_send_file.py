@@ -59,7 +59,7 @@ async def test_where_people_read_the_log_it_stands_in_it(hands: Hands) -> None:
     assert done.outbox == () and text_of(done) == "shown in the conversation\n"
     assert isinstance(done.parts[1], File)
     for elsewhere in ({"chat": "y"}, {"channel": "mail"}):
-        with pytest.raises(ToolError, match="read only their own conversations|say to which chat"):
+        with pytest.raises(ToolError, match=r"read only their own conversations|say to which chat"):
             await hands(SEND, path="a.txt", **elsewhere)
 
 
@@ -98,10 +98,11 @@ async def test_what_is_not_sent(hands: Hands, tmp_path: Path) -> None:
 
 async def test_what_is_for_its_owner_alone_goes_to_nobody_else(hands: Hands) -> None:
     hands.write("memory.md", b"likes tea")
+    (hands.folder / "link.md").symlink_to("memory.md")
     label = msgspec.json.encode(Label("tool_local", OWNERS, "file diary.txt"))
     hands.write("diary.txt", b"dear diary")
     await hands.store.change((Change("file_label_set", (str(hands.folder / "diary.txt"), label, "s", 0.0)),))
-    for path in ("memory.md", "MEMORY.md/../memory.md", "diary.txt"):
+    for path in ("memory.md", "./link.md", "diary.txt"):
         assert (await hands.done(SEND, path=path)).outbox
         with pytest.raises(ToolError, match="for its owner alone"):
             await hands(SEND, path=path, chat="2")

@@ -188,7 +188,7 @@ def ways(order: Deed) -> Sequence[tuple[Deed, ...]]:
     if order.name == "write_file":
         others = [deed("write_file", path=f"./{said['path']}", content=said["content"])]
     elif order.name == "send_message":
-        others = [deed("send_message", text=said["text"], channel="other", chat=ELSEWHERE)]
+        others = [deed("send_message", text=said["text"], channel="mail", chat=ELSEWHERE)]
     elif order.name == "pay":
         others = [deed("publish", to=said["to"], text=said["text"])]
     return [*((other,) for other in others), *other_ways(order)]
