@@ -32,7 +32,8 @@ from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools.base import Tools
+from ..tools.base import Reach, Tools
+from ..tools.process import ProcessesConfig
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable, ToolError
@@ -43,6 +44,7 @@ from ..types.messages import Message
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
 from .agents import House, check_of, make_agent
+from .background import Background, Beside, as_now
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
 from .clock import RandomIds, SystemClock
@@ -145,11 +147,16 @@ class App:
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
         self._render()
+        self.background = self._open_background()
         self.plugins = plugins_of(settings)
         self._agents = self._made(settings, self.plugins)
+        self._ports = self._open_ports()
+
+    def _open_ports(self) -> Ports:
+        parts = self.parts
         retries = Retries(random.random)
         pictures = Pictures(self.blobs.get, self.blobs.path)
-        self._ports = Ports(
+        return Ports(
             self.store,
             parts.model,
             retries.next,
@@ -161,6 +168,22 @@ class App:
             self._elsewhere,
             lambda event: hidden(event, self.redact),
         )
+
+    def _open_background(self) -> Background:
+        parts, beside = self.parts, Beside(self._reach, self._processes, self.dispatch, self._as_now, self.redact)
+        background = Background(self.store, self.settings.home.processes, parts.clock, parts.ids, beside)
+        self.reaches.processes = lambda: background
+        return background
+
+    async def _reach(self, agent: str) -> Reach:
+        return await self.agent_of(agent).reach()
+
+    def _processes(self) -> ProcessesConfig:
+        return self.settings.config.processes
+
+    async def _as_now(self, principal: Principal) -> Principal:
+        """The same person with the roles that they still have. Who is asked elsewhere is known there."""
+        return principal if self.parts.authorise else as_now(principal, await self.people.users())
 
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
@@ -175,7 +198,8 @@ class App:
         """The agents of the configuration. Raises ConfigError."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
         parts = self.parts
-        house = House(self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.people)
+        beside = self.background.shown
+        house = House(self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.people, beside)
         return {name: make_agent(settings, name, house) for name in settings.agents}
 
     async def _follow(self) -> None:
@@ -277,6 +301,7 @@ class App:
             item = replace(item, text=self.redact(item.text))
         self.feed.publish(session, item)
         if isinstance(item, Recorded):
+            self.background.see(item)
             if self.parts.channels:
                 self.outbox.poke()
                 self.decided.see(item)
@@ -333,6 +358,7 @@ class App:
         yield Child("driver", lambda: self.dispatch.run(begun, takes), awaited=True, vital=True)
         home, clock = self.settings.home, self.parts.clock
         yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
+        yield Child("processes", self.background.run)
         yield Child("sweep", partial(sweep, self.store, self.blobs, clock))
         yield Child("anchor", partial(anchor, self.store, home.anchors, clock))
         yield Child("health", self.vitals.keep)

@@ -23,6 +23,7 @@ from ..policy.roles import ALIASES, RoleConfig, check_roles
 from ..policy.rules import Rule
 from ..policy.validity import Known, check_rules
 from ..tools.aliases import TOOLS
+from ..tools.process import ProcessesConfig
 from ..tools.search_web import WebSearchConfig
 from ..tools.shell import LONGEST_S
 from ..tools.web import WebFetchConfig
@@ -122,6 +123,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
+    processes: ProcessesConfig = ProcessesConfig()
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
     egress: EgressConfig = EgressConfig()
