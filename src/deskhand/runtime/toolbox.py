@@ -13,6 +13,7 @@ from ..tools.base import Tool
 from ..tools.paths import Allowed
 from ..tools.process import process_tools
 from ..tools.search_web import web_search_tool
+from ..tools.send_file import SendFile
 from ..tools.tiers import further_tiers
 from ..tools.web import WebFetch
 from ..types.people import People
@@ -70,6 +71,7 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *talk.TOOLS,
         *plan.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
+        SendFile(READ_FROM_LOG),
         *kv.TOOLS,
         WebFetch(settings.config.web_fetch, further_tiers()),
         web_search_tool(settings.config.web_search, lambda variable: settings.environment.get(variable, "")),
