@@ -26,6 +26,8 @@ REFUSED = {
     "/bomb-raw": (TooLarge, "larger than 10 MB|unpacks to over 100 times"),
     "/bomb-twice": (TooLarge, "larger than 10 MB|unpacks to over 100 times"),
     "/bomb-members": (TooLarge, "more than 1,000 pieces"),
+    "/bomb-header": (TooLarge, "larger than 10 MB"),
+    "/large-gzip": (TooLarge, "larger than 10 MB"),
     "/layers": (TooLarge, "packed 50 times over"),
     "/brotli": (NetError, "a way that was not asked for"),
     "/cut-gzip": (NetError, "breaks off before its end"),
@@ -173,5 +175,10 @@ def test_no_piece_is_larger_than_a_step_and_none_is_held_back() -> None:
         for data in (bytes(size), b"ab" * size):
             inflater = Inflater("gzip", Meter(10**8, 10**6))
             pieces = list(inflater.feed(gzip.compress(data)))
+            inflater.close()
+            assert max(map(len, pieces)) <= STEP_BYTES and b"".join(pieces) == data
+            packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)  # nothing stands behind its last byte
+            inflater = Inflater("deflate", Meter(10**8, 10**6))
+            pieces = list(inflater.feed(packer.compress(data) + packer.flush()))
             inflater.close()
             assert max(map(len, pieces)) <= STEP_BYTES and b"".join(pieces) == data

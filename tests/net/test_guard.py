@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from anyio.abc import AnyByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
 
-from deskhand.net.client import Limits, Net, Request
+from deskhand.net.client import Limits, Net, Request, _only
 from deskhand.net.url import parse_url
 from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
 from deskhand.types.errors import AddressRefused, NetError
@@ -117,6 +118,15 @@ async def test_this_machine_is_not_reached_by_its_public_address_either(site: Si
     with pytest.raises(AddressRefused, match="this machine"):
         await net.get(site.url())
     assert site.connections == 0
+
+
+def test_no_socket_is_made_for_another_address() -> None:
+    """The last look, should the library connect to something else than it was told."""
+    make = _only(("1.1.1.1", "2606:4700::1111"))
+    make((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("1.1.1.1", 443))).close()
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with pytest.raises(OSError, match="was not judged"):
+            make((family, socket.SOCK_STREAM, 0, "", (address, 443)))
 
 
 async def test_what_a_person_allows_is_reached_and_nothing_beside_it(site: Site, trap: Site) -> None:

@@ -20,7 +20,7 @@ from anyio.abc import SocketStream
 from yarl import URL
 
 from ..types.errors import AddressRefused, NetError, TooLarge
-from .address import check_address, is_ours
+from .address import refused
 from .inflate import Inflater, Meter
 from .manners import Manners
 from .url import Url, join_url, parse_host, parse_url, short
@@ -166,8 +166,7 @@ class Net:
     def _judge(self, host: str, address: str, port: int) -> None:
         if (host, port) in self._allow or (address, port) in self._allow:
             return
-        why = check_address(address) or ("this machine" if is_ours(address) else "")
-        if why:
+        if why := refused(address):
             where = f"its address {address} is" if address != host else "that is"
             raise AddressRefused(f"{short(host)} is not fetched: {where} {why}, and only the public web is reached.")
 

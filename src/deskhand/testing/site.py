@@ -140,6 +140,8 @@ def streamed(pieces: Callable[[], AsyncIterator[bytes]], headers: Mapping[str, s
     async def answer(stream: SocketStream, query: str) -> None:
         await stream.send(_head(200, {"Transfer-Encoding": "chunked", **headers}))
         async for piece in pieces():
+            if not piece:
+                continue  # it would be the end
             await stream.send(b"%x\r\n%b\r\n" % (len(piece), piece))
         await stream.send(b"0\r\n\r\n")
 
@@ -222,6 +224,20 @@ async def _members() -> AsyncIterator[bytes]:
         yield empty * 1000
 
 
+async def _name() -> AsyncIterator[bytes]:
+    """The header of a gzip file, with a name that never ends: nothing comes out, for ever."""
+    yield b"\x1f\x8b\x08\x08\0\0\0\0\0\x03"
+    while True:
+        yield b"a" * 65536
+
+
+async def _large() -> AsyncIterator[bytes]:
+    """Far larger than it may be, and packed as an honest page is."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    for n in range(2000):
+        yield packer.compress("".join(f"{n} {i * n} words and words\n" for i in range(1000)).encode())
+
+
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 _NOISE = random.Random(7).randbytes(200_000)
 _CUT = gzip.compress(b"<p>" + random.Random(8).randbytes(5000).hex().encode())[:-2000]
@@ -244,6 +260,8 @@ NASTY: dict[str, Answer] = {
     "/bomb-raw": streamed(_bomb(-zlib.MAX_WBITS), HTML | {"Content-Encoding": "deflate"}),
     "/bomb-twice": streamed(_twice, HTML | {"Content-Encoding": "gzip, gzip"}),
     "/bomb-members": streamed(_members, HTML | {"Content-Encoding": "gzip"}),
+    "/bomb-header": streamed(_name, HTML | {"Content-Encoding": "gzip"}),
+    "/large-gzip": streamed(_large, HTML | {"Content-Encoding": "gzip"}),
     "/layers": plain(b"x", headers=HTML | {"Content-Encoding": ", ".join(["gzip"] * 50)}),
     "/brotli": plain(b"\x0b\x02\x80x\x03", headers=HTML | {"Content-Encoding": "br"}),
     "/cut-gzip": plain(_CUT, headers=HTML | {"Content-Encoding": "gzip"}),
