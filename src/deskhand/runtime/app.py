@@ -34,6 +34,7 @@ from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools.base import Reach, Tools
 from ..tools.process import ProcessesConfig
+from ..tools.shadow import UndoConfig
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable, ToolError
@@ -130,8 +131,7 @@ class App:
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
         egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock)
-        undo = lambda: self.settings.config.undo  # noqa: E731
-        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net, undo, egress.way)
+        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net, self._undo, egress.way)
         self.effects = Effects(self.store, self._reach, parts.clock, parts.ids)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
@@ -187,6 +187,9 @@ class App:
     async def _as_now(self, principal: Principal) -> Principal:
         """The same person with the roles that they still have. Who is asked elsewhere is known there."""
         return principal if self.parts.authorise else as_now(principal, await self.people.users())
+
+    def _undo(self) -> UndoConfig:
+        return self.settings.config.undo
 
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
