@@ -10,10 +10,12 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import aiohttp  # noqa: TID251 -- the one place
 import anyio
+import anyio.to_thread
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251 -- the one place
 from anyio.abc import SocketStream
@@ -70,10 +72,19 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes | None = None
 
 
-async def resolve_name(host: str, port: int) -> Sequence[str]:
-    """What the system's resolver says."""
-    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(address[0]) for *_, address in found]
+class SystemNames:
+    """What the system's resolver says. It may hang for long on a name that somebody chose, so it has threads of its own
+    and is not waited for: nobody else's names are held up by it."""
+
+    def __init__(self, at_once: int = 8) -> None:
+        self._at_once = at_once
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        self._limiter = self._limiter or anyio.CapacityLimiter(self._at_once)
+        ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        found = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._limiter)
+        return [str(address[0]) for *_, address in found]
 
 
 class Net:
@@ -85,13 +96,14 @@ class Net:
         self,
         limits: Limits | None = None,
         *,
-        resolve: Resolve = resolve_name,
+        resolve: Resolve | None = None,
         allow: Iterable[tuple[str, int]] = (),
         tls: ssl.SSLContext | None = None,
         closed: str = "",
     ) -> None:
         self.limits = limits or Limits()
-        self._resolve, self._allow, self._tls, self._closed = resolve, frozenset(allow), tls, closed
+        self._resolve: Resolve = resolve or SystemNames()
+        self._allow, self._tls, self._closed = frozenset(allow), tls, closed
         self.manners = Manners()
 
     def allowing(self, host: str, port: int) -> Net:
