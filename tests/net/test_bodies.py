@@ -72,7 +72,7 @@ async def test_what_unpacks_to_too_much_is_refused_below_the_cap_too(site: Site)
 
 
 async def test_a_pause_ends_it_before_its_time(site: Site) -> None:
-    with anyio.fail_after(20), pytest.raises(NetError, match=r"paused for 0\.1 s"):
+    with anyio.fail_after(20), pytest.raises(NetError, match=r"sent nothing for 0\.1 s"):
         await site.net(limits=Limits(total_s=600, idle_s=0.1)).get(site.url("/stalls"))
 
 

@@ -29,6 +29,7 @@ from .url import Url, join_url, parse_host, parse_url, short
 
 AGENT = "Mozilla/5.0 (compatible; Deskhand/0.1)"
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_SLOW = "It may be slow now: try again later, or another address."
 _EVERYWHERE = frozenset(("accept", "accept-language", "user-agent"))
 """The headers that may go to another host than the one for which they were meant."""
 
@@ -127,10 +128,7 @@ class Net:
             with anyio.fail_after(limits.total_s):
                 return await self._follow(request, limits)
         except TimeoutError:
-            raise NetError(
-                f"{request.url.origin} took longer than {limits.total_s:g} s, or paused for {limits.idle_s:g} s. "
-                "It may be slow now: try again later, or another address."
-            ) from None
+            raise NetError(f"{request.url.origin} took longer than {limits.total_s:g} s. {_SLOW}") from None
 
     async def addresses(self, host: str, port: int) -> tuple[str, ...]:
         """Where `host` may be connected to: all of its addresses, each judged. Raises NetError, AddressRefused."""
@@ -217,7 +215,7 @@ class Net:
             raise TooLarge(f"{short(str(url))} was refused: {error}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
-                raise
+                raise NetError(f"{url.origin} sent nothing for {limits.idle_s:g} s. {_SLOW}") from None
             raise NetError(f"{url.origin} could not be fetched: {_plain(error)}.") from None
 
 
