@@ -35,6 +35,8 @@ _EVERYWHERE = frozenset(("accept", "accept-language", "user-agent"))
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """(host, port) -> its IP addresses. Raises OSError."""
+Answer = tuple[int, dict[str, str], bytes]
+"""Status, headers with names in lower case, unpacked body; a redirect need have none."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -88,6 +90,11 @@ class SystemNames:
         return [str(address[0]) for *_, address in found]
 
 
+Exchange = Callable[[Request, Sequence[str], Limits], Awaitable[Answer]]
+"""Sends one request to one of these addresses, which were judged, and follows nothing. Raises NetError and
+TimeoutError."""
+
+
 class Net:
     """One per process. `resolve` and `allow` are for who starts the process: `allow` holds (host or address, port) that
     are reached although they are not public, such as a search engine on this machine. No model's word gets there.
@@ -105,13 +112,20 @@ class Net:
         self.limits = limits or Limits()
         self._resolve: Resolve = resolve or SystemNames()
         self._allow, self._tls, self._closed = frozenset(allow), tls, closed
+        self._exchange: Exchange | None = None
         self.manners = Manners()
 
     def allowing(self, host: str, port: int) -> Net:
         """The same, which also reaches this host where it is not public: the word of a person, never of a model."""
-        allow = {*self._allow, (parse_host(host), port)}
+        return self._like({*self._allow, (parse_host(host), port)}, self._exchange)
+
+    def through(self, exchange: Exchange) -> Net:
+        """The same rules with another way to talk to an address that they allow."""
+        return self._like(self._allow, exchange)
+
+    def _like(self, allow: Iterable[tuple[str, int]], exchange: Exchange | None) -> Net:
         other = Net(self.limits, resolve=self._resolve, allow=allow, tls=self._tls, closed=self._closed)
-        other.manners = self.manners
+        other._exchange, other.manners = exchange, self.manners
         return other
 
     async def get(
@@ -180,9 +194,14 @@ class Net:
                 raise NetError(f"{hops[0].origin} redirects more than {limits.redirects} times, and was given up.")
             request = _redirected(request, where)
 
-    async def _once(self, request: Request, limits: Limits) -> tuple[int, dict[str, str], bytes]:
+    async def _once(self, request: Request, limits: Limits) -> Answer:
         url = request.url
         addresses = await self.addresses(url.host, url.port)
+        if self._exchange is not None:
+            try:
+                return await self._exchange(request, addresses, limits)
+            except TimeoutError:
+                raise NetError(f"{url.origin} sent nothing for {limits.idle_s:g} s. {_SLOW}") from None
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=limits.idle_s, sock_read=limits.idle_s)
         connector = aiohttp.TCPConnector(
             resolver=_Pinned(addresses),

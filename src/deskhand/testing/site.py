@@ -14,7 +14,7 @@ import msgspec
 from anyio.abc import Listener, SocketAttribute, SocketStream, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from ..net.client import Limits, Net
+from ..net.client import Exchange, Limits, Net
 
 PUBLIC = "127.0.0.2"
 """Plays the public address: all of 127.0.0.0/8 is this machine, and no test needs another."""
@@ -36,10 +36,12 @@ class Seen(msgspec.Struct, frozen=True):
 
 class Site:
     """Enter it to have it run at `host`:`port`. `pages` are its answers by path, the nasty ones from the start; others
-    are set with `page`. `requests` are those that came, `connections` how many there were, `open` how many are open."""
+    are set with `page`. Its visitors speak through `exchange`. `requests` are those that came, `connections` how many
+    there were, `open` how many are open."""
 
-    def __init__(self, address: str = PUBLIC, host: str = "site.test") -> None:
+    def __init__(self, address: str = PUBLIC, host: str = "site.test", exchange: Exchange | None = None) -> None:
         self.address, self.host, self.port = address, host, 0
+        self.exchange = exchange
         self.requests: list[Seen] = []
         self.connections = self.open = 0
         self.pages: dict[str, Answer] = dict(NASTY)
@@ -83,7 +85,11 @@ class Site:
                 raise OSError(f"no such name: {host}")
             return known[host]
 
-        return Net(limits, resolve=resolve, allow={(self.address, self.port)})
+        return self.spoken_to(Net(limits, resolve=resolve, allow={(self.address, self.port)}))
+
+    def spoken_to(self, net: Net) -> Net:
+        """The client, speaking as this site's visitors do."""
+        return net if self.exchange is None else net.through(self.exchange)
 
     async def _serve(self, stream: SocketStream) -> None:
         self.connections += 1
