@@ -10,6 +10,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 
+import anyio
 import anyio.to_thread
 from curl_cffi import Curl, CurlError, CurlInfo, CurlOpt  # noqa: TID251 -- it is given judged addresses only
 from curl_cffi.requests.impersonate import DEFAULT_CHROME  # noqa: TID251 -- the same
@@ -47,7 +48,8 @@ async def exchange(request: Request, addresses: Sequence[str], limits: Limits) -
     """
     call = _Call(request, tuple(addresses), limits)
     try:
-        return await anyio.to_thread.run_sync(call.run, abandon_on_cancel=True)
+        own = anyio.CapacityLimiter(1)  # slow servers hold up nobody else's threads
+        return await anyio.to_thread.run_sync(call.run, abandon_on_cancel=True, limiter=own)
     finally:
         call.given_up.set()
 
