@@ -16,6 +16,7 @@ from ..agent.step import COMPACT_AT
 from ..channels.settings import ChannelConfig
 from ..models.base import Thinking
 from ..models.settings import Wire
+from ..net.egress import EgressConfig, check_egress
 from ..policy.postures import Posture
 from ..policy.profiles import Offered, Profile
 from ..policy.roles import ALIASES, RoleConfig, check_roles
@@ -125,6 +126,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     processes: ProcessesConfig = ProcessesConfig()
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
+    egress: EgressConfig = EgressConfig()
     channels: dict[str, ChannelConfig] = {}
 
 
@@ -272,6 +274,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         config = msgspec.convert(data, Config, strict=False)
         check_roles(config.roles)
         check_rules(config.policy, _known(config))
+        check_egress(config.egress)
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error

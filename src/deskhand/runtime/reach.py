@@ -18,6 +18,7 @@ from ..store.blobs import Blobs
 from ..tools.base import Processes, Reach, no_processes
 from ..tools.paths import Allowed, Workspace
 from ..tools.shadow import Shadow, UndoConfig
+from ..tools.way import Ways, no_way
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
 from .quarantine import Quarantine
@@ -68,8 +69,9 @@ class Reaches:
         room: Room,
         net: Net | None = None,
         undo: Callable[[], UndoConfig] = UndoConfig,
+        ways: Ways = no_way,
     ) -> None:
-        self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
+        self._store, self._blobs, self._room, self._limits, self._ways = store, blobs, room, undo, ways
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
         self.quarantine = Quarantine(store)
@@ -93,7 +95,18 @@ class Reaches:
             keep, kept, rows_of = self._blobs.put, self._blobs.get, self._store.rows
             shadow = self.shadow(workspace.roots[0][0])
             reach = Reach(
-                folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net, shadow, self.processes
+                folder,
+                workspace,
+                mounts,
+                keep,
+                kept,
+                rows_of,
+                self._room,
+                {},
+                self._net,
+                shadow,
+                self._ways,
+                self.processes,
             )
         self._open[agent] = (allowed, reach)
         return reach

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..policy.profiles import offers
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import extract, files, folders, kv, shell, symbols, talk
+from ..tools import extract, files, folders, kv, network, shell, symbols, talk
 from ..tools.base import Tool
 from ..tools.paths import Allowed
 from ..tools.process import process_tools
@@ -71,6 +71,7 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *kv.TOOLS,
         WebFetch(settings.config.web_fetch),
         web_search_tool(settings.config.web_search, lambda variable: settings.environment.get(variable, "")),
+        *network.TOOLS,
         *skill_tools(skills),
         ManageUsers(people),
     )

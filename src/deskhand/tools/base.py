@@ -21,6 +21,7 @@ from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.process import Process
 from .paths import Workspace
 from .shadow import Shadow
+from .way import Ways, no_way
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -129,6 +130,7 @@ class Reach(msgspec.Struct, frozen=True):
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)
     shadow: Shadow | None = None
+    ways: Ways = no_way
     processes: Callable[[], Processes] = no_processes
 
 
