@@ -113,7 +113,11 @@ class Live:
         label = context.label if self.kind == "background" else UNTRUSTED
         async with context.reach.ways(Traveller(context.session, context.agent, context.principal, label)) as way:
             self._way = way
-            return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
+            try:
+                return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
+            except SandboxError as error:
+                failed = error  # raised in here, it would come out as a group
+        raise failed
 
     async def _look_now(self) -> None:
         """What it has changed, put back and read, until now; that is written down at once."""
