@@ -246,7 +246,7 @@ class Background:
         agent = session.partition("/")[0]
         principal = Principal(f"agent:{agent}", who.roles, "agent", who.on_behalf_of or who.id)
         result = Result(id_, shown_to(calling.audience, (said,)))
-        inbound = Inbound(f"process:{id_}", calling.address, principal.id, now, result, session, when="queue")
+        inbound = Inbound(f"process:{id_}", calling.address, principal.id, now, result, session)
         await self._again_and_again(partial(self._store.accept, inbound, principal, session))
         await self._insist(Change("process_told", (id_,)))
         if self._house.dispatch.drives(session):

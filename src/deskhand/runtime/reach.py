@@ -94,20 +94,8 @@ class Reaches:
         else:
             keep, kept, rows_of = self._blobs.put, self._blobs.get, self._store.rows
             shadow = self.shadow(workspace.roots[0][0])
-            reach = Reach(
-                folder,
-                workspace,
-                mounts,
-                keep,
-                kept,
-                rows_of,
-                self._room,
-                {},
-                self._net,
-                shadow,
-                self._ways,
-                self.processes,
-            )
+            hands = (self._net, shadow, self._ways, self.processes)
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands)
         self._open[agent] = (allowed, reach)
         return reach
 
@@ -119,6 +107,11 @@ class Reaches:
             )
             self._shadows[folder] = Shadow(where, self._blobs, self._store.change, self._limits)
         return self._shadows[folder]
+
+    def prune(self) -> None:
+        """Remove copies of files that are not as they were."""
+        for shadow in list(self._shadows.values()):
+            shadow.prune()
 
     def close(self) -> None:
         for _, reach in self._open.values():

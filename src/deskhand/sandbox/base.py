@@ -22,9 +22,9 @@ class Command(msgspec.Struct, frozen=True):
 
     `mounts` are all that it sees of the host beside the system's programs. `env` is added to a clean environment.
     `memory_bytes` and `processes` (threads count) are for all that it starts together, `file_bytes` for each file.
-    With a `terminal` it runs in that: its output is one stream, and `stdin` is what is typed.
     `egress` is the socket of a proxy on the host, its only way out: HTTP programs find it in their environment. What
     lies beside it as `ca.pem` is what they trust. Empty: no network at all.
+    With a `terminal` it runs in that: its output is one stream, and `stdin` is what is typed.
     """
 
     argv: tuple[str, ...]
@@ -36,8 +36,8 @@ class Command(msgspec.Struct, frozen=True):
     memory_bytes: int = 2 << 30
     file_bytes: int = 1 << 30
     processes: int = 256
-    terminal: Terminal | None = None
     egress: str = ""
+    terminal: Terminal | None = None
 
 
 class Exit(msgspec.Struct, frozen=True, gc=False):

@@ -163,13 +163,11 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
         error, error_in = _pipe(stack)
         for each in (report, out, error):
             os.set_blocking(each.number, False)
+        way_out, line = _connected(stack, command.egress), Line(stack, command.terminal)
         started.orders.lifeline, started.orders.report = lifeline_in.number, report_in.number
-        line, way_out = _lines(stack, command, started.orders)
-        written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
-        argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
+        started.orders.egress, started.orders.terminal = way_out[0] if way_out else -1, line.offer
         standard = (_memory(stack, "stdin", command.stdin), out_in.number, error_in.number)
-        kept = (lifeline_in.number, report_in.number, written, *way_out, *line.far, *started.kept)
-        process = _Child(stack, argv, standard, kept)
+        process = _born(stack, started, standard, (lifeline_in.number, report_in.number, *way_out, *line.far))
         for each in (lifeline_in, report_in, out_in, error_in):
             each.close()
         line.close()
@@ -191,11 +189,11 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
     return msgspec.structs.replace(ended, seconds=seconds, timeout=deadline.cancelled_caught)
 
 
-def _lines(stack: ExitStack, command: Command, orders: Orders) -> tuple[Line, tuple[int, ...]]:
-    """What leads out of it beside its output: to a terminal, and to the proxy."""
-    line, way_out = Line(stack, command.terminal), _connected(stack, command.egress)
-    orders.terminal, orders.egress = line.offer, way_out[0] if way_out else -1
-    return line, way_out
+def _born(stack: ExitStack, started: Started, standard: tuple[int, int, int], kept: tuple[int, ...]) -> _Child:
+    """Start the warden with its orders and these descriptors."""
+    written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
+    argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
+    return _Child(stack, argv, standard, (*kept, written, *started.kept))
 
 
 def _ending(report: str, complaint: str) -> Exit:

@@ -41,8 +41,8 @@ class Orders:
     landlocked: bool
     filter: bytes  # of system calls, for a warden with number FIRST; b"": to be made here
     own_proc: str  # a second /proc for the warden alone, with its sysctls open; "": none
-    terminal: tuple[int, int, int] | None  # the socket to hand our end out by, rows and columns
     egress: int  # a connection to the proxy; -1: no way out
+    terminal: tuple[int, int, int] | None  # the socket to hand our end out by, rows and columns
     lifeline: int  # its end of file means: end everything
     report: int
 

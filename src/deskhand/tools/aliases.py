@@ -67,6 +67,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "list_files": {**_FOLDER, "max_depth": "depth"},
     "search_files": {**_FOLDER, **dict.fromkeys(("query", "pattern", "q"), "text")},
     "send_message": {**dict.fromkeys(("content", "message"), "text"), "thread": "thread_id", "chat_id": "chat"},
+    "send_file": {**_FILE, **dict.fromkeys(("caption", "message"), "text"), "thread": "thread_id", "chat_id": "chat"},
     "ask_user": {"options": "choices"},
     "web_fetch": {
         **dict.fromkeys(("prompt", "query"), "question"),
