@@ -29,7 +29,7 @@ async def run(hands: Hands, command: str, *changed: str) -> tuple[Label, set[str
     )
     assert ended.code == 0, said.decode()
     await reads.look()
-    await hands.store.change(reads.marks([str(hands.folder / name) for name in changed], (), context))
+    await hands.store.change(reads.marks([str(hands.folder / name) for name in changed], context))
     marks = await marks_of(context)
     return reads.label(), {name for name in changed if marks.of(name).integrity == "untrusted"}
 

@@ -15,7 +15,7 @@ from ..policy.approval import Setting, shown
 from ..policy.consent import grant, remembered
 from ..policy.gate import Given, given, shown_to, trusting
 from ..policy.rules import Case
-from ..tools.aliases import TOOLS
+from ..tools.aliases import TOOLS, called
 from ..tools.attempt import attempt
 from ..tools.base import Ask, Context, Done, Tool, judged_by
 from ..types.commit import Change
@@ -91,7 +91,7 @@ class Calls:
     async def _judge(self, call: OpenCall, turn: Turn) -> Verdict:
         """What is to become of a call, without running it."""
         agent, name = self._journal.agent, call.call.name
-        tool = agent.tools.get(name) or agent.tools.get(TOOLS.get(name, ""))
+        tool = called(name, agent.tools)
         if tool is None:
             near = get_close_matches(name, agent.tools, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"

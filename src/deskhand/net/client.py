@@ -22,6 +22,7 @@ from yarl import URL
 from ..types.errors import AddressRefused, NetError, TooLarge
 from .address import check_address, is_ours
 from .inflate import Inflater, Meter
+from .manners import Manners
 from .url import Url, join_url, parse_host, parse_url, short
 
 AGENT = "Mozilla/5.0 (compatible; Deskhand/0.1)"
@@ -77,7 +78,8 @@ async def resolve_name(host: str, port: int) -> Sequence[str]:
 
 class Net:
     """One per process. `resolve` and `allow` are for who starts the process: `allow` holds (host or address, port) that
-    are reached although they are not public, such as a search engine on this machine. No model's word gets there."""
+    are reached although they are not public, such as a search engine on this machine. No model's word gets there.
+    `manners` knows which host is to be left alone for a while."""
 
     def __init__(
         self,
@@ -90,11 +92,14 @@ class Net:
     ) -> None:
         self.limits = limits or Limits()
         self._resolve, self._allow, self._tls, self._closed = resolve, frozenset(allow), tls, closed
+        self.manners = Manners()
 
     def allowing(self, host: str, port: int) -> Net:
         """The same, which also reaches this host where it is not public: the word of a person, never of a model."""
         allow = {*self._allow, (parse_host(host), port)}
-        return Net(self.limits, resolve=self._resolve, allow=allow, tls=self._tls, closed=self._closed)
+        other = Net(self.limits, resolve=self._resolve, allow=allow, tls=self._tls, closed=self._closed)
+        other.manners = self.manners
+        return other
 
     async def get(
         self, url: str | Url, headers: Mapping[str, str] | None = None, limits: Limits | None = None

@@ -86,6 +86,7 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         hooks=house.plugins.hooks(name),
         commands=partial(run, check_of(settings, house.model)),
         cheap_model=config.cheap_model,
+        look=house.reaches.quarantine.look,
         fit=lambda model: settings.limits(config, facts_of(settings, model).window),
     )
 
@@ -112,6 +113,7 @@ def _prompt(settings: Settings, name: str, skills: Skills, house: House) -> Prom
         config.voice,
         ZoneInfo(settings.config.timezone),
         machine_of(home.root, settings.environment.get("HOME", ""), config.sandbox is False),
+        house.reaches.quarantine,
     )
     told, learned = house.told, house.plugins.prompt
 
@@ -119,6 +121,11 @@ def _prompt(settings: Settings, name: str, skills: Skills, house: House) -> Prom
         return told[address.channel](address) if address.channel in told else ""
 
     def can() -> str:
-        return "\n\n".join(filter(None, (index(skills.find()), learned)))
+        found = {
+            name: skill
+            for name, skill in skills.find().items()
+            if not house.reaches.quarantine.holds(str(skill.folder))
+        }
+        return "\n\n".join(filter(None, (index(found), learned)))
 
     return Prompt(sources, can, house.clock, extras)

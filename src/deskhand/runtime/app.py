@@ -51,6 +51,7 @@ from .decided import Decided
 from .dispatch import Dispatch, Takes
 from .door import NO_ACCESS, Access, LocalDoor
 from .drafts import Drafts
+from .egress import Egress
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
 from .hiding import hidden, hidden_message
@@ -125,7 +126,8 @@ class App:
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
-        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net)
+        egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock)
+        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net, ways=egress.way)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
         channels = {channel.name: channel for channel in parts.channels}
@@ -136,9 +138,8 @@ class App:
         self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
         self.people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
-        zone = ZoneInfo(settings.config.timezone)
         people = self.people
-        seen = (self._check, zone, self._prompt, self.redact)
+        seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
         access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, *seen)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)

@@ -16,13 +16,16 @@ from ..agent.step import COMPACT_AT
 from ..channels.settings import ChannelConfig
 from ..models.base import Thinking
 from ..models.settings import Wire
+from ..net.egress import EgressConfig, check_egress
 from ..policy.postures import Posture
 from ..policy.profiles import Offered, Profile
 from ..policy.roles import ALIASES, RoleConfig, check_roles
 from ..policy.rules import Rule
 from ..policy.validity import Known, check_rules
 from ..tools.aliases import TOOLS
+from ..tools.search_web import WebSearchConfig
 from ..tools.shell import LONGEST_S
+from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError
 from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
@@ -119,6 +122,9 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
+    web_fetch: WebFetchConfig = WebFetchConfig()
+    web_search: WebSearchConfig = WebSearchConfig()
+    egress: EgressConfig = EgressConfig()
     channels: dict[str, ChannelConfig] = {}
 
 
@@ -266,6 +272,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         config = msgspec.convert(data, Config, strict=False)
         check_roles(config.roles)
         check_rules(rules_under_our_names(config.policy), _known(config))
+        check_egress(config.egress)
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error

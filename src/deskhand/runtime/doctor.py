@@ -21,6 +21,7 @@ from anyio.abc import ByteStream
 from ..models.catalogue import parse
 from ..sandbox.probes import open_sandbox
 from ..store.sqlite import SqliteStore
+from ..tools.engines import ENGINES
 from ..types.errors import DeskhandError, SandboxUnavailable
 from .anchor import read_anchors
 from .clock import SystemClock
@@ -239,6 +240,19 @@ async def _clock(settings: Settings) -> list[Finding]:
     return [Finding("good", f"plausible; people are told times in {zone}")]
 
 
+async def _search(settings: Settings) -> list[Finding]:
+    chosen = settings.config.web_search
+    engine = ENGINES[chosen.engine]
+    variable = (chosen.key_env or engine.key_env) if engine.key_env else ""
+    meanwhile = "; DuckDuckGo is asked meanwhile" if chosen.fallback and chosen.engine != "duckduckgo" else ""
+    if variable and not settings.environment.get(variable, "").strip():
+        return [Finding("note", f"{engine.title} has no key{meanwhile}", f"put {variable} into {settings.home.env}")]
+    if chosen.engine == "searxng" and not chosen.url:
+        remedy = "deskhand config set web_search.url http://127.0.0.1:8888"
+        return [Finding("note", f"SearXNG has no address{meanwhile}", remedy)]
+    return [Finding("good", f"{engine.title} searches the web")]
+
+
 PROBES: tuple[Probe, ...] = (
     Probe("home", _home),
     Probe("disk", _disk),
@@ -247,6 +261,7 @@ PROBES: tuple[Probe, ...] = (
     Probe("people", _people),
     Probe("models", _models),
     Probe("sandbox", _sandbox),
+    Probe("search", _search),
     Probe("serve", _starts),
     Probe("clock", _clock),
 )

@@ -19,6 +19,7 @@ from ..types.labels import LOCAL
 from ..types.messages import Audio, Text
 from .knowledge import Knowledge
 from .presets import Body
+from .quarantine import Quarantine
 from .texts import Texts
 
 log = logging.getLogger(__name__)
@@ -53,7 +54,8 @@ Prompting = Callable[[State], tuple[str, ...]]
 
 class Sources(msgspec.Struct, frozen=True):
     """Where the words for one agent come from, and how many it gets. `home` is Deskhand's folder, `own` the agent's
-    folder in it. `voice`: its answers are spoken; None: those to what was spoken. `machine` says on what it runs."""
+    folder in it. `voice`: its answers are spoken; None: those to what was spoken. `machine` says on what it runs.
+    `quarantine` are files of the workspace that are not to be shown."""
 
     home: Path
     own: Path
@@ -63,6 +65,7 @@ class Sources(msgspec.Struct, frozen=True):
     voice: bool | None = None
     zone: tzinfo = UTC
     machine: str = ""
+    quarantine: Quarantine | None = None
 
 
 class Prompt:
@@ -74,7 +77,9 @@ class Prompt:
     ) -> None:
         self._sources, self._skills, self._extras, self._clock = sources, skills, extras, clock
         self._system, self._own = Texts(sources.home, links=True), Texts(sources.own, links=True)
-        self._work, self._knowledge = Texts(sources.workspace), Knowledge(sources.workspace, clock)
+        held = sources.quarantine.holds if sources.quarantine else lambda path: False
+        self._work = Texts(sources.workspace, holds=held)
+        self._knowledge = Knowledge(sources.workspace, clock, sources.quarantine)
         self._presets = {"": self._preset(sources.preset)}
         self._joined: tuple[list[str], str] = ([], "")
         self._day: tuple[str, ...] = ()

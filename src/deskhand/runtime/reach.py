@@ -18,8 +18,10 @@ from ..store.blobs import Blobs
 from ..tools.base import Reach
 from ..tools.paths import Allowed, Workspace
 from ..tools.shadow import Shadow, UndoConfig
+from ..tools.way import Ways, no_way
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
+from .quarantine import Quarantine
 
 
 class Room:
@@ -65,11 +67,13 @@ class Reaches:
         blobs: Blobs,
         room: Room,
         net: Net | None = None,
-        limits: Callable[[], UndoConfig] = UndoConfig,
+        undo: Callable[[], UndoConfig] = UndoConfig,
+        ways: Ways = no_way,
     ) -> None:
-        self._store, self._blobs, self._room, self._limits = store, blobs, room, limits
+        self._store, self._blobs, self._room, self._limits, self._ways = store, blobs, room, undo, ways
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
+        self.quarantine = Quarantine(store)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
 
     async def of(
@@ -88,7 +92,7 @@ class Reaches:
         else:
             keep, kept, rows_of = self._blobs.put, self._blobs.get, self._store.rows
             shadow = self.shadow(workspace.roots[0][0])
-            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net, shadow)
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net, shadow, self._ways)
         self._open[agent] = (allowed, reach)
         return reach
 

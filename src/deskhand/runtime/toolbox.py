@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from ..policy.profiles import offers
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import extract, files, folders, kv, plan, shell, symbols, talk
+from ..tools import extract, files, folders, kv, network, plan, shell, symbols, talk
 from ..tools.base import Tool
 from ..tools.paths import Allowed
+from ..tools.search_web import web_search_tool
+from ..tools.web import WebFetch
 from ..types.people import People
 from .config import SURFACES, Settings
 from .manage_users import ManageUsers
@@ -66,6 +68,9 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *plan.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         *kv.TOOLS,
+        WebFetch(settings.config.web_fetch),
+        web_search_tool(settings.config.web_search, lambda variable: settings.environment.get(variable, "")),
+        *network.TOOLS,
         *skill_tools(skills),
         ManageUsers(people),
     )

@@ -21,6 +21,7 @@ from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
 from .paths import Workspace
 from .shadow import Shadow
+from .way import Ways, no_way
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -65,6 +66,7 @@ class Reach(msgspec.Struct, frozen=True):
     seen: dict[tuple[str, str], str]
     net: Net = msgspec.field(default_factory=_no_net)
     shadow: Shadow | None = None
+    ways: Ways = no_way
 
 
 async def nobody(aside: Aside) -> str:

@@ -43,6 +43,8 @@ class Reads:
         self._marks, self._marked, self._armed = marks, marked, armed
         self.read: tuple[str, ...] = ()
         """The marked files that were read; a folder stands for those in it, whose names were."""
+        self.heard: Label = LOCAL
+        """Whose word came to the command from elsewhere."""
 
     @classmethod
     async def of(cls, context: Context) -> Reads:
@@ -97,16 +99,16 @@ class Reads:
         """The label of what the command may have said."""
         files = {each for each in self.read if each in self._marked}
         named = {path for path in self._marks.stored if os.path.dirname(path) in self.read}  # noqa: PTH120
-        return self._marks.joined(files | named)
+        return join((self._marks.joined(files | named), self.heard))
 
-    def marks(self, changed: Iterable[str], undo: Iterable[Change], context: Context) -> tuple[Change, ...]:
+    def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:
         """The rows of the files that the command made or changed, given by their real paths: they carry what the
-        conversation had read, and what the command read. `undo` are the rows that keep what was there before."""
+        conversation had read, and what the command read."""
         label = join((context.label, self.label()))
         if not lasting(label) and not self._marked:
             return ()
         moved = {each.inode: self._marks.of(each.path) for each in self._armed or () if not each.folder}
-        rows: list[Change] = list(self._marks.kept(undo))
+        rows: list[Change] = []
         for path in changed:
             try:
                 inode = os.lstat(path).st_ino

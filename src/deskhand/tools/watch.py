@@ -184,6 +184,8 @@ def rows_of(by: By, folder: str, changes: Sequence[Changed], has: Callable[[str]
         digest = digest_of(each.before)
         blob = PREFIX + digest if digest and has(digest) else None
         rows.append(Change("effect_item_add", (by.key, os.fsencode(each.path), each.before, each.after, blob)))
+        if blob is not None and each.path.isprintable():
+            rows.append(Change("file_label_keep", (f"{folder}/{each.path}", blob)))
     return tuple(rows)
 
 
@@ -256,10 +258,14 @@ class Watch:
         """Look while it runs: its rows may be committed now, and again later."""
         return await self._read(await anyio.to_thread.run_sync(self._where.look, self._one))
 
+    def hear(self, label: Label) -> None:
+        """The command has heard from elsewhere, by the network."""
+        self._reads.heard = label
+
     async def _read(self, looked: Looked) -> Looked:
         """With whose word it all is."""
         await self._reads.look()
-        rows = (*looked.rows, *self._reads.marks(looked.changed, looked.rows, self._context))
+        rows = (*looked.rows, *self._reads.marks(looked.changed, self._context))
         return msgspec.structs.replace(looked, rows=rows, label=self._reads.label())
 
     async def over(self) -> Looked:

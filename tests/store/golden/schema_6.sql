@@ -73,6 +73,29 @@ CREATE TABLE effect_item(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX effect_item_blob ON effect_item(blob) WHERE blob IS NOT NULL;
 CREATE INDEX effect_item_place ON effect_item(place, effect);
+DROP TABLE IF EXISTS egress_grant;
+CREATE TABLE egress_grant(
+  agent TEXT NOT NULL,
+  session TEXT NOT NULL,
+  host TEXT NOT NULL,
+  knowing INTEGER NOT NULL,
+  at REAL NOT NULL,
+  by TEXT NOT NULL,
+  PRIMARY KEY(agent, session, host)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS egress_use;
+CREATE TABLE egress_use(
+  session TEXT NOT NULL,
+  host TEXT NOT NULL,
+  port INTEGER NOT NULL,
+  refused TEXT NOT NULL,
+  requests INTEGER NOT NULL,
+  up INTEGER NOT NULL,
+  down INTEGER NOT NULL,
+  first_at REAL NOT NULL,
+  last_at REAL NOT NULL,
+  PRIMARY KEY(session, host, port, refused)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS event;
 CREATE TABLE event(
   seq INTEGER PRIMARY KEY,
