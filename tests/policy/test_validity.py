@@ -27,7 +27,7 @@ KNOWN = Known(("main", "kids"), ("terminal", "web", "telegram"), ("owner", "memb
         (Rule("deny", effect="local_write", host="example.org"), "only fetch and network go to a host"),
         (
             Rule("deny", tool="read_*", commands=("rm",)),
-            "'read_*' runs no commands; those that do: background_run, process, shell",
+            "'read_*' runs no commands; those that do: background_run,",
         ),
         (Rule("deny", commands=("@mine",)), "there is no list of commands '@mine'; there are: @looking"),
         (Rule("allow", commands=("@openagent",)), "says nothing about what may run"),

@@ -116,9 +116,11 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
 the fold changes on `CommandRun`."""
 
 
-def run(check: Check, state: State, row: Waiting) -> list[AnyEvent] | None:
+def run(
+    check: Check, state: State, row: Waiting, beside: Callable[[str], str] = lambda session: ""
+) -> list[AnyEvent] | None:
     """The events of a command or of options to be set, as far as words go; None for what is neither, [] for what needs
-    the log. An unknown name or a missing role is answered, never ignored."""
+    the log. An unknown name or a missing role is answered, never ignored. `beside` says what runs beside a session."""
     body = row.inbound.body
     if isinstance(body, Configure):
         options, name, args, reply = body.options, "configure", "", ""
@@ -136,6 +138,7 @@ def run(check: Check, state: State, row: Waiting) -> list[AnyEvent] | None:
             return []
         done = HANDLERS[name](state, args.strip())
         options, reply = (None, done) if isinstance(done, str) else done
+        reply = "\n".join(filter(None, (reply, beside(state.session)))) if name == "status" else reply
     if options is None:
         return [CommandRun(row.inbox_id, row.principal, name, args, reply)]
     if refused := _refused(check, state, row, options):

@@ -23,7 +23,9 @@ from ..policy.roles import ALIASES, RoleConfig, check_roles
 from ..policy.rules import Rule
 from ..policy.validity import Known, check_rules
 from ..tools.aliases import TOOLS
+from ..tools.process import ProcessesConfig
 from ..tools.search_web import WebSearchConfig
+from ..tools.shadow import UndoConfig
 from ..tools.shell import LONGEST_S
 from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError
@@ -103,7 +105,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
     `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
-    agents are where no rule of `policy` says otherwise. `plugins`
+    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes. `plugins`
     and `channels` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
@@ -113,6 +115,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     bindings: tuple[Binding, ...] = ()
     policy: tuple[Rule, ...] = ()
     posture: Posture = "workspace-free"
+    undo: UndoConfig = UndoConfig()
     plugins: tuple[str, ...] = ()
     timezone: str = "UTC"
     env_file: str = ""
@@ -122,6 +125,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
+    processes: ProcessesConfig = ProcessesConfig()
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
     egress: EgressConfig = EgressConfig()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 
+import msgspec
 from msgspec.structs import replace
 
 from ..policy.commands import doubt
@@ -12,6 +13,8 @@ from ..policy.plan import planned
 from ..policy.postures import Posture, posture_rules, role_rules
 from ..policy.rules import COMMAND_TOOLS, Case, Decision, Rule, decide
 from ..tools.aliases import canonical, unquoted
+from ..tools.command_line import SHELL
+from ..tools.command_line import command_of as run_by
 from .config import Settings, rules_under_our_names
 from .manage_users import asking_about_users
 from .models import is_small
@@ -45,13 +48,28 @@ def judge_of(settings: Settings, agent: str) -> Judge:
         judge = asking_about_unnamed(judge, workspace_of(settings, agent))
     if config.commands:
         judge = asking_about_commands(judge, config.commands)
-    whole = asking_about_users(judge)
+    whole = judging_all_commands(asking_about_users(judge))
 
     def judged(case: Case) -> Decision:
         case = under_our_names(case)
         return planned(case, whole(case))
 
     return judged
+
+
+def judging_all_commands(judge: Judge) -> Judge:
+    """The judge, for whom what holds for `shell` holds for every command, whichever tool runs it, and for what is typed
+    into one that runs."""
+
+    def strictest(case: Case) -> Decision:
+        decision = judge(case)
+        command = None if case.tool == SHELL else run_by(case.tool, case.arguments)
+        if command is None or decision.verdict == "deny":
+            return decision
+        as_shell = judge(replace(case, tool=SHELL, arguments=msgspec.json.encode({"command": command})))
+        return as_shell if as_shell.verdict == "deny" or decision.verdict == "allow" else decision
+
+    return strictest
 
 
 def under_our_names(case: Case) -> Case:

@@ -30,6 +30,7 @@ TOOLS = {
     "grep": "search_files",
     "intermediate_message": "send_message",
     "skill": "read_skill",
+    "run_in_background": "background_run",
     "fetch": "web_fetch",
     "fetch_url": "web_fetch",
     "web_fetch_js": "web_fetch",
@@ -51,6 +52,9 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "workdir": "cwd",
         "working_directory": "cwd",
     },
+    "background_run": {"cmd": "command", "timeout": "timeout_s", "workdir": "cwd"},
+    "check_background": {"task_id": "id"},
+    "process": {"cmd": "command", "session_id": "id", "pid": "id", "text": "input", "timeout": "wait_s"},
     "read_file": {
         **_FILE,
         "start": "start_line",
@@ -63,6 +67,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "list_files": {**_FOLDER, "max_depth": "depth"},
     "search_files": {**_FOLDER, **dict.fromkeys(("query", "pattern", "q"), "text")},
     "send_message": {**dict.fromkeys(("content", "message"), "text"), "thread": "thread_id", "chat_id": "chat"},
+    "send_file": {**_FILE, **dict.fromkeys(("caption", "message"), "text"), "thread": "thread_id", "chat_id": "chat"},
     "ask_user": {"options": "choices"},
     "web_fetch": {
         **dict.fromkeys(("prompt", "query"), "question"),
@@ -75,6 +80,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "read_skill": {**dict.fromkeys(("name", "skill_name"), "skill"), "file": "path", "file_path": "path"},
 }
 """tool -> names of its parameters elsewhere -> ours."""
+_ACTIONS = {"spawn": "start", "input": "write", "send": "write", "stop": "kill", "read": "poll"}
 
 
 MEANT: dict[str, dict[str, Any]] = {"web_fetch_js": {"tier": "rendered"}, "web_fetch_stealth": {"tier": "rendered"}}
@@ -124,6 +130,8 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             ours["mode"] = "overwrite" if ours.pop("overwrite") else "create"
         case "edit_file":
             _one_list_of_edits(ours)
+        case "process" if isinstance(action := ours.get("action"), str):
+            ours["action"] = _ACTIONS.get(action, action)
     return ours
 
 

@@ -91,9 +91,9 @@ class _Wanted(msgspec.Struct, frozen=True):
 class WebFetch:
     """The tool of one agent, with what that agent has read lately. `tiers` are further ways of fetching."""
 
-    def __init__(self, config: WebFetchConfig | None = None, tiers: Mapping[str, Tier] | None = None) -> None:
+    def __init__(self, config: WebFetchConfig | None = None, tiers: Mapping[TierName, Tier] | None = None) -> None:
         self._config = config or WebFetchConfig()
-        self._tiers = {"plain": plain, **(tiers or {})}
+        self._tiers: dict[TierName, Tier] = {"plain": plain, **(tiers or {})}
         self._pages = Pages(self._config.cache_min * 60)
         description = (
             "Read a page or document (HTML, PDF, office) of the public web as Markdown, in pieces where it is long. "
