@@ -131,7 +131,6 @@ class App:
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
         egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock)
-        undo = lambda: self.settings.config.undo  # noqa: E731
         self.reaches = Reaches(self.store, self.blobs, self.room, parts.net, self._undo, egress.way)
         self.effects = Effects(self.store, self._reach, parts.clock, parts.ids)
         self.feed = Feed(partial(SocketTap, home.socket))
