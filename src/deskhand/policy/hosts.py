@@ -25,7 +25,7 @@ def hosts_in(arguments: bytes) -> tuple[str, ...]:
     """The hosts of all addresses among a call's arguments, each once."""
     try:
         given = msgspec.json.decode(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return (UNREADABLE,)
     return tuple(dict.fromkeys(_hosts(given, named=False, depth=0)))
 

@@ -186,7 +186,7 @@ def command_of(case: Case) -> str:
         return ""
     try:
         given = msgspec.json.decode(case.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""  # the tool refuses it
     found = given.get("command") if isinstance(given, dict) else None
     return found if isinstance(found, str) else ""
