@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     blobs,
+    changes,
     compat_computer,
     compat_openagent,
     compat_sockets,
@@ -29,6 +30,7 @@ ROOMS = (
     talk,
     session,
     lookup,
+    changes,
     watch,
     files,
     blobs,
