@@ -380,7 +380,7 @@ async def test_what_takes_too_long_is_killed(room: Room) -> None:
 class Owned:
     """A sandbox in which the document has taken over the program that reads it."""
 
-    name = "owned"
+    name, connects = "owned", False
 
     def __init__(self, said: bytes, ended: Exit) -> None:
         self._said, self._ended = said, ended

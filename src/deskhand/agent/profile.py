@@ -32,6 +32,7 @@ class Agent(msgspec.Struct, frozen=True):
     `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox. `hooks` are None
     where nobody has any. `commands` carries out chat commands and sets options. `fit` gives the limits with
     another model in front. `cheap_model` is asked first what is asked aside.
+    `look` is called before `prompt`: what that may show is then known.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Agent(msgspec.Struct, frozen=True):
     commands: Commands = lambda state, waiting: None
     fit: Callable[[str], Limits] | None = None
     cheap_model: str = ""
+    look: Callable[[], Awaitable[None]] | None = None
 
 
 def under(agent: Agent, options: SessionOptions) -> Agent:

@@ -15,11 +15,13 @@ from ..sandbox.base import Mount, Sandbox
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
 from ..store.blobs import Blobs
-from ..tools.base import Reach
+from ..tools.base import Processes, Reach, no_processes
 from ..tools.paths import Allowed, Workspace
 from ..tools.shadow import Shadow, UndoConfig
+from ..tools.way import Ways, no_way
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
+from .quarantine import Quarantine
 
 
 class Room:
@@ -57,7 +59,8 @@ async def _nothing() -> tuple[Allowed, ...]:
 
 
 class Reaches:
-    """The reach of each agent. A grant given or taken while we run holds from the next call on."""
+    """The reach of each agent. A grant given or taken while we run holds from the next call on. `processes` is set by
+    who can hold them, before the first reach is asked for."""
 
     def __init__(
         self,
@@ -66,11 +69,14 @@ class Reaches:
         room: Room,
         net: Net | None = None,
         undo: Callable[[], UndoConfig] = UndoConfig,
+        ways: Ways = no_way,
     ) -> None:
-        self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
+        self._store, self._blobs, self._room, self._limits, self._ways = store, blobs, room, undo, ways
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
+        self.quarantine = Quarantine(store)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
+        self.processes: Callable[[], Processes] = no_processes
 
     async def of(
         self, agent: str, folder: Path, beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _nothing
@@ -88,7 +94,8 @@ class Reaches:
         else:
             keep, kept, rows_of = self._blobs.put, self._blobs.get, self._store.rows
             shadow = self.shadow(workspace.roots[0][0])
-            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net, shadow)
+            hands = (self._net, shadow, self._ways, self.processes)
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands)
         self._open[agent] = (allowed, reach)
         return reach
 

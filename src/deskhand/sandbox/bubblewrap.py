@@ -10,7 +10,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from deskhand.sandbox.base import Command, Exit, Sandbox
-from deskhand.sandbox.launcher import ETC, SYSTEM, Python, Started, launch, orders_for
+from deskhand.sandbox.launcher import CA, ETC, SYSTEM, Python, Started, authorities, launch, orders_for
 from deskhand.sandbox.seccomp import program
 from deskhand.sandbox.warden import FIRST, Orders
 
@@ -27,6 +27,8 @@ _PROC_READ_ONLY, _PROC_EMPTY = ("/proc/sys",), ("/proc/keys", "/proc/key-users")
 class Bubblewrap:
     """Namespaces by `program`, a new view of the files, no network; Landlock within where `landlocked`."""
 
+    connects = True
+
     def __init__(self, program: str, python: Python, landlocked: bool) -> None:
         self.name = "bubblewrap + Landlock + seccomp" if landlocked else "bubblewrap + seccomp"
         self._program = program
@@ -41,7 +43,7 @@ class Bubblewrap:
             self.python = inside + python.program.removeprefix(python.prefix)
             self._preset["LD_LIBRARY_PATH"] = f"{inside}/lib"  # it was linked for its old place
         self._fixed = self._always()
-        self._filter = _filter()
+        self._filter, self._filter_with_egress = _filter(internet=False), _filter(internet=True)
 
     async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
         """See Sandbox.run."""
@@ -50,10 +52,13 @@ class Bubblewrap:
         orders.writes = ["/tmp", "/dev/shm"]
         orders.devices = ["/dev"]
         orders.alone, orders.landlocked, orders.filter = True, self._landlocked, self._filter
+        if command.egress:
+            orders.filter = self._filter_with_egress
         # Landlock keeps the command out of it; without Landlock there is none.
         orders.own_proc = f"{_HOUSE}/proc" if self._landlocked and os.getuid() == 0 else ""
         with ExitStack() as stack:
-            files = _opened(stack)
+            files = _opened(stack, authorities(command))
+            orders.reads += [CA] if CA in files else []
             argv = partial(self._argv, orders, files)
             kept = tuple(files.values())
             return await launch(Started(argv, orders, self._interpreter, kept), command, output)
@@ -93,12 +98,12 @@ class Bubblewrap:
         return argv
 
 
-def _opened(stack: ExitStack) -> dict[str, int]:
-    """The files of /etc, to be copied: that takes a tenth of the time of a mount."""
+def _opened(stack: ExitStack, ca: str) -> dict[str, int]:
+    """The files of /etc, and `ca` if any, to be copied: that takes a tenth of the time of a mount."""
     found = {}
-    for path in ETC:
+    for path, source in (*((each, each) for each in ETC), (CA, ca)):
         try:
-            number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            number = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             continue
         stack.callback(os.close, number)
@@ -107,10 +112,10 @@ def _opened(stack: ExitStack) -> dict[str, int]:
     return found
 
 
-def _filter() -> bytes:
+def _filter(*, internet: bool) -> bytes:
     """The filter that every warden puts on its command; where we know no such machine, it says so itself."""
     try:
-        return program(os.uname().machine, True, os.getuid() == 0, [FIRST])
+        return program(os.uname().machine, True, os.getuid() == 0, [FIRST], internet=internet)
     except KeyError:
         return b""
 

@@ -169,10 +169,11 @@ WRITE = ((1 << 16) - 1) & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV)
 _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
 
-def landlock(rules: list[tuple[int, int]]) -> None:
+def landlock(rules: list[tuple[int, int]], port: int = 0) -> None:
     """Confine this thread and its children to `rules`: (descriptor, READ or WRITE or DEVICE). Closes the descriptors.
 
-    Where the kernel can, TCP, abstract sockets and signals to processes outside are closed as well. Raises OSError.
+    Where the kernel can, TCP (but for connections to `port`), abstract sockets and signals to processes outside are
+    closed as well. Raises OSError.
     https://docs.kernel.org/userspace-api/landlock.html
     """
     abi = landlock_abi()
@@ -189,6 +190,9 @@ def landlock(rules: list[tuple[int, int]]) -> None:
         rule = allowed.to_bytes(8, "little") + descriptor.to_bytes(4, "little")  # struct landlock_path_beneath_attr
         syscall(_LANDLOCK_ADD, ruleset, 1, rule, 0)
         os.close(descriptor)
+    if port and abi >= 4:
+        rule = (2).to_bytes(8, "little") + port.to_bytes(8, "little")  # struct landlock_net_port_attr, CONNECT_TCP
+        syscall(_LANDLOCK_ADD, ruleset, 2, rule, 0)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     syscall(_LANDLOCK_RESTRICT, ruleset, 0)
     os.close(ruleset)

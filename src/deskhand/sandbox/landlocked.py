@@ -15,6 +15,7 @@ from anyio import CancelScope, to_thread
 
 from deskhand.sandbox.base import Command, Exit, Sandbox
 from deskhand.sandbox.launcher import ETC, SYSTEM, Python, Started, launch, orders_for
+from deskhand.types.errors import SandboxError
 
 _FIGURES = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys/kernel/osrelease")
 NEEDED_ABI = 6  # the first that keeps signals inside
@@ -22,6 +23,8 @@ NEEDED_ABI = 6  # the first that keeps signals inside
 
 class Landlocked:
     """Rules of the kernel for one thread and its children; the warden stays outside them and finds every orphan."""
+
+    connects = False
 
     def __init__(self, python: Python) -> None:
         self.name = "Landlock + seccomp"
@@ -32,11 +35,14 @@ class Landlocked:
 
     async def run(self, command: Command, output: Callable[[bytes, bool], None]) -> Exit:
         """See Sandbox.run."""
+        if command.egress:  # Landlock can bind it to a port, not to an address: that port is open everywhere
+            raise SandboxError("without bubblewrap a command cannot have even a narrow way to the network: install it")
         tmp = await to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-")
         try:
             orders = orders_for(command, tmp)
             orders.reads, orders.writes = self._reads, [tmp]
             orders.devices = [f"/dev/{each}" for each in ("null", "zero", "full", "random", "urandom")]
+            orders.devices += ["/dev/tty"] if command.terminal is not None else []  # its own, if any
             orders.alone, orders.landlocked, orders.own_proc, orders.filter = False, True, "", b""
             return await launch(Started(self._argv, orders, self._interpreter), command, output)
         finally:

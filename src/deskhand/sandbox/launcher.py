@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,7 +16,8 @@ import msgspec
 
 from deskhand.sandbox.base import Command, Exit, Mount
 from deskhand.sandbox.boot import boot, bundle
-from deskhand.sandbox.warden import Orders
+from deskhand.sandbox.terminal import Line
+from deskhand.sandbox.warden import RELAY_PORT, Orders
 from deskhand.types.errors import SandboxError, SandboxUnavailable
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -38,6 +40,12 @@ ETC = tuple(
 )
 _PIECE_BYTES, _PIECES_IN_A_ROW = 1 << 16, 8
 _GRACE_S = 3.0  # to kill even a fork bomb process by process
+CA = "/run/deskhand/ca.pem"
+"""Where a command sees the authorities that it is to trust."""
+_PROXY, _TRUST = (
+    "http_proxy https_proxy HTTP_PROXY HTTPS_PROXY",
+    "SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS",
+)
 _FORBIDDEN = ("/", "/proc", "/sys", "/dev", "/run", "/etc", *SYSTEM)
 
 
@@ -89,6 +97,23 @@ def checked(mounts: Sequence[Mount]) -> list[tuple[str, bool, int, int]]:
     return found
 
 
+def authorities(command: Command) -> str:
+    """The file on the host with the certificates that the command is to trust; '' where those of the system do."""
+    if not command.egress:
+        return ""
+    beside = Path(command.egress).with_name("ca.pem")
+    return str(beside) if beside.is_file() else ""
+
+
+def _way_out(command: Command) -> dict[str, str]:
+    if not command.egress:
+        return {}
+    # Not ALL_PROXY: what is no HTTP would only fail later, and say less.
+    return dict.fromkeys(_PROXY.split(), f"http://127.0.0.1:{RELAY_PORT}") | (
+        dict.fromkeys(_TRUST.split(), CA) if authorities(command) else {}
+    )
+
+
 def environment(command: Command, tmp: str) -> dict[str, str]:
     """The whole environment of a command: HOME is the outermost writable folder around its `cwd`."""
     around = [each.path for each in command.mounts if each.write and Path(command.cwd).is_relative_to(each.path)] or [
@@ -100,8 +125,9 @@ def environment(command: Command, tmp: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "TMPDIR": tmp,
         "PWD": command.cwd,
-        "TERM": "dumb",
+        "TERM": command.terminal.name if command.terminal is not None else "dumb",
         "USER": "agent",
+        **_way_out(command),
         **dict(command.env),
     }
 
@@ -137,18 +163,20 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
         error, error_in = _pipe(stack)
         for each in (report, out, error):
             os.set_blocking(each.number, False)
+        way_out, line = _connected(stack, command.egress), Line(stack, command.terminal)
         started.orders.lifeline, started.orders.report = lifeline_in.number, report_in.number
-        written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
-        argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
+        started.orders.egress, started.orders.terminal = way_out[0] if way_out else -1, line.offer
         standard = (_memory(stack, "stdin", command.stdin), out_in.number, error_in.number)
-        process = _Child(stack, argv, standard, (lifeline_in.number, report_in.number, written, *started.kept))
+        process = _born(stack, started, standard, (lifeline_in.number, report_in.number, *way_out, *line.far))
         for each in (lifeline_in, report_in, out_in, error_in):
             each.close()
+        line.close()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_pump, out.number, False, err)
                 tasks.start_soon(_pump, error.number, True, err)
                 tasks.start_soon(_pump, report.number, False, lambda piece, _: heard.append(piece))
+                tasks.start_soon(line.carry, output)
                 with anyio.move_on_after(command.timeout_s) as deadline:
                     await process.wait()
                 if deadline.cancelled_caught:
@@ -159,6 +187,13 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
     ended = _ending(b"".join(heard).decode(errors="replace"), complaint.decode(errors="replace"))
     seconds = anyio.current_time() - begun_at
     return msgspec.structs.replace(ended, seconds=seconds, timeout=deadline.cancelled_caught)
+
+
+def _born(stack: ExitStack, started: Started, standard: tuple[int, int, int], kept: tuple[int, ...]) -> _Child:
+    """Start the warden with its orders and these descriptors."""
+    written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
+    argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
+    return _Child(stack, argv, standard, (*kept, written, *started.kept))
 
 
 def _ending(report: str, complaint: str) -> Exit:
@@ -223,6 +258,20 @@ class _Child:
 
     def kill(self) -> None:
         self._process.kill()
+
+
+def _connected(stack: ExitStack, path: str) -> tuple[int, ...]:
+    """A connection to the proxy, if one is asked for. What it was given over it, it gives up when we let go."""
+    if not path:
+        return ()
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            number = connection.detach()
+    except OSError as error:
+        raise SandboxError(f"the proxy for the network cannot be reached: {error.strerror}") from error
+    stack.callback(os.close, number)
+    return (number,)
 
 
 def _pipe(stack: ExitStack) -> tuple[_Descriptor, _Descriptor]:

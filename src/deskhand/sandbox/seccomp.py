@@ -92,8 +92,9 @@ def _leave_traces(table: dict[str, int]) -> bytes:
     return lines + _line(_RETURN, _ALLOW)
 
 
-def program(machine: str, alone: bool, root: bool, watchers: list[int]) -> bytes:
-    """The filter for a command. `alone`: it has namespaces of its own. `watchers`: whom it may not signal.
+def program(machine: str, alone: bool, root: bool, watchers: list[int], *, internet: bool = False) -> bytes:
+    """The filter for a command. `alone`: it has namespaces of its own. `watchers`: whom it may not signal. `internet`:
+    it may open IPv4 sockets, which in its namespace lead to the relay alone.
 
     Every number above those judged here does not exist for it: what a newer kernel adds is closed until we know it.
     KeyError for a machine that we have no table for.
@@ -108,7 +109,7 @@ def program(machine: str, alone: bool, root: bool, watchers: list[int]) -> bytes
     lines += _line(_RETURN, _ERROR | _EPERM) + _line(_RETURN, _ALLOW)
     lines += _refuse_unless(table["personality"], 0, (0, 0xFFFFFFFF))
     # Unix sockets reach only what is mounted, where mounts and the network are our own; else they reach every daemon.
-    lines += _refuse_unless(table["socket"], 0, (1,)) if alone else _refuse(table["socket"])
+    lines += _refuse_unless(table["socket"], 0, (1, 2) if internet else (1,)) if alone else _refuse(table["socket"])
     lines += _refuse_if_any(table["ioctl"], 1, (_TIOCSTI, _TIOCLINUX, *_CLONES))
     lines += _leave_traces(table)
     if not alone:

@@ -15,8 +15,10 @@ from deskhand.sandbox import kernel
 
 _CORE, _DATA, _FSIZE, _NOFILE, _NPROC = 4, 2, 1, 7, 6  # RLIMIT_*, the same numbers on both machines
 _SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9
+_TIOCSCTTY, _TIOCSWINSZ = 0x540E, 0x5414
 _TICK_MS, _CENSUS_MS = 20, 100
 _PAGE = os.sysconf("SC_PAGESIZE")
+RELAY_PORT = 3128  # where a command finds the proxy, in its own network namespace
 FIRST = 2  # the number of the warden in a namespace of its own: bubblewrap has 1
 _SLACK = 64  # the kernel's bound lies above ours: what reaches ours is ended, not left to try forever
 
@@ -39,6 +41,8 @@ class Orders:
     landlocked: bool
     filter: bytes  # of system calls, for a warden with number FIRST; b"": to be made here
     own_proc: str  # a second /proc for the warden alone, with its sysctls open; "": none
+    egress: int  # a connection to the proxy; -1: no way out
+    terminal: tuple[int, int, int] | None  # the socket to hand our end out by, rows and columns
     lifeline: int  # its end of file means: end everything
     report: int
 
@@ -62,6 +66,9 @@ def main(packed: bytes) -> None:
     orders = Orders.unpack(packed)
     for each in (orders.lifeline, orders.report):
         os.set_inheritable(each, False)
+    if orders.egress >= 0 and not orders.alone:
+        os.write(orders.report, b"failed its network is not its own")
+        return
     if orders.alone and os.readlink("/proc/self/ns/pid") == orders.pid_namespace:
         # At the end it kills everybody: that must never mean everybody on this machine.
         os.write(orders.report, b"failed there is no process namespace of its own")
@@ -72,19 +79,45 @@ def main(packed: bytes) -> None:
     _go_first()
     if orders.own_proc:
         _bound_pids(orders)
+    if orders.egress >= 0 and (problem := _hand_over_relay(orders.egress)):
+        os.write(orders.report, f"failed it has no way to the proxy: {problem}".encode())
+        return
     guard, hold = os.pipe()  # closing `hold` sets off the guard
-    warden = os.getpid()
+    warden, window = os.getpid(), _open_terminal(orders)
     child = os.fork()
     if child == 0:
         os.close(hold)
-        _become(orders, warden, guard)
+        _become(orders, warden, guard, window)
     os.close(guard)
+    if window >= 0:
+        os.close(window)
     os.write(orders.report, b"started\n")
     ending = _watch(child, orders)
     os.close(hold)
     _end_all(orders.alone)
     os.write(orders.report, ending.encode())
     os._exit(0)  # the interpreter need not be taken down piece by piece: somebody waits
+
+
+def _hand_over_relay(connection: int) -> str:
+    """Listen in this network namespace, and give the listening socket to the proxy on the other side of `connection`:
+    it accepts from there what connects here. The command gets neither of the two. Why it failed; '' if it did not.
+    """
+    import _socket  # noqa: PLC0415  `socket` starts slowly, and most commands need neither
+
+    proxy = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, connection)
+    listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    try:
+        listener.bind(("127.0.0.1", RELAY_PORT))
+        listener.listen(128)
+        rights = listener.fileno().to_bytes(4, "little")
+        proxy.sendmsg([b"L"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+    except OSError as error:
+        return str(error)
+    finally:
+        proxy.close()
+        listener.close()
+    return ""
 
 
 def _prefer_for_the_oom_killer() -> None:
@@ -114,10 +147,31 @@ def _bound_pids(orders: Orders) -> None:
         pass  # an older kernel: the watch alone
 
 
-def _become(orders: Orders, warden: int, guard: int) -> None:
+def _open_terminal(orders: Orders) -> int:
+    """The command's end of a new terminal, -1 for none. The other end goes out, and nobody in here has it."""
+    if orders.terminal is None:
+        return -1
+    from _socket import SCM_RIGHTS, SOL_SOCKET, socket  # noqa: PLC0415  not every command has one
+
+    way_out, rows, columns = orders.terminal
+    near, window = os.openpty()
+    size = b"".join(each.to_bytes(2, "little") for each in (rows, columns, 0, 0))  # struct winsize
+    kernel.syscall(kernel.numbers(os.uname().machine)["ioctl"], window, _TIOCSWINSZ, size)
+    sender = socket(fileno=way_out)
+    sender.sendmsg([b"t"], [(SOL_SOCKET, SCM_RIGHTS, near.to_bytes(4, "little"))])
+    sender.close()
+    os.close(near)
+    return window
+
+
+def _become(orders: Orders, warden: int, guard: int, window: int) -> None:
     """Turn this child into the command. Never returns."""
     try:
         os.setsid()
+        if window >= 0:
+            kernel.syscall(kernel.numbers(os.uname().machine)["ioctl"], window, _TIOCSCTTY, 0)
+            for each in (0, 1, 2):
+                os.dup2(window, each)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
         if os.getppid() != warden:
             os._exit(1)
@@ -178,7 +232,7 @@ def _confine(orders: Orders, warden: int, guard: int) -> None:
         kernel.limit(_NPROC, orders.processes + _SLACK + (0 if orders.alone else _threads_of_user()))
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if orders.landlocked:
-        kernel.landlock(rules)
+        kernel.landlock(rules, RELAY_PORT if orders.egress >= 0 else 0)
     protected = [warden]
     if not orders.alone:
         protected.append(_leave_guard(guard, warden))
@@ -186,7 +240,7 @@ def _confine(orders: Orders, warden: int, guard: int) -> None:
     if not orders.filter or protected != [FIRST]:
         from deskhand.sandbox.seccomp import program  # noqa: PLC0415  loaded where it is needed: a command waits
 
-        orders.filter = program(machine, orders.alone, root, protected)
+        orders.filter = program(machine, orders.alone, root, protected, internet=orders.egress >= 0)
     kernel.seccomp(orders.filter)
 
 

@@ -43,6 +43,8 @@ class Reads:
         self._marks, self._marked, self._armed = marks, marked, armed
         self.read: tuple[str, ...] = ()
         """The marked files that were read; a folder stands for those in it, whose names were."""
+        self.heard: Label = LOCAL
+        """Whose word came to the command from elsewhere."""
 
     @classmethod
     async def of(cls, context: Context) -> Reads:
@@ -97,7 +99,7 @@ class Reads:
         """The label of what the command may have said."""
         files = {each for each in self.read if each in self._marked}
         named = {path for path in self._marks.stored if os.path.dirname(path) in self.read}  # noqa: PTH120
-        return self._marks.joined(files | named)
+        return join((self._marks.joined(files | named), self.heard))
 
     def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:
         """The rows of the files that the command made or changed, given by their real paths: they carry what the

@@ -1,4 +1,4 @@
-"""Commands, in the sandbox: no network, no secrets, killed whole when their time is up."""
+"""Commands, in the sandbox: only hosts that were allowed, no secrets, killed whole when their time is up."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from codecs import getincrementaldecoder
 from typing import IO
 
 import anyio.to_thread
+from msgspec.structs import replace
 
 from ..sandbox.base import Command, Exit, Mount
 from ..types.errors import SandboxError, ToolError
+from ..types.labels import LOCAL
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done, Tool
 from .define import FunctionTool, tool
-from .marks import mark_blob
+from .marks import OWNERS, mark_blob
 from .output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from .watch import Watch
+from .way import Traveller, Way
 
 TIMEOUT_S, LONGEST_S = 120.0, 600.0
 KEPT_BYTES = 32 << 20
@@ -32,6 +35,7 @@ class _Output:
         self.tail = bytearray()
         self._on_stderr = False
         self.handle = ""
+        self._live = bool({*OWNERS} & {*context.audience})  # only afterwards do we know if it is for others
         self._decode = getincrementaldecoder("utf-8")("replace").decode
 
     def __call__(self, data: bytes, stderr: bool) -> None:
@@ -40,7 +44,8 @@ class _Output:
             fresh = not self.size or self.tail.endswith(b"\n")
             self._add((b"" if fresh else b"\n") + (b"[stderr]\n" if stderr else b"[stdout]\n"))
         self._add(data)
-        self._context.emit(self._decode(data[-EMIT_BYTES:]))
+        if self._live:
+            self._context.emit(self._decode(data[-EMIT_BYTES:]))
 
     def _add(self, data: bytes) -> None:
         self.size += len(data)
@@ -65,7 +70,8 @@ class _Output:
 def _shell(usual_s: float) -> FunctionTool:
     @tool(effect="local_write", replay="never", timeout_s=LONGEST_S + 10)
     async def shell(command: str, context: Context, timeout_s: float = usual_s, cwd: str = "") -> Done:
-        """Run a bash command in the workspace. It has no network and sees only the workspace and the folders allowed.
+        """Run a bash command in the workspace. It sees only the workspace and the folders allowed, and of the
+        network only hosts that were allowed, by http and https.
 
         command: what to run; nobody can type into it
         timeout_s: seconds until it is killed, with everything that it started; at most 600
@@ -90,15 +96,26 @@ async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done
             where = str(reach.folder / cwd)
             wanted = Command(("/bin/bash", "-c", command), where, mounts, timeout_s=limit_s)
             try:
-                ended = await (await reach.sandbox()).run(wanted, output)
+                ended, way = await _confined(wanted, context, output)
             except SandboxError as error:
                 raise ToolError(str(error)) from error
             text = await output.shown()
+        watch.hear(way.label(LOCAL))
         looked = await watch.over()
     status: ResultStatus = "ok" if ended.code == 0 else "error"
-    text += how_it_ended(ended, limit_s, bool(text)) + looked.said
+    text += how_it_ended(ended, limit_s, bool(text)) + way.note() + looked.said
     marks = (*looked.rows, *(mark_blob(output.handle, looked.label, context) if output.handle else ()))
     return Done((Text(text, looked.label),), status, marks)
+
+
+async def _confined(wanted: Command, context: Context, output: _Output) -> tuple[Exit, Way]:
+    """Run it in the sandbox, with a way to the network where there can be one."""
+    sandbox = await context.reach.sandbox()
+    if not sandbox.connects:
+        return await sandbox.run(wanted, output), Way()
+    traveller = Traveller(context.session, context.agent, context.principal, context.label)
+    async with context.reach.ways(traveller) as way:
+        return await sandbox.run(replace(wanted, egress=way.path), output), way
 
 
 def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:

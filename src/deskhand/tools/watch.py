@@ -295,6 +295,10 @@ class Watch:
         """Look while it runs: its rows may be committed now, and again later."""
         return await self._read(await anyio.to_thread.run_sync(self._where.look, self._one))
 
+    def hear(self, label: Label) -> None:
+        """The command has heard from elsewhere, by the network."""
+        self._reads.heard = label
+
     async def _read(self, looked: Looked) -> Looked:
         """With whose word it all is."""
         await self._reads.look()

@@ -73,6 +73,29 @@ CREATE TABLE effect_item(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX effect_item_blob ON effect_item(blob) WHERE blob IS NOT NULL;
 CREATE INDEX effect_item_place ON effect_item(place, effect);
+DROP TABLE IF EXISTS egress_grant;
+CREATE TABLE egress_grant(
+  agent TEXT NOT NULL,
+  session TEXT NOT NULL,
+  host TEXT NOT NULL,
+  knowing INTEGER NOT NULL,
+  at REAL NOT NULL,
+  by TEXT NOT NULL,
+  PRIMARY KEY(agent, session, host)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS egress_use;
+CREATE TABLE egress_use(
+  session TEXT NOT NULL,
+  host TEXT NOT NULL,
+  port INTEGER NOT NULL,
+  refused TEXT NOT NULL,
+  requests INTEGER NOT NULL,
+  up INTEGER NOT NULL,
+  down INTEGER NOT NULL,
+  first_at REAL NOT NULL,
+  last_at REAL NOT NULL,
+  PRIMARY KEY(session, host, port, refused)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS event;
 CREATE TABLE event(
   seq INTEGER PRIMARY KEY,
@@ -213,6 +236,29 @@ CREATE TABLE people_audit(
   subject TEXT NOT NULL
 ) STRICT;
 INSERT INTO people_audit VALUES(1,1700000000.0,'owner','user added','ann member');
+DROP TABLE IF EXISTS process;
+CREATE TABLE process(
+  id TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK(kind IN ('background', 'session')),
+  command TEXT NOT NULL,
+  name TEXT NOT NULL,
+  timeout_s REAL NOT NULL,
+  context BLOB NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('wanted', 'running', 'completed', 'timeout', 'error')),
+  at REAL NOT NULL,
+  started_at REAL,
+  ended_at REAL,
+  code INTEGER,
+  detail TEXT NOT NULL DEFAULT '',
+  said TEXT NOT NULL DEFAULT '',
+  label BLOB,
+  told INTEGER NOT NULL DEFAULT 0,
+  stop TEXT NOT NULL DEFAULT ''
+) STRICT, WITHOUT ROWID;
+CREATE INDEX process_of ON process(session);
+CREATE INDEX process_open ON process(told) WHERE told = 0;
 DROP TABLE IF EXISTS run;
 CREATE TABLE run(
   one INTEGER PRIMARY KEY CHECK(one = 1),

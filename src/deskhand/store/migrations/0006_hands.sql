@@ -48,3 +48,54 @@ INSERT OR IGNORE INTO effect_item(effect, place, before, after, blob)
 SELECT effect.n, CAST(undo.path AS BLOB), 'f0644 ' || substr(undo.digest, 8), '?', undo.digest
 FROM undo JOIN effect ON effect.key = undo.call ORDER BY undo.id;
 DROP TABLE undo;
+
+-- Hosts that commands may reach. No agent: all of them; no session: each. `knowing`: it was given when something from
+-- outside had been read.
+CREATE TABLE egress_grant(
+  agent TEXT NOT NULL,
+  session TEXT NOT NULL,
+  host TEXT NOT NULL,
+  knowing INTEGER NOT NULL,
+  at REAL NOT NULL,
+  by TEXT NOT NULL,
+  PRIMARY KEY(agent, session, host)
+) STRICT, WITHOUT ROWID;
+
+-- What commands reached, and what they did not, with why: bytes of content each way.
+CREATE TABLE egress_use(
+  session TEXT NOT NULL,
+  host TEXT NOT NULL,
+  port INTEGER NOT NULL,
+  refused TEXT NOT NULL,
+  requests INTEGER NOT NULL,
+  up INTEGER NOT NULL,
+  down INTEGER NOT NULL,
+  first_at REAL NOT NULL,
+  last_at REAL NOT NULL,
+  PRIMARY KEY(session, host, port, refused)
+) STRICT, WITHOUT ROWID;
+
+-- What runs beside conversations (runtime/background.py): commands in the background, whose end is told once, and
+-- sessions at a terminal. `context` is the call that it was, as JSON; `stop` says who wants it ended.
+CREATE TABLE process(
+  id TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK(kind IN ('background', 'session')),
+  command TEXT NOT NULL,
+  name TEXT NOT NULL,
+  timeout_s REAL NOT NULL,
+  context BLOB NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('wanted', 'running', 'completed', 'timeout', 'error')),
+  at REAL NOT NULL,
+  started_at REAL,
+  ended_at REAL,
+  code INTEGER,
+  detail TEXT NOT NULL DEFAULT '',
+  said TEXT NOT NULL DEFAULT '',
+  label BLOB,
+  told INTEGER NOT NULL DEFAULT 0,
+  stop TEXT NOT NULL DEFAULT ''
+) STRICT, WITHOUT ROWID;
+CREATE INDEX process_open ON process(told) WHERE told = 0;
+CREATE INDEX process_of ON process(session);

@@ -1,0 +1,174 @@
+"""Where a command may connect to: which hosts, by the one spelling of their name, and what is said of others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from ..types.errors import AddressRefused, ConfigError
+from .url import check_port, parse_host, short
+
+USUAL_PORTS = (443, 80)
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:@/?#%\\\s]+):([0-9]{1,5})")
+_HANDSHAKE, _CLIENT_HELLO, _SERVER_NAME = 22, 1, 0
+HELLO_BYTES = 1 << 14
+"""A longer first message of TLS is none that we would let pass."""
+
+
+class EgressConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The way of commands to the network. `allow`: the hosts that they may reach, as in `example.org`, `*.example.org`
+    and `example.org:8443`, until a conversation has read something from outside. `enabled: false`: they have no network
+    at all."""
+
+    allow: tuple[str, ...] = ()
+    enabled: bool = True
+
+
+def check_egress(config: EgressConfig) -> None:
+    """Raises ConfigError for an entry that is no host."""
+    for each in config.allow:
+        try:
+            parse_entry(each)
+        except AddressRefused as error:
+            raise ConfigError(f"egress.allow: {error}") from error
+
+
+class Host(msgspec.Struct, frozen=True):
+    """An entry of a list: `host` exactly, or, where it began with `*.`, every name below it but not itself. Without
+    `ports` the usual ones of the web."""
+
+    host: str
+    below: bool = False
+    ports: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'*.' if self.below else ''}{name}" + "".join(f":{port}" for port in self.ports)
+
+    def covers(self, host: str, port: int) -> bool:
+        """Whether this host, in its one spelling, is meant."""
+        named = host.endswith(f".{self.host}") and not is_address(host) if self.below else host == self.host
+        return named and port in (self.ports or USUAL_PORTS)
+
+
+def parse_entry(text: str) -> Host:
+    """`example.org`, `*.example.org`, `example.org:8443`, `192.0.2.7`. Raises AddressRefused for anything else."""
+    rest = text.strip()
+    below = rest.startswith("*.")
+    rest = rest.removeprefix("*.") if below else rest
+    name, colon, digits = rest.rpartition(":")
+    ports: tuple[int, ...] = ()
+    if colon and not rest.endswith("]") and (name.endswith("]") or ":" not in name):
+        if not (digits.isascii() and digits.isdecimal() and len(digits) <= 5):
+            raise AddressRefused(f"{short(text)} has no port after its colon: write example.org:8443.")
+        rest, ports = name, (int(digits),)
+        if not 0 < ports[0] < 65536:
+            raise AddressRefused(f"{short(text)}: there is no such port.")
+    if "/" in rest or "*" in rest:
+        raise AddressRefused(f"{short(text)} is no host: write example.org, or *.example.org for all names below it.")
+    host = parse_host(rest)
+    if below and (is_address(host) or "." not in host):
+        raise AddressRefused(f"{short(text)} would be too many: name at least two parts, as in *.example.org.")
+    return Host(host, below, ports)
+
+
+def covered(entries: Iterable[Host], host: str, port: int) -> bool:
+    """Whether one of them means this host, in its one spelling."""
+    return any(entry.covers(host, port) for entry in entries)
+
+
+def is_address(host: str) -> bool:
+    """Whether this one spelling is an IP address."""
+    return ":" in host or host.replace(".", "").isdigit()
+
+
+def parse_authority(text: str) -> tuple[str, int]:
+    """What `CONNECT` names: (the one spelling of the host, the port). Raises AddressRefused."""
+    found = _AUTHORITY.fullmatch(text)
+    if not found:
+        raise AddressRefused(f"{short(text)} is no host and port.")
+    port = int(found[2])
+    if not 0 < port < 65536:
+        raise AddressRefused(f"{short(text)}: there is no such port.")
+    return parse_host(found[1]), port
+
+
+def check_target(host: str, port: int, *, public: bool, entries: Iterable[Host]) -> str:
+    """Why a command may not connect there; '' if it may. `public`: to every name of the web, on the usual ports."""
+    if covered(entries, host, port):
+        return ""
+    if is_address(host):
+        return f"{host} is an IP address, and only hosts with a name are reached"
+    if port not in USUAL_PORTS:
+        try:
+            check_port(port)
+        except AddressRefused as error:
+            return str(error).rstrip(".")
+        return f"{host} is reached on the ports {' and '.join(map(str, USUAL_PORTS))}, not on {port}"
+    return "" if public else f"{host} is not allowed"
+
+
+def server_name(hello: bytes) -> str | None:
+    """The host that the first message of a TLS connection names; '' where it names none, None while it is not whole.
+
+    RFC 8446 section 4.1.2 and RFC 6066 section 3. Raises ValueError for what is no such message.
+    """
+    body = bytearray()
+    at = 0
+    while len(body) < 4 or len(body) < 4 + int.from_bytes(body[1:4]):
+        head = hello[at : at + 5]
+        if head[:1] not in (b"", b"\x16") or head[1:2] not in (b"", b"\x03"):
+            raise ValueError("it is not TLS")
+        size = int.from_bytes(head[3:5])
+        if len(head) == 5 and not 0 < size <= HELLO_BYTES:
+            raise ValueError("a record has no such size")
+        if len(hello) > HELLO_BYTES + 5:
+            raise ValueError("its first message is too long")
+        if len(head) < 5 or len(hello) < at + 5 + size:
+            return None
+        body += hello[at + 5 : at + 5 + size]
+        at += 5 + size
+    if body[0] != _CLIENT_HELLO:
+        raise ValueError("it does not begin with a greeting")
+    return _name_in(_Reader(bytes(body[4 : 4 + int.from_bytes(body[1:4])])))
+
+
+class _Reader:
+    """Bytes taken from the front. Raises ValueError where there are too few."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def take(self, size: int) -> bytes:
+        if size > len(self._data):
+            raise ValueError("it ends too early")
+        taken, self._data = self._data[:size], self._data[size:]
+        return taken
+
+    def vector(self, length_bytes: int) -> bytes:
+        return self.take(int.from_bytes(self.take(length_bytes)))
+
+    def __bool__(self) -> bool:
+        return bool(self._data)
+
+
+def _name_in(hello: _Reader) -> str:
+    hello.take(34)  # version, random
+    hello.vector(1)
+    hello.vector(2)
+    hello.vector(1)
+    names: list[str] = []
+    extensions = _Reader(hello.vector(2)) if hello else _Reader(b"")
+    while extensions:
+        kind, content = int.from_bytes(extensions.take(2)), extensions.vector(2)
+        if kind != _SERVER_NAME:
+            continue
+        entries = _Reader(_Reader(content).vector(2))
+        while entries:
+            entries.take(1)
+            names.append(entries.vector(2).decode("ascii"))  # UnicodeDecodeError is a ValueError
+    if len(names) > 1:
+        raise ValueError("it names more than one host")
+    return names[0] if names else ""

@@ -1,0 +1,135 @@
+"""The socket at which a command's way out begins: one for each command, in a folder of its own."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import struct
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from anyio.abc import SocketStream, TaskGroup
+
+from .egress_http import BROKEN
+from .egress_proxy import Gate, serve
+
+CONNECTIONS = 48
+"""How many a command has at once; more wait. A browser opens 32 to a proxy."""
+RELAYS = 8
+_HAND_OVER_S = 5.0
+
+
+class Slots:
+    """How many connections all commands together may have: each takes up to two descriptors of this process."""
+
+    def __init__(self, connections: int = 192) -> None:
+        self.free = anyio.Semaphore(connections)
+
+
+@asynccontextmanager
+async def opened(gate: Gate, slots: Slots, authorities: Path | None = None) -> AsyncIterator[str]:
+    """The path of a socket that leads to `gate` for as long as this is entered. Who connects to it hands over a
+    listening socket, by SCM_RIGHTS beside the byte `L`: what connects there is served, until the connection ends.
+    `authorities` is shown beside it as `ca.pem`.
+    """
+    folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp, "", "deskhand-way-"))
+    path = folder / "socket"
+    try:
+        if authorities is not None:
+            (folder / "ca.pem").symlink_to(authorities)
+        with socket.socket(socket.AF_UNIX) as door:
+            door.bind(str(path))
+            path.chmod(0o600)
+            door.listen()
+            door.setblocking(False)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_hear, door, gate, slots, tasks)
+                try:
+                    yield str(path)
+                finally:
+                    tasks.cancel_scope.cancel()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _hear(door: socket.socket, gate: Gate, slots: Slots, tasks: TaskGroup) -> None:
+    relays = anyio.Semaphore(RELAYS)
+    while True:
+        await relays.acquire()
+        await anyio.wait_readable(door)
+        try:
+            connection, _ = door.accept()
+        except OSError:
+            relays.release()
+            continue
+        connection.setblocking(False)
+        tasks.start_soon(_relay, connection, gate, slots, relays)
+
+
+async def _relay(connection: socket.socket, gate: Gate, slots: Slots, relays: anyio.Semaphore) -> None:
+    """Serve what connects to the listening socket that `connection` hands over, while it is open."""
+    try:
+        with connection, suppress(*BROKEN):
+            with anyio.fail_after(_HAND_OVER_S):
+                await anyio.wait_readable(connection)
+            listener = _listener_of(connection)
+            if listener is None:
+                return
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_accept, listener, gate, slots)
+                await anyio.wait_readable(connection)  # nothing more is said: its end
+                tasks.cancel_scope.cancel()
+    finally:
+        relays.release()
+
+
+def _listener_of(connection: socket.socket) -> socket.socket | None:
+    """The listening socket that came, if it is one; anything else is closed."""
+    said, descriptors, _, _ = socket.recv_fds(connection, 1, 4)
+    sockets = [socket.socket(fileno=each) for each in descriptors]
+    listening = [each for each in sockets if said == b"L" and _listens(each)]
+    for each in sockets:
+        if len(listening) != 1 or each is not listening[0]:
+            each.close()
+    if len(listening) != 1:
+        return None
+    listening[0].setblocking(False)
+    return listening[0]
+
+
+def _listens(given: socket.socket) -> bool:
+    accepts = struct.unpack("i", given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN, 4))[0]
+    return bool(accepts) and given.family == socket.AF_INET
+
+
+async def _accept(listener: socket.socket, gate: Gate, slots: Slots) -> None:
+    own = anyio.Semaphore(CONNECTIONS)
+    with listener:
+        async with anyio.create_task_group() as tasks:
+            while True:
+                await anyio.wait_readable(listener)
+                await own.acquire()
+                await slots.free.acquire()
+                try:
+                    stream = await SocketStream.from_socket(listener.accept()[0])
+                except OSError:
+                    _leave(own, slots)
+                    continue
+                tasks.start_soon(_serve, stream, gate, partial(_leave, own, slots))
+
+
+def _leave(own: anyio.Semaphore, slots: Slots) -> None:
+    own.release()
+    slots.free.release()
+
+
+async def _serve(stream: SocketStream, gate: Gate, leave: partial[None]) -> None:
+    try:
+        await serve(stream, gate)
+    finally:
+        leave()

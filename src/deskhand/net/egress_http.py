@@ -1,0 +1,212 @@
+"""One HTTP exchange through the proxy: read strictly, written anew, so that both sides see the same request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import anyio
+import h11
+import msgspec
+from anyio.abc import ByteStream
+
+from ..types.secrets import Scrubber
+
+HEAD_BYTES = 1 << 15
+HEAD_S, KEPT_S, IDLE_S = 15.0, 60.0, 120.0
+"""Until the first request is whole, until the next one begins, and between two pieces of anything."""
+PIECE_BYTES = 1 << 16
+_DRAIN_BYTES, _DRAIN_S = 1 << 18, 1.0
+
+BROKEN = (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, h11.ProtocolError)
+"""How a connection ends that did not end well."""
+
+# RFC 9110 section 7.6.1. What frames the body is not taken from one side to the other, but made anew.
+_HOP = frozenset(
+    b"connection keep-alive proxy-connection proxy-authorization proxy-authenticate te trailer transfer-encoding "
+    b"upgrade expect".split()
+)
+_NOT_TO_BE_NAMED = frozenset((b"host", b"content-length", b"authorization", b"cookie"))
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Malformed(Exception):
+    """The request cannot be understood in one way only. The message is for its sender."""
+
+
+class Sent(msgspec.Struct):
+    """How many bytes of content went each way."""
+
+    up: int = 0
+    down: int = 0
+
+
+class Peer:
+    """One side of an exchange: its stream, and what h11 makes of it."""
+
+    def __init__(self, stream: ByteStream, connection: h11.Connection) -> None:
+        self.stream, self.http = stream, connection
+
+    @classmethod
+    def client(cls, stream: ByteStream) -> Peer:
+        return cls(stream, h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES))
+
+    @classmethod
+    def upstream(cls, stream: ByteStream) -> Peer:
+        return cls(stream, h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES))
+
+    async def event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """What comes next. Raises one of BROKEN; TimeoutError is among them."""
+        while True:
+            event = self.http.next_event()
+            if event is not h11.NEED_DATA:
+                return event
+            try:
+                with anyio.fail_after(IDLE_S):
+                    data = await self.stream.receive(PIECE_BYTES)
+            except anyio.EndOfStream:
+                data = b""
+            self.http.receive_data(data)
+
+    async def send(self, event: h11.Event) -> None:
+        """Raises one of BROKEN."""
+        data = self.http.send(event)
+        if data:
+            with anyio.fail_after(IDLE_S):
+                await self.stream.send(data)
+
+
+async def next_request(client: Peer, within_s: float) -> h11.Request | None:
+    """The next request; None where no more comes. Raises Malformed, or one of BROKEN."""
+    try:
+        with anyio.fail_after(within_s):
+            event = await client.event()
+    except h11.RemoteProtocolError as error:
+        raise Malformed(f"this is no proper HTTP: {error}") from error
+    if not isinstance(event, h11.Request):
+        return None
+    names = [name for name, _ in event.headers]
+    if event.http_version not in (b"1.0", b"1.1"):
+        raise Malformed("only HTTP/1.0 and HTTP/1.1 are spoken here")
+    if b"transfer-encoding" in names and (b"content-length" in names or event.http_version == b"1.0"):
+        raise Malformed("the length of the body is told in two ways")
+    if b"#" in event.target:
+        raise Malformed("a request has no fragment")
+    return event
+
+
+async def answer(client: Peer, status: int, text: str) -> None:
+    """Answer by ourselves, and end the connection: what the client still sends is thrown away for a moment, so that it
+    reads the answer first."""
+    if client.http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+        return
+    body = f"{text}\n".encode()
+    headers = [
+        ("Content-Type", "text/plain; charset=utf-8"),
+        ("Content-Length", str(len(body))),
+        ("Connection", "close"),
+        ("X-Deskhand", "refused"),
+    ]
+    try:
+        await client.send(h11.Response(status_code=status, headers=headers, reason=b"Deskhand"))
+        await client.send(h11.Data(data=body))
+        await client.send(h11.EndOfMessage())
+        await client.stream.send_eof()
+        with anyio.move_on_after(_DRAIN_S):
+            left = _DRAIN_BYTES
+            while left > 0:
+                left -= len(await client.stream.receive(PIECE_BYTES))
+    except (*BROKEN, NotImplementedError):  # TLS has no half of a connection to close
+        pass
+
+
+def end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
+    """Without what is meant for the next hop alone."""
+    named = {
+        token.strip().lower() for name, value in headers if name.lower() == b"connection" for token in value.split(b",")
+    }
+    dropped = _HOP | (named - _NOT_TO_BE_NAMED)
+    return [(name, value) for name, value in headers if name.lower() not in dropped]
+
+
+async def exchange(
+    client: Peer, upstream: Peer, request: h11.Request, sent: Sent, scrub: Callable[[], Scrubber] | None = None
+) -> None:
+    """Send the request and what follows it of the client, and the answer back. Raises one of BROKEN; Malformed where
+    the answer cannot be looked through."""
+    failed: list[BaseException] = []
+
+    async def send_body() -> None:
+        try:
+            while True:
+                event = await client.event()
+                if isinstance(event, h11.Data):
+                    await upstream.send(h11.Data(data=event.data))
+                    sent.up += len(event.data)
+                elif isinstance(event, h11.EndOfMessage):
+                    await upstream.send(h11.EndOfMessage())
+                    return
+                else:
+                    raise h11.RemoteProtocolError("the body broke off")
+        except BROKEN as error:
+            if upstream.http.their_state is h11.SEND_RESPONSE:  # no answer either, that might say why
+                with anyio.move_on_after(2):
+                    await answered.wait()
+                    return
+                failed.append(error)
+                tasks.cancel_scope.cancel()
+
+    answered = anyio.Event()
+    await upstream.send(request)
+    if client.http.they_are_waiting_for_100_continue:
+        await client.send(h11.InformationalResponse(status_code=100, headers=[]))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(send_body)
+        problem = await _answered(client, upstream, sent, scrub and scrub(), answered)
+        tasks.cancel_scope.cancel()
+    if problem is not None:
+        raise problem
+    if failed:
+        raise failed[0]
+
+
+async def _answered(
+    client: Peer, upstream: Peer, sent: Sent, scrubber: Scrubber | None, answered: anyio.Event
+) -> Exception | None:
+    """Carry the answer back; what went wrong, if something did."""
+    try:
+        while isinstance(event := await upstream.event(), h11.InformationalResponse):
+            pass
+        if not isinstance(event, h11.Response):
+            raise h11.RemoteProtocolError("the server hung up without an answer")
+        answered.set()
+        await client.send(_response(event, scrubber))
+        while True:
+            event = await upstream.event()
+            if isinstance(event, h11.Data):
+                sent.down += len(event.data)
+                data = scrubber.feed(bytes(event.data)) if scrubber else event.data
+                if data:
+                    await client.send(h11.Data(data=data))
+            elif isinstance(event, h11.EndOfMessage):
+                if scrubber and (rest := scrubber.flush()):
+                    await client.send(h11.Data(data=rest))
+                await client.send(h11.EndOfMessage())
+                return None
+            else:
+                raise h11.RemoteProtocolError("the answer broke off")
+    except (*BROKEN, Malformed) as error:
+        return error
+
+
+def _response(event: h11.Response, scrubber: Scrubber | None) -> h11.Response:
+    headers, reason = end_to_end(event.headers.raw_items()), event.reason
+    if scrubber is not None:
+        encodings = {value.strip().lower() for name, value in headers if name.lower() == b"content-encoding"}
+        if encodings - {b"identity", b""}:
+            raise Malformed(
+                "the answer is compressed although it was asked not to be, so no secret in it would be seen"
+            )
+        headers = [(name, scrubber.whole(value)) for name, value in headers if name.lower() != b"content-length"]
+        reason = scrubber.whole(reason)
+    return h11.Response(status_code=event.status_code, headers=headers, reason=reason)

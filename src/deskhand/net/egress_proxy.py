@@ -1,0 +1,336 @@
+"""The proxy behind a command's only way out: a plain request or a tunnel, to a host that was allowed."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import anyio
+import h11
+import msgspec
+from anyio.abc import ByteStream
+from anyio.streams.tls import TLSStream
+
+from ..types.errors import AddressRefused, NetError
+from .egress import HELLO_BYTES, is_address, parse_authority, server_name
+from .egress_http import (
+    BROKEN,
+    HEAD_S,
+    KEPT_S,
+    PIECE_BYTES,
+    Headers,
+    Malformed,
+    Peer,
+    Sent,
+    answer,
+    end_to_end,
+    exchange,
+    next_request,
+)
+from .egress_secrets import Broker, Withheld, without_handles
+from .url import Url, parse_host, parse_url
+
+TUNNEL_IDLE_S = 300.0
+_TLS_PORT = 443
+_SCHEME = {False: "http", True: "https"}
+
+
+class Use(msgspec.Struct, frozen=True):
+    """What one request or tunnel came to. `refused` is why it was not let through; `up` and `down` are bytes."""
+
+    host: str
+    port: int
+    refused: str = ""
+    up: int = 0
+    down: int = 0
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """What the proxy asks about each connection.
+
+    `permit` says why a host is not reached, '' if it is; `connect` opens a connection to it, and raises NetError;
+    `broker` has the secrets for (host, port), None where there are none; `certificate` poses as a host for the command,
+    None where that is not possible; `told` hears of each use. `trust` judges the certificates of servers.
+    """
+
+    permit: Callable[[str, int], Awaitable[str]]
+    connect: Callable[[str, int], Awaitable[ByteStream]]
+    told: Callable[[Use], None]
+    trust: Callable[[], ssl.SSLContext]
+    broker: Callable[[str, int], Broker | None] = lambda host, port: None
+    certificate: Callable[[str], ssl.SSLContext | None] = lambda host: None
+
+
+class Unreachable(Exception):
+    """The request ends here with this status and sentence."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status, self.text = status, text
+
+
+async def serve(stream: ByteStream, gate: Gate) -> None:
+    """Everything that comes over one connection of a command."""
+    try:
+        await _requests(Peer.client(stream), gate, "")
+    finally:
+        await anyio.aclose_forcefully(stream)
+
+
+async def _requests(client: Peer, gate: Gate, within: str) -> None:
+    """Requests one after the other. `within`: the origin whose TLS ends here; '': any, over plain HTTP."""
+    patience_s = HEAD_S
+    try:
+        while (request := await next_request(client, patience_s)) is not None:
+            patience_s = KEPT_S
+            try:
+                await _one(client, request, gate, within)
+            except Unreachable as error:
+                await answer(client, error.status, f"Deskhand: {error.text}")
+                return
+            if client.http.our_state is not h11.DONE or client.http.their_state is not h11.DONE:
+                return
+            client.http.start_next_cycle()
+    except Malformed as error:
+        await answer(client, 400, f"Deskhand: {error}.")
+    except BROKEN:
+        return  # whoever is on the other side of it notices by itself
+
+
+async def _one(client: Peer, request: h11.Request, gate: Gate, within: str) -> None:
+    if request.method == b"CONNECT":
+        if within:
+            raise Unreachable(400, "a tunnel within a tunnel is not made.")
+        await _tunnel(client, request, gate)
+        return
+    if within:
+        url, secure = _within(request, within), True
+        port = url.port
+    else:
+        url = _absolute(request)
+        await _permit(gate, url.host, url.port)
+        port = _TLS_PORT if url.port == 80 else url.port
+        secure = gate.broker(url.host, port) is not None
+        port = port if secure else url.port
+    await _forwarded(client, request, gate, msgspec.structs.replace(url, scheme=_SCHEME[secure], port=port))
+
+
+async def _forwarded(client: Peer, request: h11.Request, gate: Gate, url: Url) -> None:
+    """Send the request to where `url` says, and the answer back."""
+    sent, refused = Sent(), ""
+    broker = gate.broker(url.host, url.port) if url.scheme == "https" else None
+    try:
+        onward = _onward(request, url, broker)
+        stream = await _connected(gate, url.host, url.port, secure=url.scheme == "https")
+        try:
+            await exchange(client, Peer.upstream(stream), onward, sent, broker.scrubber if broker else None)
+        finally:
+            await anyio.aclose_forcefully(stream)
+    except Unreachable as error:
+        refused = error.text
+        raise
+    except (Withheld, Malformed) as error:
+        refused = str(error)
+        raise Unreachable(403 if isinstance(error, Withheld) else 502, f"{error}.") from error
+    except BROKEN as error:
+        raise Unreachable(502, f"{url.host} hung up, or what it answers is no proper HTTP.") from error
+    finally:
+        gate.told(Use(url.host, url.port, refused.rstrip("."), sent.up, sent.down))
+
+
+def _absolute(request: h11.Request) -> Url:
+    target = request.target.decode("ascii", "replace")
+    try:
+        if target[:7].lower() != "http://":
+            raise Unreachable(400, "this is a proxy: it takes http://HOST/… and CONNECT HOST:443.")
+        return parse_url(target)
+    except AddressRefused as error:
+        raise Unreachable(400, str(error)) from error
+
+
+def _within(request: h11.Request, origin: str) -> Url:
+    """The address of a request in a connection to `origin`, whose `Host` must be the same."""
+    target = request.target.decode("ascii", "replace")
+    try:
+        url = parse_url(origin + target) if target.startswith("/") else parse_url(target)
+        host = next(value.decode("ascii", "replace") for name, value in request.headers if name == b"host")
+        named = parse_url(f"https://{host}/")
+    except (AddressRefused, StopIteration) as error:
+        raise Unreachable(400, "the request does not say plainly whom it is for.") from error
+    if url.origin != origin or named.origin != origin:
+        raise Unreachable(421, f"this connection leads to {origin} alone.")
+    return url
+
+
+async def _permit(gate: Gate, host: str, port: int) -> None:
+    if refused := await gate.permit(host, port):
+        gate.told(Use(host, port, refused))
+        raise Unreachable(403, refused)
+
+
+def _onward(request: h11.Request, url: Url, broker: Broker | None) -> h11.Request:
+    """The request as the server gets it. Raises Withheld."""
+    headers: Headers = [pair for pair in end_to_end(request.headers.raw_items()) if pair[0].lower() != b"host"]
+    if any(name == b"transfer-encoding" for name, _ in request.headers):
+        headers.append((b"Transfer-Encoding", b"chunked"))
+    if broker is None:
+        without_handles(headers, url.host)
+    else:
+        # Compressed, or asked for in pieces, a secret that comes back would not be seen.
+        unseen = (b"accept-encoding", b"range", b"if-range")
+        headers = [pair for pair in headers if pair[0].lower() not in unseen]
+        headers = [*broker.dress(request.method.decode(), url.target, headers), (b"Accept-Encoding", b"identity")]
+    headers = [(b"Host", url.authority.encode()), *headers, (b"Connection", b"close")]
+    return h11.Request(method=request.method, target=url.target.encode(), headers=headers)
+
+
+async def _connected(gate: Gate, host: str, port: int, *, secure: bool) -> ByteStream:
+    try:
+        stream = await gate.connect(host, port)
+    except NetError as error:
+        raise Unreachable(403 if isinstance(error, AddressRefused) else 502, str(error)) from error
+    if not secure:
+        return stream
+    try:
+        with anyio.fail_after(HEAD_S):
+            return await TLSStream.wrap(
+                stream, server_side=False, hostname=host, ssl_context=gate.trust(), standard_compatible=False
+            )
+    except BROKEN as error:
+        await anyio.aclose_forcefully(stream)
+        raise Unreachable(502, f"{host} could not be reached over TLS: {_plainly(error)}.") from error
+
+
+def _plainly(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "its certificate is not valid, so that nobody knows who answers"
+    return "no encrypted connection came about"
+
+
+async def _tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
+    try:
+        host, port = parse_authority(request.target.decode("ascii", "replace"))
+    except AddressRefused as error:
+        raise Unreachable(400, str(error)) from error
+    if not isinstance(await client.event(), h11.EndOfMessage):
+        raise Unreachable(400, "a request for a tunnel has no body.")
+    await _permit(gate, host, port)
+    if gate.broker(host, port) is not None:
+        await _ended_here(client, host, port, gate)
+        return
+    try:
+        upstream = await _connected(gate, host, port, secure=False)
+    except Unreachable as error:
+        gate.told(Use(host, port, error.text.rstrip(".")))
+        raise
+    sent, refused = Sent(), ""
+    try:
+        await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
+        first, _ = client.http.trailing_data
+        refused = await _carried(client.stream, upstream, bytes(first), (host, port), sent)
+    finally:
+        await anyio.aclose_forcefully(upstream)
+        gate.told(Use(host, port, refused, sent.up, sent.down))
+
+
+async def _ended_here(client: Peer, host: str, port: int, gate: Gate) -> None:
+    """Speak to the command as `host`, so that what it asks can be given its secrets."""
+    certificate = gate.certificate(host)
+    if certificate is None:
+        why = "to put a secret into https requests Deskhand needs its extra `secrets` (pip install 'deskhand[secrets]')"
+        why = f"{why}; until then ask for http://{host}/…, which leaves this machine as https"
+        gate.told(Use(host, port, why))
+        raise Unreachable(403, f"{why}.")
+    await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
+    if client.http.trailing_data[0]:
+        return  # it greets before it was let through: nobody does
+    try:
+        with anyio.fail_after(HEAD_S):
+            stream = await TLSStream.wrap(
+                client.stream, server_side=True, ssl_context=certificate, standard_compatible=False
+            )
+    except BROKEN as error:
+        why = "the command did not trust the certificate that the proxy shows for it: its program has a list of its own"
+        gate.told(Use(host, port, f"{why} ({_plainly(error)})" if isinstance(error, ssl.SSLError) else why))
+        return
+    await _requests(Peer.client(stream), gate, f"https://{host}" + (f":{port}" if port != _TLS_PORT else ""))
+
+
+async def _carried(client: ByteStream, upstream: ByteStream, first: bytes, to: tuple[str, int], sent: Sent) -> str:
+    """Carry bytes both ways, until one side has ended and the other falls silent. Why nothing was carried; '' if it
+    was."""
+    refused: list[str] = []
+
+    async def up() -> None:
+        try:
+            data, why = await _greeting(client, first, to)
+            if why:
+                refused.append(why)
+                tasks.cancel_scope.cancel()
+                return
+            while data:
+                await upstream.send(data)
+                sent.up += len(data)
+                still()
+                data = await client.receive(PIECE_BYTES)
+        except anyio.EndOfStream:
+            await _no_more(upstream)
+        except BROKEN:
+            tasks.cancel_scope.cancel()
+
+    async def down() -> None:
+        try:
+            while True:
+                data = await upstream.receive(PIECE_BYTES)
+                await client.send(data)
+                sent.down += len(data)
+                still()
+        except anyio.EndOfStream:
+            await _no_more(client)
+        except BROKEN:
+            tasks.cancel_scope.cancel()
+
+    def still() -> None:
+        idle.deadline = anyio.current_time() + TUNNEL_IDLE_S
+
+    with anyio.move_on_after(TUNNEL_IDLE_S) as idle:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(up)
+            tasks.start_soon(down)
+    return refused[0] if refused else ""
+
+
+async def _no_more(stream: ByteStream) -> None:
+    with suppress(*BROKEN):
+        await stream.send_eof()
+
+
+async def _greeting(client: ByteStream, first: bytes, to: tuple[str, int]) -> tuple[bytes, str]:
+    """The first bytes of the client, and why they are not let through: TLS must name the host that was allowed, as the
+    same address may serve others; and on the port of the web nothing but TLS is spoken."""
+    host, port = to
+    data = first
+    with anyio.move_on_after(HEAD_S if port == _TLS_PORT else None):
+        while True:
+            try:
+                name = server_name(data) if data else None
+            except ValueError as error:
+                if port != _TLS_PORT and data[:1] != b"\x16":
+                    return data, ""
+                return b"", f"what was to be sent to {host} is no TLS that names it: {error}"
+            if name is not None:
+                return data, "" if _same(
+                    name, host
+                ) else f"the connection to {host} was meant for {name or 'no name'!r}"
+            data += await client.receive(HELLO_BYTES)
+    return b"", f"nothing was said to {host} in {HEAD_S:.0f} s"
+
+
+def _same(name: str, host: str) -> bool:
+    if is_address(host):
+        return not name  # RFC 6066: an address is no name
+    try:
+        return parse_host(name) == host
+    except AddressRefused:
+        return False

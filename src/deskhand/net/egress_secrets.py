@@ -1,0 +1,147 @@
+"""Which secret goes to which host: put into a request at the proxy, and taken out of the answer."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from ..types.errors import AddressRefused, ConfigError, NetError
+from ..types.secrets import HANDLE, Scrubber, handle
+from .egress import is_address, parse_entry
+
+Header = tuple[bytes, bytes]
+
+BEARER = "Authorization: Bearer {}"
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
+_BASIC = re.compile(r"\{basic:([^{}:]*)\}")
+_METHOD = re.compile(r"[A-Z]{1,20}")
+_OURS = frozenset(
+    b"host connection content-length transfer-encoding expect proxy-authorization accept-encoding range".split()
+)
+_CREDENTIALS = frozenset((b"authorization", b"cookie"))
+# What servers read differently from each other: with it a path could lead out of its prefix.
+_CROOKED = re.compile(r"//|/\.{1,2}(?=[/?;]|$)|%(?:2e|2f|5c|00)|[\\;]", re.IGNORECASE)
+
+
+class Withheld(NetError):
+    """The request is not sent: the message says why."""
+
+
+class SecretRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A secret is put into requests to `host`, over TLS on `port`, as `header`, where `{}` is its value and
+    `{basic:USER}` what a password of USER looks like. `methods` and `paths` (prefixes), where there are any, are the
+    only ones. `who` are the principals whose conversations may use it: ids or `role:NAME`, with `*` and `?`."""
+
+    host: str
+    header: str = BEARER
+    methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    who: tuple[str, ...] = ("role:owner",)
+    port: int = 443
+
+    @property
+    def field(self) -> bytes:
+        """The name of the header in lower case."""
+        return self.header.partition(":")[0].strip().lower().encode()
+
+    def filled(self, value: str) -> Header:
+        """The header with the value in it. Raises Withheld where it cannot be in one."""
+        name, _, content = self.header.partition(":")
+        if not value.isprintable():
+            raise Withheld("the secret has line ends or other characters in it that no header can carry")
+        basic = _BASIC.sub(lambda match: b64encode(f"{match[1]}:{value}".encode()).decode(), content)
+        return name.strip().encode(), basic.replace("{}", value).strip().encode()
+
+    def means(self, method: str, target: str) -> bool:
+        """Whether this request may carry it."""
+        if self.methods and method not in self.methods:
+            return False
+        path = target.partition("?")[0]
+        inside = [prefix for prefix in self.paths if path == prefix or path.startswith(prefix.rstrip("/") + "/")]
+        return not self.paths or (bool(inside) and not _CROOKED.search(path))
+
+    def lets(self, names: Sequence[str]) -> bool:
+        """Whether a principal with these names may use it."""
+        return any(fnmatchcase(name, pattern) for name in names for pattern in self.who)
+
+
+def checked_rule(rule: SecretRule) -> SecretRule:
+    """The same rule in its one spelling. Raises ConfigError for one that would never do what it says."""
+    try:
+        entry = parse_entry(rule.host)
+    except AddressRefused as error:
+        raise ConfigError(str(error)) from None
+    if entry.below or is_address(entry.host):
+        raise ConfigError(f"{rule.host!r}: a secret goes to one host by its name, not to many and not to an address")
+    name, colon, content = rule.header.partition(":")
+    if not colon or not _TOKEN.fullmatch(name.strip()) or not ("{}" in content or _BASIC.search(content)):
+        raise ConfigError(f"{rule.header!r} is no header with a place for the secret: write {BEARER!r}")
+    if name.strip().lower().encode() in _OURS or not content.isprintable():
+        raise ConfigError(f"{name.strip()!r} is not a header that a secret can be put in")
+    methods = tuple(method.upper() for method in rule.methods)
+    if bad := [method for method in methods if not _METHOD.fullmatch(method) or method == "CONNECT"]:
+        raise ConfigError(f"{bad[0]!r} is no method: write GET or POST")
+    if wrong := [path for path in rule.paths if not path.startswith("/") or _CROOKED.search(path) or "?" in path]:
+        raise ConfigError(f"{wrong[0]!r} is no beginning of a path: write /repos/")
+    if not rule.who:
+        raise ConfigError("name somebody who may use it, or leave `who` out: then the owner may")
+    return msgspec.structs.replace(rule, host=entry.host, port=(entry.ports or (rule.port,))[0], methods=methods)
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A secret with its value, and the rules by which it is used here."""
+
+    name: str
+    value: str
+    rules: tuple[SecretRule, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Held({self.name!r})"
+
+
+class Broker:
+    """The secrets of one host, `mine` with the rules for it. `known` are all values that no answer may bring back."""
+
+    def __init__(self, host: str, mine: Sequence[Held], known: Sequence[Held]) -> None:
+        self.host = host
+        self._mine = mine
+        self._named = [(each.value, handle(each.name)) for each in known]
+
+    def scrubber(self) -> Scrubber:
+        """Takes the values out of one answer."""
+        return Scrubber(self._named)
+
+    def dress(self, method: str, target: str, headers: Sequence[Header]) -> list[Header]:
+        """The headers as they are sent: with the secrets that the rules put in, without any that the client brought.
+        Raises Withheld."""
+        fit = [(each, rule) for each in self._mine for rule in each.rules if rule.means(method, target)]
+        ours = {rule.field for each in self._mine for rule in each.rules} | _CREDENTIALS
+        kept = [(name, value) for name, value in headers if name.lower() not in ours]
+        values = {each.name: each.value for each, _ in fit}
+        kept = [(name, _resolved(value, values, self.host)) for name, value in kept]
+        put: dict[bytes, Header] = {}
+        for each, rule in fit:
+            put.setdefault(rule.field, rule.filled(each.value))
+        return [*kept, *put.values()]
+
+
+def _resolved(value: bytes, values: dict[str, str], host: str) -> bytes:
+    if b"{{secret:" not in value:
+        return value
+
+    def known(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            raise Withheld(f"the secret {match[1]!r} is not for this request to {host}")
+        return values[match[1]]
+
+    return HANDLE.sub(known, value.decode("latin-1")).encode("utf-8", "replace")
+
+
+def without_handles(headers: Sequence[Header], host: str) -> None:
+    """Raises Withheld where a header names a secret, and there is none for this host."""
+    if any(b"{{secret:" in value for _, value in headers):
+        raise Withheld(f"there is no secret for {host}: a person adds one with `deskhand secrets rule NAME {host}`")

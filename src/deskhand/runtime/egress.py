@@ -1,0 +1,147 @@
+"""Who may reach what from a command: the lists of people, asked anew for every connection."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from ..net.client import Net
+from ..net.egress import EgressConfig, Host, check_target, covered, parse_entry
+from ..net.egress_door import Slots, opened
+from ..net.egress_proxy import Gate, Use
+from ..net.egress_secrets import Broker, Held, SecretRule
+from ..store.base import Store
+from ..tools.network import REQUEST
+from ..tools.way import Traveller, Way
+from ..types.clock import Clock
+from ..types.commit import Change
+from ..types.errors import AddressRefused, StoreError
+from ..types.identity import Principal
+
+log = logging.getLogger(__name__)
+KEPT_USES = 10_000
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """What the broker has. `held` are all secrets now; `certificate` poses as a host, `authorities` is the file that
+    makes commands believe it: None where that is not possible. `trust` judges the certificates of servers."""
+
+    held: Callable[[], Sequence[Held]] = lambda: ()
+    certificate: Callable[[str], ssl.SSLContext | None] = lambda host: None
+    authorities: Callable[[], Path | None] = lambda: None
+    trust: Callable[[], ssl.SSLContext] = ssl.create_default_context
+
+
+class Egress:
+    """Opens ways for commands. One per process: all of them share the connections that it may have at once."""
+
+    def __init__(
+        self, store: Store, net: Net, config: Callable[[], EgressConfig], clock: Clock, keys: Keys | None = None
+    ) -> None:
+        self._store, self._net, self._config, self._clock = store, net, config, clock
+        self._keys = keys or Keys()
+        self._slots = Slots()
+
+    @asynccontextmanager
+    async def way(self, traveller: Traveller) -> AsyncIterator[Way]:
+        """See `tools.way.Ways`."""
+        way, uses = Way(), dict[tuple[str, int, str], tuple[int, int, int]]()
+        if not self._config().enabled and not traveller.public:
+            yield way
+            return
+        mine = () if traveller.public else self._mine(traveller.principal)
+        gate = Gate(
+            partial(self._permit, traveller),
+            self._net.connect,
+            partial(_note, way, uses),
+            self._keys.trust,
+            partial(self._broker, mine),
+            self._keys.certificate,
+        )
+        try:
+            async with opened(gate, self._slots, self._keys.authorities() if mine else None) as way.path:
+                yield way
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._write(traveller.session, uses)
+
+    def _mine(self, principal: Principal) -> tuple[Held, ...]:
+        """The secrets that this principal's conversations may use, with the rules that say so."""
+        names = (principal.id, *(f"role:{role}" for role in principal.roles))
+        return _with_rules(self._keys.held(), lambda rule: rule.lets(names))
+
+    def _broker(self, mine: Sequence[Held], host: str, port: int) -> Broker | None:
+        here = _with_rules(mine, lambda rule: (rule.host, rule.port) == (host, port))
+        return Broker(host, here, self._keys.held()) if here else None
+
+    async def _permit(self, traveller: Traveller, host: str, port: int) -> str:
+        """Why this host is not reached, and what to do about it; '' if it is."""
+        if traveller.public:
+            return check_target(host, port, public=True, entries=())
+        rows = await self._store.rows("egress_grants_of", (traveller.agent, traveller.session))
+        said = await self._store.rows("egress_said", (traveller.agent,))
+        if covered(_hosts_of(said, "never"), host, port):
+            return f"a person said never to {host}: do without it"
+        always = [*map(parse_entry, self._config().allow), *_hosts_of(said, "always")]
+        always += [parse_entry(each) for each, _, knowing in rows if not knowing]
+        knowing = [parse_entry(each) for each, _, knows in rows if knows]
+        tainted = traveller.label.integrity == "untrusted"
+        why = check_target(host, port, public=False, entries=knowing if tainted else (*knowing, *always))
+        if not why:
+            return ""
+        named = host if port in (80, 443) else f"{host}:{port}"
+        ask = f'call {REQUEST}(host="{named}")'
+        if tainted and covered(always, host, port):
+            sources = ", ".join(traveller.label.source.splitlines()[:3]) or "content from outside"
+            return f"{host} is not reached without a question now that this conversation has read {sources}; {ask}"
+        return f"{why}; {ask}" if why.endswith(("not allowed", f"not on {port}")) else why
+
+    async def _write(self, session: str, uses: dict[tuple[str, int, str], tuple[int, int, int]]) -> None:
+        if not uses:
+            return
+        now = self._clock.now()
+        rows = [Change("egress_use_add", (session, *where, *sums, now)) for where, sums in uses.items()]
+        try:
+            await self._store.change([*rows, Change("egress_uses_trim", (KEPT_USES,))])
+        except StoreError as error:
+            log.warning("what a command of %s reached was not written down: %s", session, error)
+
+
+def _with_rules(held: Sequence[Held], which: Callable[[SecretRule], bool]) -> tuple[Held, ...]:
+    """Those that have such rules, with these alone."""
+    chosen = [(each, tuple(filter(which, each.rules))) for each in held]
+    return tuple(msgspec.structs.replace(each, rules=rules) for each, rules in chosen if rules)
+
+
+def _note(way: Way, uses: dict[tuple[str, int, str], tuple[int, int, int]], use: Use) -> None:
+    if use.refused:
+        way.refused[use.host] = use.refused
+    else:
+        way.reached[use.host] = way.reached.get(use.host, 0) + 1
+    log.info("egress %s:%d %s", use.host, use.port, use.refused or f"{use.up} bytes out, {use.down} in")
+    requests, up, down = uses.get(where := (use.host, use.port, use.refused), (0, 0, 0))
+    if where in uses or len(uses) < KEPT_USES:
+        uses[where] = (requests + 1, up + use.up, down + use.down)
+
+
+def _hosts_of(said: Sequence[tuple[str, str]], verdict: str) -> list[Host]:
+    """The hosts to which a person once said this for good, when they were asked."""
+    found = []
+    for kind, shown in said:
+        try:
+            if kind == verdict:
+                found.append(parse_entry(msgspec.json.decode(shown, type=_Asked).host))
+        except (msgspec.MsgspecError, AddressRefused):
+            continue
+    return found
+
+
+class _Asked(msgspec.Struct):
+    host: str

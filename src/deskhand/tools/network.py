@@ -1,0 +1,33 @@
+"""Asking a person for a host that commands may reach."""
+
+from __future__ import annotations
+
+from ..net.egress import is_address, parse_entry
+from ..types.commit import Change
+from ..types.errors import AddressRefused, ToolError
+from .base import Context, Done, Tool, done
+from .define import tool
+
+REQUEST = "request_host"
+
+
+@tool(effect="network", replay="commit", name=REQUEST)
+async def request_host(host: str, context: Context) -> Done:
+    """Ask a person to let commands of this conversation reach a host over http and https, say pypi.org. Call it when a
+    command's result says that a host is not reachable.
+
+    host: its name, as in example.org; example.org:8443 for another port, *.example.org for all names below it
+    """
+    try:
+        entry = parse_entry(host)
+    except AddressRefused as error:
+        raise ToolError(str(error)) from error
+    if is_address(entry.host):
+        raise ToolError(f"{entry} is an IP address: a person allows those with `deskhand egress allow {entry}`")
+    knowing = context.label.integrity == "untrusted"
+    row = (context.agent, context.session, str(entry), int(knowing), context.clock.now(), context.principal.id)
+    told = done(f"Commands of this conversation may reach {entry} now. Run the command again.")
+    return Done(told.parts, changes=(Change("egress_grant_set", row),))
+
+
+TOOLS: tuple[Tool, ...] = (request_host,)

@@ -1,0 +1,53 @@
+"""A command's only way to the network, and what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import msgspec
+
+from ..types.identity import Principal
+from ..types.labels import UNTRUSTED, Label, join
+
+SHOWN = 8
+
+
+class Traveller(msgspec.Struct, frozen=True):
+    """For whom a way is opened. `label` is that of what the conversation has read when the command starts. `public`:
+    to every public host, with no secret, for what only looks."""
+
+    session: str
+    agent: str
+    principal: Principal
+    label: Label = UNTRUSTED
+    public: bool = False
+
+
+class Way(msgspec.Struct):
+    """`path` is for `Command.egress`. `reached` are the hosts that answered, `refused` says why others did not."""
+
+    path: str = ""
+    reached: dict[str, int] = {}
+    refused: dict[str, str] = {}
+
+    def note(self) -> str:
+        """What the model is told beneath the command's output."""
+        lines = [f"[not reachable: {why}]" for why in list(self.refused.values())[:SHOWN]]
+        if (more := len(self.refused) - SHOWN) > 0:
+            lines.append(f"[not reachable: {more} more hosts]")
+        return "".join(f"\n{line}" for line in lines)
+
+    def label(self, plain: Label) -> Label:
+        """That of what the command said: whoever heard from outside may repeat it."""
+        return join([plain, *(Label("untrusted", None, f"https://{host}/") for host in self.reached)])
+
+
+Ways = Callable[[Traveller], AbstractAsyncContextManager[Way]]
+"""Opens a way for as long as a command runs."""
+
+
+@asynccontextmanager
+async def no_way(traveller: Traveller) -> AsyncIterator[Way]:
+    """Where commands have no network at all."""
+    yield Way()
