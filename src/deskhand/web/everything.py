@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     blobs,
+    changes,
     compat_computer,
     compat_openagent,
     compat_sockets,
@@ -31,6 +32,7 @@ ROOMS = (
     session,
     lookup,
     processes,
+    changes,
     watch,
     files,
     blobs,
