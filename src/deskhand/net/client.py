@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import aiohttp  # noqa: TID251 -- the one place
@@ -90,6 +91,11 @@ class Net:
     ) -> None:
         self.limits = limits or Limits()
         self._resolve, self._allow, self._tls, self._closed = resolve, frozenset(allow), tls, closed
+
+    @cached_property
+    def trust(self) -> ssl.SSLContext:
+        """Whose certificates are believed."""
+        return self._tls or ssl.create_default_context()
 
     def allowing(self, host: str, port: int) -> Net:
         """The same, which also reaches this host where it is not public: the word of a person, never of a model."""
