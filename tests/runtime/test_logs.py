@@ -23,8 +23,8 @@ def test_secrets_are_named_not_shown(tmp_path: Path) -> None:
             log.exception("it broke")
         logging.getLogger("other").info("not ours, and not a warning")
     text = settings.home.log.read_text()
-    assert "with [OPENAI_API_KEY] and abc" in text
-    assert "ValueError: [SLACK_BOT_TOKEN]" in text
+    assert "with {{secret:OPENAI_API_KEY}} and abc" in text
+    assert "ValueError: {{secret:SLACK_BOT_TOKEN}}" in text
     assert "sk-abcdefgh" not in text
     assert "not ours" not in text
     assert settings.home.log.stat().st_mode & 0o777 == 0o600
@@ -48,7 +48,7 @@ def test_who_is_heard_from_when(tmp_path: Path) -> None:
     ours = {"info": ("info", "warning"), "warning": ("warning",), "debug": ("debug", "info", "warning")}
     wanted = []
     for level, said in ours.items():
-        wanted += [f"ours at {each}, level {level}" + " [A_KEY]" * (each == "warning") for each in said]
+        wanted += [f"ours at {each}, level {level}" + " {{secret:A_KEY}}" * (each == "warning") for each in said]
         wanted.append(f"theirs at warning, level {level}")
     assert lines == wanted
     assert [line.partition(": ")[2] for line in heard.getvalue().splitlines()] == wanted

@@ -192,9 +192,9 @@ async def test_a_new_key_is_a_secret_at_once_and_a_new_level_holds(home: Home) -
             await until(lambda: "OPENAI_API_KEY" in app.settings.environment)
             logging.getLogger("deskhand.x").warning("it was refused: sk-brand-new-key")
             logging.getLogger("deskhand.x").info("not this")
-            assert app.redact("a sk-brand-new-key") == "a [OPENAI_API_KEY]"
+            assert app.redact("a sk-brand-new-key") == "a {{secret:OPENAI_API_KEY}}"
     text = app.settings.home.log.read_text()
-    assert "it was refused: [OPENAI_API_KEY]" in text and "brand-new" not in text and "not this" not in text
+    assert "it was refused: {{secret:OPENAI_API_KEY}}" in text and "brand-new" not in text and "not this" not in text
 
 
 async def test_models_are_opened_anew_only_where_their_settings_changed(home: Home) -> None:

@@ -176,7 +176,7 @@ async def test_why_it_broke_is_written_down(tmp_path: Path) -> None:
     written = msgspec.json.decode(home.startup_error.read_bytes())
     assert (written["type"], written["message"], written["time"]) == (
         "ValueError",
-        "with [SOME_KEY]",
+        "with {{secret:SOME_KEY}}",
         "2023-11-14T22:13:20+00:00",
     )
     assert "in breaks" in written["traceback"] and "sk-abcdefgh" not in written["traceback"]
@@ -184,7 +184,7 @@ async def test_why_it_broke_is_written_down(tmp_path: Path) -> None:
     assert newer_startup_error(home) is not None
     note_start(home, 1_700_000_001.0)
     assert newer_startup_error(home) is None, "it has begun well since"
-    write_startup_error(home, OSError("again"), 1_700_000_002.0, {})
+    write_startup_error(home, OSError("again"), 1_700_000_002.0, str)
     assert newer_startup_error(home) is not None
 
 

@@ -117,12 +117,11 @@ async def test_no_value_is_kept_or_shown(tmp_path: Path) -> None:
     assert all(name.startswith("state/blobs/") for name in found), found
 
 
-async def test_what_runs_is_what_the_model_wrote(tmp_path: Path) -> None:
-    """A name in place of a value is for reading. It is not put into a call, or a file would get it at the next
-    start."""
+async def test_a_call_with_a_value_is_not_made_with_a_name_in_its_place(tmp_path: Path) -> None:
+    """What a model wrote from a time when it was no secret yet is not kept, and no file gets the name instead."""
     ran: list[str] = []
 
-    @tool
+    @tool(effect="local_write")
     async def write(text: str) -> str:
         """Writes.
 
@@ -135,10 +134,12 @@ async def test_what_runs_is_what_the_model_wrote(tmp_path: Path) -> None:
 
     def writing(request: Request) -> Message:
         if request.messages[-1].message.role == "tool":
-            return say("done")
-        return say("", ToolCall("c1", "write", msgspec.Raw(msgspec.json.encode({"text": value}))))
+            return say(request.messages[-1].message.parts[0].text)  # type: ignore[union-attr]
+        return say("", ToolCall("c1", "write", msgspec.Raw(msgspec.json.encode({"text": f"TOKEN={value}"}))))
 
     async with serving(tmp_path, ScriptedModel(writing), (write,), environment=SECRETS) as served:
         status, answer = await served.owner.ask("POST", "/api/chat/trip", {"message": "go"})
-        assert (status, answer["response"]) == (200, "done")
-    assert ran == [value]
+    assert status == 200 and "{{secret:PASTED_TOKEN}} stands for a secret" in answer["response"]
+    assert ran == []
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert raw_in(kept) == []

@@ -8,6 +8,8 @@ import click
 
 COMMANDS = {
     "allow": ("deskhand.cli.allow:allow", "Allow folders beside the workspace; list and revoke."),
+    "egress": ("deskhand.cli.egress:egress", "The hosts that commands may reach."),
+    "secrets": ("deskhand.cli.secrets:secrets", "Keep keys that commands use and never see."),
     "ask": ("deskhand.cli.ask:ask", "Ask one thing and print the answer."),
     "demo": ("deskhand.cli.demo:demo", "See it work, be killed and come back: 60 seconds, no key."),
     "policy": ("deskhand.cli.policy:policy", "Why something is allowed, asked or refused."),
@@ -54,7 +56,8 @@ ALIASES = {
 
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
-    ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv", "allow")),
+    ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
+    ("Let it reach more", ("allow", "egress", "secrets")),
     ("People", ("users", "channels", "pair", "tokens", "login")),
     (
         "Look after it",

@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from ..runtime.config import Settings
-from ..runtime.logs import redactor, secrets_of
+from ..runtime.redaction import Redactor
 from ..runtime.trace import Span, Trace
 from ..store.sqlite import SqliteStore
 from .plain import one_line, plain
@@ -44,7 +44,7 @@ def trace(session: str, as_json: bool, follow: bool, config: str | None) -> None
     """
     settings = settings_of(config)
     events = events_of(settings, session)
-    folded = Trace(redactor(secrets_of(settings.environment)))
+    folded = Trace(Redactor(settings))
     spans = [span for recorded in events for span in folded.add(recorded)]
     shown = _Lines(ZoneInfo(settings.config.timezone), as_json=as_json)
     shown.head(bool(spans) or follow)

@@ -11,7 +11,7 @@ import msgspec
 
 from ..runtime.config import Settings
 from ..runtime.effects import Effect, Effects, Outcome, open_effects
-from ..runtime.logs import redactor, secrets_of
+from ..runtime.redaction import Redactor
 from ..store.sqlite import SqliteStore
 from .asks import name_of
 from .plain import plain
@@ -69,7 +69,7 @@ def undo(config: str | None, **given: Any) -> None:
             chosen = await _chosen(effects, key, wanted)
             return [await effects.undo(ME, effect, force=wanted.force) for effect in chosen]
 
-    done, hide = with_store(settings, use), redactor(secrets_of(settings.environment))
+    done, hide = with_store(settings, use), Redactor(settings)
     if not done:
         nothing = "nothing is there to undo: `deskhand undo --list` shows all"
         fail("there is no undo to take back" if wanted.redo else nothing)
@@ -91,7 +91,7 @@ def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
         async with open_effects(settings, store) as effects:
             return await effects.timeline(ME, session, limit=limit)
 
-    found, hide = with_store(settings, use), redactor(secrets_of(settings.environment))
+    found, hide = with_store(settings, use), Redactor(settings)
     if as_json:
         click.echo(hide(msgspec.json.encode(found).decode()))
         return

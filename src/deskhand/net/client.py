@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import aiohttp  # noqa: TID251 -- the one place
@@ -114,6 +114,11 @@ class Net:
         self._allow, self._tls, self._closed = frozenset(allow), tls, closed
         self._exchange: Exchange | None = None
         self.manners = Manners()
+
+    @cached_property
+    def trust(self) -> ssl.SSLContext:
+        """Whose certificates are believed."""
+        return self._tls or ssl.create_default_context()
 
     def allowing(self, host: str, port: int) -> Net:
         """The same, which also reaches this host where it is not public: the word of a person, never of a model."""

@@ -1,4 +1,7 @@
-"""An authority that exists as long as this process, is trusted by its commands alone, and is written nowhere."""
+"""An authority that exists as long as this process, is trusted by its commands alone, and is written nowhere.
+
+It needs the extra `secrets`.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,11 @@ import os
 import ssl
 from datetime import UTC, datetime, timedelta
 
-try:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-except ModuleNotFoundError:  # the extra `secrets`
-    POSSIBLE = False
-else:
-    POSSIBLE = True
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 _LASTS = timedelta(days=365)
 _EARLIER = timedelta(days=1)
@@ -89,9 +87,3 @@ def _load(context: ssl.SSLContext, pem: bytes) -> None:
         context.load_cert_chain(f"/proc/self/fd/{descriptor}")
     finally:
         os.close(descriptor)
-
-
-def bundle(trust: ssl.SSLContext, authority: Authority) -> str:
-    """The certificates that a command is to trust: those that we trust ourselves, and the authority."""
-    known = [ssl.DER_cert_to_PEM_cert(each) for each in trust.get_ca_certs(binary_form=True)]
-    return "".join([*known, authority.pem])

@@ -48,6 +48,7 @@ from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
 from .agents import House, check_of, make_agent
 from .background import Background, Beside, as_now
+from .broker import keys
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
 from .clock import RandomIds, SystemClock
@@ -61,18 +62,21 @@ from .egress import Egress
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
 from .hiding import hidden, hidden_message
+from .keyring import Keyring
 from .lock import Holder, held, holder_of
-from .logs import redactor, renew_logging, secrets_of
+from .logs import renew_logging
 from .outbox import Outbox, as_it_stands
 from .pairing import RESERVED
 from .people import Guests, open_people
 from .plugins import Plugins
-from .reach import Reaches, Room
+from .reach import Outward, Reaches, Room
 from .received import with_files
+from .redaction import Redactor
 from .restart import Restart
 from .retries import Retries
 from .roster import OWNER as OWNER
 from .routing import route
+from .secrets import Secrets
 from .signs import Signs
 from .socket import SocketTap
 from .socket import serve as serve_socket
@@ -123,7 +127,8 @@ class App:
         home.make(home.state)
         self.store = parts.store(home.database, {**statements(), **parts.statements})
         self.blobs = Blobs(home.blobs)
-        self._redact = redactor(secrets_of(settings.environment))
+        self.secrets = Secrets(home, lambda: self.settings.environment, partial(Keyring, str(home.root.resolve())))
+        self.redact = Redactor(settings, self.secrets)
         self.vitals = Vitals(parts.clock, self.redact, home.health)
         self.address = ""
         self._began, self._first = parts.clock.now(), settings.config
@@ -132,8 +137,7 @@ class App:
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
-        egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock)
-        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net, self._undo, egress.way)
+        self.reaches = self._reaches()
         self.effects = Effects(self.store, self._reach, parts.clock, parts.ids)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
@@ -193,6 +197,12 @@ class App:
     def _undo(self) -> UndoConfig:
         return self.settings.config.undo
 
+    def _reaches(self) -> Reaches:
+        parts, held = self.parts, keys(self.secrets, self.settings.home, self.parts.clock, self.parts.net)
+        egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock, held)
+        outward = Outward(egress.way, self.redact.data)
+        return Reaches(self.store, self.blobs, self.room, parts.net, self._undo, outward)
+
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
 
@@ -238,7 +248,7 @@ class App:
             raise
         before, self._problem = self.settings, None
         self.settings, self.plugins, self._agents = settings, plugins, agents
-        self._redact = redactor(secrets_of(settings.environment))
+        self.redact.renew(settings)
         renew_logging(settings)
         self._render()
         self.parts.renew(settings)
@@ -262,10 +272,6 @@ class App:
     def _render(self) -> None:
         """How answers are said, by the settings."""
         self.outbox.render = UsageShown(self.store) if self.settings.config.show_usage else as_it_stands
-
-    def redact(self, text: str) -> str:
-        """The text without any secret of the settings that hold now."""
-        return self._redact(text)
 
     def agent(self, name: str) -> Agent:
         """The agent as it is driven now. Raises ConfigError for an unknown name."""

@@ -9,6 +9,7 @@ import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -27,12 +28,15 @@ from ..tools.convert import LIBRARIES
 from ..tools.engines import ENGINES
 from ..tools.render import INSTALL as CHROMIUM
 from ..tools.render import browser_here
-from ..types.errors import DeskhandError, SandboxUnavailable
+from ..types.errors import ConfigError, DeskhandError, SandboxUnavailable
 from .anchor import read_anchors
+from .broker import POSSIBLE
 from .clock import SystemClock
 from .config import Settings
 from .models import Models, catalogue_of
 from .people import open_people
+from .redaction import secrets_in
+from .secrets import Entry
 from .starts import last_start, newer_startup_error
 from .statements import statements
 
@@ -227,6 +231,34 @@ async def _sandbox(settings: Settings) -> list[Finding]:
     return [Finding("good", f"{held.sandbox} holds: {len(held.probes)} attempts to break out failed")]
 
 
+async def _secrets(settings: Settings) -> list[Finding]:
+    """Whether each value is where it should be."""
+    known = await anyio.to_thread.run_sync(partial(_looked, settings))
+    entries, problem = known
+    if problem:
+        return [Finding("bad", problem, "deskhand secrets list")]
+    if not entries:
+        return [Finding("good", "none are kept; commands that need one: deskhand secrets set NAME")]
+    bare = [name for name, entry in entries.items() if not entry.rules]
+    if bare:
+        remedy = f"deskhand secrets rule {bare[0]} HOST"
+        return [Finding("note", f"{len(entries)} are kept; no command may use {', '.join(bare)}", remedy)]
+    if not POSSIBLE:
+        why = f"{len(entries)} are kept; commands use them only by http://, which leaves here as https"
+        return [Finding("note", why, "pip install 'deskhand[secrets]'")]
+    return [Finding("good", f"{len(entries)} are kept, and put into requests at the proxy")]
+
+
+def _looked(settings: Settings) -> tuple[dict[str, Entry], str]:
+    known = secrets_in(settings)
+    try:
+        entries = known.entries()
+    except ConfigError as error:
+        return {}, str(error)
+    known.held()
+    return entries, known.problem
+
+
 async def _starts(settings: Settings) -> list[Finding]:
     error, began = newer_startup_error(settings.home), last_start(settings.home)
     if error is not None:
@@ -281,6 +313,7 @@ PROBES: tuple[Probe, ...] = (
     Probe("sandbox", _sandbox),
     Probe("documents", _documents),
     Probe("search", _search),
+    Probe("secrets", _secrets),
     Probe("serve", _starts),
     Probe("clock", _clock),
 )

@@ -1,18 +1,19 @@
 """Takes the values of secrets out of what is about to be remembered: nothing of them reaches the log.
 
-What a call was made with stays as the model wrote it, since that is what runs, also after a restart. The model itself
-never knows a value, as all that it reads has come through here.
+The model knows no value, as all that it reads has come through here. Where it wrote one all the same (it was no secret
+yet when the model read it), the call is made with the handle: the broker knows that, and no file takes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from ..types import events as e
 from ..types.identity import Body, Command, Edit, Rewind, Said
-from ..types.messages import File, Message, Part, ResultPart, Text
+from ..types.messages import File, Message, Part, ResultPart, Text, Thinking, ToolCall
 
 Redact = Callable[[str], str]
 
@@ -65,7 +66,12 @@ def _part(part: Part, redact: Redact) -> Part:
     match part:
         case Text(text=text):
             return replace(part, text=redact(text))
-        case File(shown=shown) if shown:
-            return replace(part, shown=redact(shown))
+        case File(name=name, shown=shown):
+            return replace(part, name=redact(name), shown=redact(shown))
+        case Thinking(text=text) if (kept := redact(text)) != text:
+            return replace(part, text=kept, signature="")  # the seal was over the other words
+        case ToolCall(arguments=arguments):
+            written = bytes(arguments).decode(errors="replace")
+            return part if (kept := redact(written)) == written else replace(part, arguments=Raw(kept.encode()))
         case _:
             return part

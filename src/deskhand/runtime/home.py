@@ -31,6 +31,10 @@ class Home(msgspec.Struct, frozen=True):
         return self.state / "deskhand.db"
 
     @property
+    def secrets(self) -> Path:
+        return self.state / "secrets.json"
+
+    @property
     def blobs(self) -> Path:
         return self.state / "blobs"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import msgspec
 from msgspec.structs import replace
 
 from ..net.client import Net
@@ -58,6 +59,13 @@ async def _nothing() -> tuple[Allowed, ...]:
     return ()
 
 
+class Outward(msgspec.Struct, frozen=True):
+    """How commands reach the network, and what takes secrets out of what is kept of their words."""
+
+    ways: Ways = no_way
+    hide: Callable[[bytes], bytes] = bytes
+
+
 class Reaches:
     """The reach of each agent. A grant given or taken while we run holds from the next call on. `processes` is set by
     who can hold them, before the first reach is asked for."""
@@ -69,14 +77,19 @@ class Reaches:
         room: Room,
         net: Net | None = None,
         undo: Callable[[], UndoConfig] = UndoConfig,
-        ways: Ways = no_way,
+        outward: Outward | None = None,
     ) -> None:
-        self._store, self._blobs, self._room, self._limits, self._ways = store, blobs, room, undo, ways
+        self._outward = outward or Outward()
+        self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
         self.quarantine = Quarantine(store)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
         self.processes: Callable[[], Processes] = no_processes
+
+    async def _keep(self, data: bytes) -> str:
+        """Keep what a tool said, without any secret."""
+        return await self._blobs.put(await anyio.to_thread.run_sync(self._outward.hide, data))
 
     async def of(
         self, agent: str, folder: Path, beside: Callable[[], Awaitable[tuple[Allowed, ...]]] = _nothing
@@ -92,9 +105,9 @@ class Reaches:
         if known is not None:
             reach = replace(known[1], files=workspace, mounts=mounts)
         else:
-            keep, kept, rows_of = self._blobs.put, self._blobs.get, self._store.rows
+            keep, kept, rows_of = self._keep, self._blobs.get, self._store.rows
             shadow = self.shadow(workspace.roots[0][0])
-            hands = (self._net, shadow, self._ways, self.processes)
+            hands = (self._net, shadow, self._outward.ways, self.processes)
             reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands)
         self._open[agent] = (allowed, reach)
         return reach

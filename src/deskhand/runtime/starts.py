@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import msgspec
 
 from .config import Home
 from .edit import write_private
-from .logs import redactor, secrets_of
 
 
 class StartupError(msgspec.Struct, frozen=True):
@@ -36,12 +35,11 @@ def last_start(home: Home) -> float | None:
         return None
 
 
-def write_startup_error(home: Home, error: BaseException, now: float, environment: Mapping[str, str]) -> StartupError:
-    """Write down why the worker ended, without any secret of the environment. Raises OSError."""
+def write_startup_error(home: Home, error: BaseException, now: float, redact: Callable[[str], str]) -> StartupError:
+    """Write down why the worker ended, as `redact` leaves it. Raises OSError."""
     innermost = _only(error)
     trace = "".join(traceback.format_exception(error))
     type_, time = type(innermost).__name__, datetime.fromtimestamp(now, UTC).isoformat()
-    redact = redactor(secrets_of(environment))
     found = StartupError(type_, redact(str(innermost)), redact(trace), time)
     home.make(home.state)
     write_private(home.startup_error, json.dumps(msgspec.to_builtins(found), indent=2) + "\n")

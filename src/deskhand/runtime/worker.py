@@ -15,6 +15,7 @@ from ..sandbox import kernel
 from ..types.errors import StoreError
 from .app import App
 from .config import Settings
+from .redaction import Redactor
 from .starts import note_start, write_startup_error
 from .supervise import CRASHED, DRAIN_S, RESTART
 
@@ -87,7 +88,7 @@ async def guarded(settings: Settings, main: Callable[[], Awaitable[int]], now: C
     except Exception as error:
         log.exception("the worker broke")
         with suppress(OSError):  # a full disk may be what broke it
-            write_startup_error(settings.home, error, now(), settings.environment)
+            write_startup_error(settings.home, error, now(), Redactor(settings))
         return CRASHED
 
 

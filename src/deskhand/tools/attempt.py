@@ -7,16 +7,23 @@ from collections.abc import Awaitable, Callable
 import anyio
 import msgspec
 
+from ..types.effects import Effect
 from ..types.errors import ToolError
 from ..types.labels import LOCAL
 from ..types.messages import Text, clean
+from ..types.secrets import HANDLE
 from .base import Ask, Context, Done, Tool
+
+RUNS = frozenset({"shell", "background_run", "process"})
+"""Tools whose words are run: a request in them may name a secret, which the broker puts in."""
+_SAYS: frozenset[Effect] = frozenset({"none", "fetch", "send_owner", "send_other"})
 
 
 async def attempt(tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awaitable[Context]]) -> Done | Ask:
     """What came of it; an error where it raised, took too long or returned what is no outcome."""
     name, limit_s = tool.spec.name, tool.spec.timeout_s
     try:
+        _keeps_no_handle(tool, arguments)
         with anyio.fail_after(limit_s):
             outcome = await tool.run(arguments, await context())
         if not isinstance(outcome, (Done, Ask)):  # a tool from outside that nobody type-checked
@@ -28,6 +35,18 @@ async def attempt(tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awai
         return _error(f"{name} took longer than {limit_s:.0f} s and was stopped")
     except Exception as error:  # noqa: BLE001 -- the model, not the operator, decides what a broken tool means
         return _error(f"{name} broke: {type(error).__name__}: {error}")
+
+
+def _keeps_no_handle(tool: Tool, arguments: msgspec.Raw) -> None:
+    """Raises ToolError where a file, or anything else that lasts, would have a handle in place of a secret."""
+    spec = tool.spec
+    if spec.effect in _SAYS or spec.name in RUNS:
+        return
+    if found := HANDLE.search(bytes(arguments).decode(errors="replace")):
+        raise ToolError(
+            f"{found[0]} stands for a secret whose value you do not know, so nothing with it is written: what is there "
+            "would be lost. Leave that line as it is and change the others, or ask the person to fill it in."
+        )
 
 
 def _error(text: str) -> Done:

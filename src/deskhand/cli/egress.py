@@ -1,0 +1,125 @@
+"""`deskhand egress`: the hosts that commands may reach."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import click
+
+from ..net.egress import parse_entry
+from ..runtime.clock import SystemClock
+from ..store.sqlite import SqliteStore
+from ..types.commit import Change
+from ..types.errors import DeskhandError
+from .plain import plain
+from .run import FAILED, ME, USAGE, Listing, agent_of, agent_option, config_option, fail, settings_of, with_store
+
+
+@click.group(cls=Listing)
+def egress() -> None:
+    """The hosts that commands may reach, and what they did reach.
+
+    \b
+    Examples:
+      deskhand egress allow pypi.org
+      deskhand egress list
+    """
+
+
+@egress.command("allow")
+@click.argument("host")
+@click.option("--after-reading", is_flag=True, help="Also when a conversation has read something from outside.")
+@agent_option
+@config_option
+def allow(host: str, after_reading: bool, agent: str, config: str | None) -> None:
+    """Let commands reach a host, by http and https, in all conversations.
+
+    After something from outside was read, a page or a mail, it is asked about again: what was read may want to send
+    something there. With --after-reading it is not.
+
+    \b
+    Examples:
+      deskhand egress allow pypi.org
+      deskhand egress allow "*.example.org" --agent coder
+      deskhand egress allow git.example.org:8443
+    """
+    settings = settings_of(config)
+    try:
+        entry = str(parse_entry(host))
+        name = agent_of(settings, agent) if agent else ""
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+
+    async def use(store: SqliteStore) -> None:
+        now = SystemClock().now()
+        note = Change("people_note", (now, ME.id, "host allowed", f"{entry} {name}".strip()))
+        await store.change([Change("egress_grant_set", (name, "", entry, int(after_reading), now, ME.id)), note])
+        click.echo(f"Commands of {name or 'every agent'} may reach {entry} now")
+        click.echo(f'Take it back with: deskhand egress revoke "{entry}"')
+
+    with_store(settings, use)
+
+
+@egress.command("list")
+@click.option("--used", is_flag=True, help="What commands reached, and what they were refused.")
+@config_option
+def list_(used: bool, config: str | None) -> None:
+    """The hosts that are allowed, and by whom.
+
+    \b
+    Examples:
+      deskhand egress list
+      deskhand egress list --used
+    """
+    settings = settings_of(config)
+    zone = ZoneInfo(settings.config.timezone)
+
+    async def use(store: SqliteStore) -> None:
+        if used:
+            rows = await store.rows("egress_uses", (200,))
+            for session, host, port, refused, requests, up, down, _, last in reversed(rows):
+                at = datetime.fromtimestamp(last, zone).strftime("%Y-%m-%d %H:%M")
+                what = f"refused: {refused}" if refused else f"{up:,} bytes out, {down:,} in"
+                click.echo(plain(f"{at}  {session}  {host}:{port}  {requests} times  {what}"))
+            if not rows:
+                click.echo("No command has reached anything yet.")
+            return
+        for each in settings.config.egress.allow:
+            click.echo(plain(f"{each}  every agent  (by the configuration)"))
+        rows = await store.rows("egress_grants", ())
+        for agent, session, host, knowing, _, by in rows:
+            where = session or agent or "every agent"
+            click.echo(plain(f"{host}  {where}{'  also after reading' if knowing else ''}  (by {by})"))
+        if not rows and not settings.config.egress.allow:
+            click.echo("Commands reach no host. Allow one with: deskhand egress allow pypi.org")
+
+    with_store(settings, use)
+
+
+@egress.command("revoke")
+@click.argument("host")
+@agent_option
+@config_option
+def revoke(host: str, agent: str, config: str | None) -> None:
+    """Take a host back, in all conversations. It holds from the next connection on.
+
+    \b
+    Example:
+      deskhand egress revoke pypi.org
+    """
+    settings = settings_of(config)
+    try:
+        entry = str(parse_entry(host))
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+
+    async def use(store: SqliteStore) -> None:
+        note = Change("people_note", (SystemClock().now(), ME.id, "host revoked", entry))
+        count, *_ = await store.change([Change("egress_grant_drop", (entry, agent, "*")), note])
+        if not count:
+            how = "allowed by the configuration" if entry in settings.config.egress.allow else "not allowed"
+            fail(f"{entry} is {how}: deskhand egress list", FAILED)
+        click.echo(f"Taken back: {count}")
+
+    with_store(settings, use)

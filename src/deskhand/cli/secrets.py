@@ -1,0 +1,164 @@
+"""`deskhand secrets`: keys that commands may use without ever having them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from ..net.egress_secrets import BEARER, SecretRule
+from ..runtime.clock import SystemClock
+from ..runtime.config import Settings
+from ..runtime.redaction import secrets_in
+from ..runtime.secrets import Place
+from ..store.sqlite import SqliteStore
+from ..types.commit import Change
+from ..types.errors import DeskhandError
+from ..types.secrets import handle
+from .plain import plain
+from .run import ME, USAGE, Listing, config_option, fail, settings_of, with_store
+
+
+@click.group(cls=Listing)
+def secrets() -> None:
+    """Keep keys and tokens that commands use and never see.
+
+    The value is put into requests on their way out, only for the hosts that a rule names, and taken out of what comes
+    back. No file, no log and no model ever has it.
+
+    \b
+    Examples:
+      deskhand secrets set github
+      deskhand secrets rule github api.github.com
+      deskhand egress allow api.github.com
+    """
+
+
+@secrets.command("set")
+@click.argument("name")
+@click.option("--keyring", is_flag=True, help="Keep the value in the keyring of the desktop, not in the home.")
+@click.option("--env", "variable", default="", help="Keep no value: read this variable of the environment.")
+@config_option
+def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
+    """Keep a secret, or replace its value; its rules stay.
+
+    \b
+    Examples:
+      deskhand secrets set github
+      pass show github | deskhand secrets set github --keyring
+    """
+    settings = settings_of(config)
+    if keyring and variable:
+        fail("a secret is in the keyring or in the environment, not in both", USAGE)
+    value = ""
+    if not variable:
+        asked = sys.stdin.isatty()
+        value = click.prompt(f"The value of {name}", hide_input=True, err=True) if asked else sys.stdin.read()
+    place = f"in the environment as {variable}" if variable else "in the keyring" if keyring else _where(settings)
+    kind: Place = "env" if variable else "keyring" if keyring else "file"
+    try:
+        known = secrets_in(settings)
+        known.set(name, value.strip(), kind, variable)
+        rules = known.entries()[name].rules
+    except (DeskhandError, OSError) as error:
+        fail(str(error), USAGE)
+    _note(settings, "secret set", name)
+    click.echo(f"{name} is kept {place}")
+    if not rules:
+        click.echo(f"No command may use it yet. Say where: deskhand secrets rule {name} HOST")
+
+
+def _where(settings: Settings) -> str:
+    return f"in {settings.home.secrets}"
+
+
+@secrets.command("list")
+@config_option
+def list_(config: str | None) -> None:
+    """Which secrets there are, where they lie, and who may use them where. No value is shown.
+
+    \b
+    Example:
+      deskhand secrets list
+    """
+    settings = settings_of(config)
+    try:
+        known = secrets_in(settings)
+        entries = known.entries()
+    except DeskhandError as error:
+        fail(str(error))
+    here = {each.name for each in known.held()}
+    for name, entry in entries.items():
+        place = f"environment {entry.variable}" if entry.place == "env" else entry.place
+        click.echo(plain(f"{name}  {place}{'' if name in here else '  (its value is not there)'}  {handle(name)}"))
+        for rule in entry.rules:
+            port = "" if rule.port == 443 else f":{rule.port}"
+            limits = " ".join((*rule.methods, *rule.paths)) or "all requests"
+            click.echo(plain(f"  {rule.host}{port}  {limits}  {rule.header}  for {', '.join(rule.who)}"))
+        if not entry.rules:
+            click.echo(f"  no command may use it: deskhand secrets rule {name} HOST")
+    if not entries:
+        click.echo("No secrets yet. Keep one with: deskhand secrets set NAME")
+
+
+@secrets.command("rule")
+@click.argument("name")
+@click.argument("host")
+@click.option("--header", default=BEARER, show_default=True, help="{} is the value, {basic:USER} a password of USER.")
+@click.option("--method", "methods", multiple=True, help="Only requests with this method; may be given again.")
+@click.option("--path", "paths", multiple=True, help="Only paths that begin so; may be given again.")
+@click.option("--who", multiple=True, help="Whose conversations may use it: a name or role:NAME. Else the owner's.")
+@click.option("--drop", is_flag=True, help="Take back the rules of this secret for this host.")
+@config_option
+def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) -> None:
+    """Put a secret into requests to one host, over TLS.
+
+    \b
+    Examples:
+      deskhand secrets rule github api.github.com --method GET --path /repos/
+      deskhand secrets rule github github.com --header "Authorization: Basic {basic:x-access-token}"
+      deskhand secrets rule github api.github.com --drop
+    """
+    settings = settings_of(config)
+    known = secrets_in(settings)
+    try:
+        if drop:
+            count = known.drop_rules(name, host.lower())
+            _note(settings, "secret rule dropped", f"{name} {host}")
+            click.echo(f"Taken back: {count}")
+            return
+        made = known.add_rule(name, SecretRule(host, **{key: value for key, value in wanted.items() if value}))
+    except (DeskhandError, OSError) as error:
+        fail(str(error), USAGE)
+    _note(settings, "secret rule", f"{name} {made.host}")
+    click.echo(f"{name} goes to {made.host} as {made.header.partition(':')[0]}, and nowhere else")
+    click.echo(f"If commands may not reach that host yet: deskhand egress allow {made.host}")
+
+
+@secrets.command("remove")
+@click.argument("name")
+@config_option
+def remove(name: str, config: str | None) -> None:
+    """Forget a secret with its rules.
+
+    \b
+    Example:
+      deskhand secrets remove github
+    """
+    settings = settings_of(config)
+    try:
+        secrets_in(settings).remove(name)
+    except (DeskhandError, OSError) as error:
+        fail(str(error), USAGE)
+    _note(settings, "secret removed", name)
+    click.echo(f"{name} is gone")
+
+
+def _note(settings: Settings, what: str, subject: str) -> None:
+    """A line of the audit trail."""
+
+    async def use(store: SqliteStore) -> None:
+        await store.change([Change("people_note", (SystemClock().now(), ME.id, what, subject))])
+
+    with_store(settings, use)
