@@ -26,6 +26,7 @@ from ..types.events import (
     ApprovalAsked,
     AskedAside,
     CallClosed,
+    OptionsSet,
     QuestionAsked,
     ToolFinished,
     ToolStarted,
@@ -220,6 +221,8 @@ class Calls:
                 parts = shown_to(journal.state.audience, parts)
                 cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
                 journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn, ready.why))
+                if outcome.options is not None and (turn := journal.state.turn) is not None:
+                    journal.record(OptionsSet(0, turn.principal, outcome.options))
             case Ask(question=question, choices=choices, wait_s=wait_s):
                 until = journal.ports.clock.now() + wait_s
                 journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, clean(question), choices, until))

@@ -34,6 +34,7 @@ from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools.base import Reach, Tools
 from ..tools.process import ProcessesConfig
+from ..tools.shadow import UndoConfig
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable, ToolError
@@ -53,6 +54,7 @@ from .decided import Decided
 from .dispatch import Dispatch, Takes
 from .door import NO_ACCESS, Access, LocalDoor
 from .drafts import Drafts
+from .effects import Effects
 from .egress import Egress
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
@@ -129,7 +131,8 @@ class App:
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
         egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock)
-        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net, ways=egress.way)
+        self.reaches = Reaches(self.store, self.blobs, self.room, parts.net, self._undo, egress.way)
+        self.effects = Effects(self.store, self._reach, parts.clock, parts.ids)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
         channels = {channel.name: channel for channel in parts.channels}
@@ -138,9 +141,8 @@ class App:
         self.decided = Decided(self.store, channels)
         self.signs = Signs(channels, self.dispatch, parts.clock)
         self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
-        self.people = open_people(self.store, parts.clock, self._roles, self._guests)
+        self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
-        people = self.people
         seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
         access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, *seen)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
@@ -167,6 +169,7 @@ class App:
             pictures.get,
             self._elsewhere,
             lambda event: hidden(event, self.redact),
+            self.effects.back,
         )
 
     def _open_background(self) -> Background:
@@ -184,6 +187,9 @@ class App:
     async def _as_now(self, principal: Principal) -> Principal:
         """The same person with the roles that they still have. Who is asked elsewhere is known there."""
         return principal if self.parts.authorise else as_now(principal, await self.people.users())
+
+    def _undo(self) -> UndoConfig:
+        return self.settings.config.undo
 
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
@@ -359,7 +365,7 @@ class App:
         home, clock = self.settings.home, self.parts.clock
         yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
         yield Child("processes", self.background.run)
-        yield Child("sweep", partial(sweep, self.store, self.blobs, clock))
+        yield Child("sweep", partial(sweep, self.store, self.blobs, clock, self._forget))
         yield Child("anchor", partial(anchor, self.store, home.anchors, clock))
         yield Child("health", self.vitals.keep)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
@@ -372,6 +378,14 @@ class App:
             yield Child("asks", self.decided.run)
         if self.signs.channels:
             yield Child("signs", self.signs.run)
+
+    async def _forget(self) -> None:
+        """Note what commands did that were killed with a process, and let go of what was kept to undo changes, by the
+        settings."""
+        await self.effects.make_up(self.settings.agents)
+        kept = self.settings.config.undo
+        await self.effects.expire(self.blobs, kept.days, kept.mb)
+        await anyio.to_thread.run_sync(self.reaches.prune)
 
     def _receiving(self) -> Iterator[Child]:
         for channel in self.parts.channels:

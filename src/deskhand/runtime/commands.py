@@ -88,6 +88,14 @@ def _trust(state: State, args: str) -> str | tuple[SessionOptions, str]:
     )
 
 
+def _plan(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    if args not in ("on", "off"):
+        now = "I only look and make a plan" if state.options.plan_mode else "I do what is asked, without a plan first"
+        return f"{now}. Change it with /plan on or /plan off."
+    told = "From now on I only look, until you said yes to my plan." if args == "on" else "I go on without a plan."
+    return SessionOptions(plan_mode=args == "on"), told
+
+
 def _restart(state: State, args: str) -> str:
     return "I restart, and write here then."
 
@@ -101,6 +109,7 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
     "title": _title,
     "approval": _approval,
     "trust": _trust,
+    "plan": _plan,
     "restart": _restart,
 }
 """Pure: each gives what the person reads, or what is to be set and what they read then. What else a command changes,

@@ -22,9 +22,9 @@ from anyio.abc import ByteStream
 from ..models.catalogue import parse
 from ..sandbox.probes import open_sandbox
 from ..store.sqlite import SqliteStore
-from ..tools.engines import ENGINES
 from ..tools.convert import INSTALL as WEB
 from ..tools.convert import LIBRARIES
+from ..tools.engines import ENGINES
 from ..tools.render import INSTALL as CHROMIUM
 from ..tools.render import browser_here
 from ..types.errors import DeskhandError, SandboxUnavailable

@@ -37,6 +37,9 @@ WRITTEN = "# Answers\nAnswer in the language of the person: what matters first, 
 SPOKEN = """# Answers
 Your answer is spoken aloud, in the language of the person: plain text in short sentences, as people talk. No Markdown,
 lists, tables, code, links or emoji; numbers and units as words. What is long goes into a file: say that it is there."""
+PLANNING = """# Plan mode
+You only look now, and make a plan: nothing is changed, sent or run. When you know what is to be done, call
+exit_plan_mode with the plan; the person says yes to it, or what to change."""
 
 WORKSPACE_FILES = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md")
 MINIMAL_FILES = WORKSPACE_FILES[:2]
@@ -93,6 +96,7 @@ class Prompt:
             self._joined = (pieces, "\n\n".join(pieces))
         spoken = heard(state) if sources.voice is None else sources.voice
         place = [own, self._context(turn.address, turn.principal, alone), self._extras(turn.address)]
+        place += [PLANNING] if state.options.plan_mode else []
         place += [SPOKEN] if spoken else [WRITTEN] if sources.mode == "full" else []
         return self._joined[1], "\n\n".join(piece for piece in place if piece)
 

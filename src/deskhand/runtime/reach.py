@@ -108,6 +108,11 @@ class Reaches:
             self._shadows[folder] = Shadow(where, self._blobs, self._store.change, self._limits)
         return self._shadows[folder]
 
+    def prune(self) -> None:
+        """Remove copies of files that are not as they were."""
+        for shadow in list(self._shadows.values()):
+            shadow.prune()
+
     def close(self) -> None:
         for _, reach in self._open.values():
             reach.files.close()

@@ -18,6 +18,7 @@ from ..types.errors import ToolError
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, UNTRUSTED, Label
 from ..types.messages import ResultPart, ResultStatus, Text
+from ..types.options import SessionOptions
 from ..types.process import Process
 from .paths import Workspace
 from .shadow import Shadow
@@ -166,13 +167,14 @@ class Context(msgspec.Struct, frozen=True):
 class Done(msgspec.Struct, frozen=True):
     """The call is over. `changes` and `outbox` are committed with the result; only tools that replay by `commit`
     may have any. With `end_turn` the turn is over too, once the other calls of the reply have their results: the text
-    is said as it is, and the model is not asked again."""
+    is said as it is, and the model is not asked again. `options` are set for the conversation, with the result."""
 
     parts: tuple[ResultPart, ...]
     status: ResultStatus = "ok"
     changes: tuple[Change, ...] = ()
     outbox: tuple[Outgoing, ...] = ()
     end_turn: bool = False
+    options: SessionOptions | None = None
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -199,7 +201,7 @@ class Tool(Protocol):
 
 
 class Judged(Protocol):
-    """A tool whose effect depends on its arguments."""
+    """A tool whose effect depends on its arguments; `effects`, where it has any, are all that it may have."""
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect: ...
 

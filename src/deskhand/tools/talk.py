@@ -74,6 +74,7 @@ class SendMessage:
 
     def __init__(self, reads_log: frozenset[str]) -> None:
         self._reads_log = reads_log
+        self.effects: tuple[Effect, ...] = ("send_owner", "send_other")
         description = "Send a message now, before the answer: to this conversation, or to another chat of a channel."
         self.spec = Spec("send_message", description, schema(Message), "send_owner", "commit")
 
