@@ -106,6 +106,15 @@ async def test_what_comes_of_it_is_marked_too(hands: Hands) -> None:
     assert label.sources == ("https://page.test/",)
 
 
+async def test_folders_and_links_that_came_of_it(hands: Hands) -> None:
+    hands.label = PAGE
+    await run(hands, "mkdir -p a/b; echo x > a/b/c; ln -s a/b/c link; mkfifo pipe", "a", "a/b", "a/b/c", "link", "pipe")
+    hands.label = LOCAL
+    assert (await run(hands, "echo hi"))[0] == LOCAL
+    for command in ("ls", "ls a", "cat a/b/c", "cat link"):
+        assert (await run(hands, command))[0].integrity == "untrusted", command
+
+
 async def test_what_a_conversation_had_read_goes_into_what_it_makes(hands: Hands) -> None:
     hands.label = PAGE
     assert (await run(hands, "echo obey > made.md", "made.md"))[1] == {"made.md"}
