@@ -14,6 +14,7 @@ import msgspec
 
 from deskhand.runtime.app import App
 from deskhand.runtime.background import as_now
+from deskhand.runtime.reach import Outward
 from deskhand.testing.beside import OWNER, Desk, heard, processes_with, rows, wait_for
 from deskhand.tools.way import Traveller, Way
 from deskhand.types.events import CommandRun, MessageReceived, TurnEnded
@@ -216,7 +217,7 @@ async def test_its_way_to_the_network(tmp_path: Path) -> None:
 
     desk = Desk(tmp_path)
     async with desk.running() as app:
-        app.reaches._ways = way
+        app.reaches._outward = Outward(way)
         await desk.call(app, "background_run", command="echo hello")
         events = await wait_for(partial(_messages, app))
         (part,) = events[0].message.parts
