@@ -36,11 +36,13 @@ from ..tools.base import Reach, Tools
 from ..tools.process import ProcessesConfig
 from ..tools.shadow import UndoConfig
 from ..types.clock import Clock, Ids
+from ..types.commit import Change
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable, ToolError
 from ..types.events import Recorded
 from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
+from ..types.labels import Label
 from ..types.messages import Message
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
@@ -279,11 +281,16 @@ class App:
 
     async def _unpack(self, session: str, message: Message) -> Message:
         try:
-            files = (await self.agent_of(session).reach()).files
+            reach = await self.agent_of(session).reach()
         except ToolError as error:
             log.warning("the files of a message were not opened: %s", error)
             return message
-        return hidden_message(await with_files(message, self.blobs.get, files), self.redact)
+
+        async def mark(path: str, label: Label) -> None:
+            row = (str((reach.folder / path).resolve()), msgspec.json.encode(label), session, self.parts.clock.now())
+            await self.store.change((Change("file_label_set", row),))
+
+        return hidden_message(await with_files(message, self.blobs.get, reach.files, mark), self.redact)
 
     def _check(self, principal: Principal, session: str, options: SessionOptions) -> str:
         return check_of(self.settings, self.parts.model)(principal, session, options)
