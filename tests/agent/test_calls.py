@@ -148,7 +148,9 @@ async def test_approved_from_another_handle_it_runs_once(bench: MakeBench, tmp_p
     b = bench(once(call("write", b'{"text": "x"}')), [FileTool("write", path)])
     b.configure(asking)
     assert await b.say("go") == b.clock.now() + 24 * 3600
-    assert await b.sent() == ['write {"text": "x"} (once / always / no / never)'] and not path.exists()
+    (asked,) = await b.sent()
+    assert asked.startswith('write {"text": "x"} (once / always / no / never)\nAsked because ') and not path.exists()
+    assert "For ann on chat. It changes files of the workspace" in asked
     other = SqliteStore(b.path)
     await b.accept(Answer("ask_1", "once"), store=other)
     await other.close()

@@ -15,6 +15,7 @@ from ..policy.approval import Setting, shown
 from ..policy.consent import grant, remembered
 from ..policy.gate import Given, given, shown_to, trusting
 from ..policy.rules import Case
+from ..policy.wording import about
 from ..tools.aliases import TOOLS, called
 from ..tools.attempt import attempt
 from ..tools.base import Ask, Context, Done, Tool, judged_by
@@ -109,7 +110,8 @@ class Calls:
     async def _ask_policy(self, call: OpenCall, tool: Tool, turn: Turn) -> Verdict:
         journal, agent, spec = self._journal, self._journal.agent, tool.spec
         now, setting = journal.ports.clock.now(), self.setting()
-        decision = agent.decide(self._case(call, tool, turn))
+        case = self._case(call, tool, turn)
+        decision = agent.decide(case)
         if decision.verdict == "ask" and call.yes_at is None:
             decision = await remembered(journal.ports.store.rows, call.call, setting, turn.principal) or decision
         if decision.verdict == "deny":
@@ -127,7 +129,7 @@ class Calls:
         shut_out, source = not approval.may_approve(turn.principal), journal.state.label.source
         elsewhere = await journal.ports.elsewhere(journal.session) if shut_out and journal.ports.elsewhere else ()
         asked = (journal.ports.ids.new("ask"), call.call.id, binds, question, decision.reason, now + ASK_WAIT_S)
-        return ApprovalAsked(*asked, source, elsewhere)
+        return ApprovalAsked(*asked, source, elsewhere, about(case, decision.reason))
 
     def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
         effect = tool.spec.effect

@@ -236,7 +236,7 @@ class Driver:
 
     def _say_asks(self, journal: Journal, turn: Turn) -> None:
         for ask in [call.ask for call in journal.state.calls.values() if call.ask is not None]:
-            note = only(ask.elsewhere) if ask.elsewhere else ""
+            note = "\n".join(filter(None, (ask.about, only(ask.elsewhere) if ask.elsewhere else "")))
             shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), note)
             journal.say(turn.address, (Text(shown.words),), turn.reply_to, shown)
 

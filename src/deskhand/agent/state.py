@@ -152,7 +152,8 @@ def _ask(
 ) -> None:
     if isinstance(event, e.ApprovalAsked):
         choices = ("once", "always", "no", "never")
-        ask = OpenAsk(event.ask_id, event.binds, event.question, choices, event.until, event.elsewhere)
+        shown = (event.question, choices, event.until, event.elsewhere, event.about)
+        ask = OpenAsk(event.ask_id, event.binds, *shown)
         state.calls[event.call_id].ask = ask
         _turn(state).asked += 1
     elif isinstance(event, e.QuestionAsked):

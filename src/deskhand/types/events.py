@@ -105,7 +105,7 @@ class AskedAside(Event, frozen=True, tag="asked_aside"):
 class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
     """The turn rests until an approver answers or `until` passes. `binds` is the hash of exactly what was shown,
     `source` where the least trusted content comes from that the model has read. `elsewhere` are those who may answer
-    where nobody may who takes part."""
+    where nobody may who takes part, `about` says in words why it is asked and what it would do."""
 
     ask_id: str
     call_id: str
@@ -115,6 +115,7 @@ class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
     until: float
     source: str = ""
     elsewhere: tuple[str, ...] = ()
+    about: str = ""
 
 
 class ApprovalAnswered(Event, frozen=True, tag="approval_answered"):

@@ -21,6 +21,7 @@ class OpenAsk(msgspec.Struct):
     choices: tuple[str, ...]
     until: float
     elsewhere: tuple[str, ...] = ()
+    about: str = ""
 
 
 class OpenCall(msgspec.Struct):
