@@ -2,9 +2,10 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model check bench torture screenshots deps lock clean
+.PHONY: help run test test-model check bench agentdojo torture screenshots deps lock clean
 
 VENV := .venv
+DOJO := .venv-agentdojo
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
 TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium
@@ -64,6 +65,16 @@ bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR als
 	@if [ -n "$${PEERS_BENCH:-}" ]; then cp bench/peers_driver.py "$$PEERS_BENCH/drivers/deskhand.py"; \
 	  (cd "$$PEERS_BENCH" && "$(CURDIR)/$(BIN)/python" harness.py deskhand over,stream,conc,persist); fi
 
+# An environment of its own: AgentDojo brings dozens of packages that nothing of ours needs.
+$(DOJO)/.ready: requirements/agentdojo.txt pyproject.toml | $(UV)
+	$(UV) venv --quiet --allow-existing $(DOJO)
+	$(UV) pip sync --quiet --python $(DOJO)/bin/python --require-hashes requirements/agentdojo.txt
+	$(UV) pip install --quiet --python $(DOJO)/bin/python --no-deps -e .
+	@touch $@
+
+agentdojo: $(DOJO)/.ready ## Let a model that obeys every injection loose, and write what came of it; takes half an hour
+	@nice -n 5 $(DOJO)/bin/python bench/agentdojo/run.py --write docs/safety-figures.md $(DOJO_ARGS)
+
 screenshots: $(VENV)/.dev ## Take the pictures of the page anew
 	@bash scripts/deps.sh $(TEST_PACKAGES)
 	@$(BIN)/python scripts/screenshots.py
@@ -72,6 +83,7 @@ lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra telegram --extra secrets --extra web -o requirements/run.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml bench/agentdojo/agentdojo.in -o requirements/agentdojo.txt
 
 clean: ## Remove what the above made
-	rm -rf .boot $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .boot $(VENV) $(DOJO) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

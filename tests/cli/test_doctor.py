@@ -131,3 +131,16 @@ def test_anchors_are_appended_and_survive_a_torn_line(tmp_path: Path) -> None:
     assert note_anchors(path, {"a": (2, b"!")}, 5.0) == 1, "a tail was cut, and something else has grown"
     assert note_anchors(path, {"a": (3, b"?")}, 6.0) == 0
     assert read_anchors(path) == {"a": {1: b"x", 3: b"z", 2: b"!"}, "b": {2: b"y"}}
+
+
+async def test_a_search_engine_without_a_key_is_found(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    [found] = await findings(settings_of(home), "search")
+    assert found == ("good", "DuckDuckGo searches the web", "")
+    brave = "web_search: {engine: brave}"
+    [found] = await findings(settings_of(home, brave), "search")
+    assert found == ("note", "Brave has no key; DuckDuckGo is asked meanwhile", f"put BRAVE_API_KEY into {home}/.env")
+    [found] = await findings(settings_of(home, brave, BRAVE_API_KEY="k"), "search")
+    assert found == ("good", "Brave searches the web", "")
+    [found] = await findings(settings_of(home, "web_search: {engine: searxng, fallback: false}"), "search")
+    assert found[1] == "SearXNG has no address" and "web_search.url" in found[2]

@@ -49,7 +49,165 @@ def test_why(deskhand: Run, home: Path, arguments: tuple[str, ...], expected: st
     done = deskhand("policy", "why", *arguments)
     assert done.exit_code == 0 and done.stdout.startswith(expected), done
     if not expected.startswith("allow"):
-        assert f"add to `policy:` in {home}/deskhand.yaml" in done.stdout
+        assert f"add to the top of `policy:` in {home}/deskhand.yaml" in done.stdout
+
+
+FAMILY = """
+agents: {main: {}, kids: {posture: ask-me, profile: minimal, also_allow: [web_*]}}
+roles: {children: {agents: [kids], posture: read-only}}
+channels: {telegram: {allow_from: ["1"]}}
+policy:
+  - {verdict: deny, tool: shell, commands: [rm], because: we keep things here}
+  - {verdict: allow, tool: shell, channel: telegram, group: false, who: ann}
+  - {verdict: ask, tool: bash, commands: ["@looking"]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (("rm -r x",), ["deny: we keep things here", "  fits    1  deny shell (*) with rm"]),
+        (
+            ("ls", "--as", "ann", "--channel", "telegram"),
+            [
+                "allow: rule 2: allow shell (*) on telegram outside groups",
+                "          1  deny shell (*) with rm: this runs none of rm",
+                "  fits    2  allow shell (*) on telegram outside groups",
+            ],
+        ),
+        (
+            ('{"command": "ls"}', "--as", "ann", "--channel", "telegram", "--group"),
+            [
+                "ask: rule 3: ask shell (*) with @looking",
+                "  agent main, tool shell, effect local_write, for ann, on telegram in a group",
+                "          2  allow shell (*) on telegram outside groups: it is not for groups",
+            ],
+        ),
+        (
+            ('{"cmd": "$(echo rm) x"}', "--as", "bob:member"),
+            [
+                "ask: what this command runs cannot be told for certain: $(echo rm) x; rule 1: deny shell (*) with rm",
+                "          1  deny shell (*) with rm: whether this runs rm cannot be told, so at least a person is",
+                "          2  allow shell (*) on telegram outside groups: it is for ann, and this is bob, role:member",
+            ],
+        ),
+        (
+            ("make", "--as", "tim:children"),
+            [
+                "deny: for the role children the posture is read-only",
+                "  fits    -  for the role children the posture is",
+            ],
+        ),
+        (("make", "--planning"), ["deny: plan mode is on, and shell does more than look", "No rule changes this."]),
+    ],
+)
+def test_why_says_which_rule_was_looked_at(
+    deskhand: Run, home: Path, arguments: tuple[str, ...], lines: list[str]
+) -> None:
+    (home / "deskhand.yaml").write_text(FAMILY)
+    done = deskhand("policy", "why", "shell", *arguments)
+    assert done.exit_code == 0, done
+    for line in lines:
+        assert any(said.startswith(line) for said in done.stdout.splitlines()), (line, done.stdout)
+
+
+def test_show(deskhand: Run, home: Path) -> None:
+    (home / "deskhand.yaml").write_text(FAMILY)
+    shown = deskhand("policy", "show").stdout
+    assert shown.startswith("main: workspace-free. It may change files in its workspace.")
+    assert "  1  deny shell (*) with rm: we keep things here\n" in shown
+    assert "for ann" in shown and "for the role children it is read-only" in shown and "Tools: read_file," in shown
+    kids = deskhand("policy", "show", "-a", "kids").stdout
+    assert kids.startswith("kids: ask-me.") and "(kids has no such tool)" in kids and "write_file" not in kids
+
+
+CASES = """
+- {tool: shell, arguments: rm -r build, expect: deny, because: keep things}
+- {tool: bash, arguments: {command: ls}, as: "ann:member", channel: telegram, expect: allow}
+- {tool: shell, arguments: ls, as: "ann:member", channel: telegram, group: true, expect: ask}
+- {tool: write_file, as: children, expect: deny}
+- {tool: read_file, untrusted: "https://evil.test", expect: allow}
+- {tool: send_message, arguments: {text: x, chat: "5"}, untrusted: "https://evil.test", expect: ask, because: evil.test}
+- {tool: ask_user, agent: kids, as: children, expect: allow}
+"""
+
+
+def test_a_table_of_cases(deskhand: Run, home: Path) -> None:
+    (home / "deskhand.yaml").write_text(FAMILY)
+    file = home.parent / "cases.yaml"
+    file.write_text(CASES)
+    done = deskhand("policy", "test", str(file))
+    assert (done.exit_code, done.stdout) == (0, "7 of 7 as expected.\n"), done
+    wrong = (
+        "- {tool: shell, expect: deny}\n- {tool: fly, expect: deny}\n- {tool: think, expect: allow, because: love}\n"
+    )
+    file.write_text(CASES + wrong)
+    done = deskhand("policy", "test", str(file))
+    assert done.exit_code == 1 and done.stdout.endswith("7 of 10 as expected.\n")
+    for line in (
+        "case 8: shell  as owner on terminal: expected deny, and it is allow: shell stays within the workspace",
+        "case 9: fly  as owner on terminal: main has no tool 'fly'; it has: read_file",
+        "case 10: think  as owner on terminal: it is allow as expected, but because think stays within",
+    ):
+        assert line in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("- {tool: shell}", "missing required field `expect`"),
+        ("- {tool: shell, expect: yes}", "Expected `str`, got `bool`"),
+        ("- {tool: shell, expect: allow, chanel: web}", "unknown field `chanel`"),
+        ("tool: shell", "Expected `array`"),
+        ("- {tool: [", "is not valid YAML"),
+    ],
+)
+def test_a_table_with_a_mistake(deskhand: Run, home: Path, text: str, sentence: str) -> None:
+    file = home.parent / "cases.yaml"
+    file.write_text(text)
+    done = deskhand("policy", "test", str(file))
+    assert done.exit_code == 2 and sentence in done.stderr, done
+
+
+def test_what_somebody_could_make_it_do(deskhand: Run, home: Path) -> None:
+    (home / "deskhand.yaml").write_text(FAMILY)
+
+    def of(*arguments: str) -> dict[tuple[str, str], tuple[str, ...]]:
+        lines = deskhand("policy", "what-if", *arguments).stdout.splitlines()
+        rows = [line.split("\t") for line in lines if "\t" in line]
+        return {(tool, effect): tuple(verdicts) for tool, effect, *verdicts in rows}
+
+    member = of("--who", "member", "--channel", "telegram")
+    assert member["write_file", "local_write"] == ("allow", "allow")
+    assert member["send_message", "send_owner"] == ("allow", "allow")
+    assert member["send_message", "send_other"] == ("ask", "ask")
+    assert member["manage_users", "host"] == ("deny", "deny")
+    assert of("--who", "owner")["manage_users", "host"] == ("ask", "ask")
+    child = of("--who", "children", "-a", "kids")
+    assert {tool for tool, _ in child} & {"shell", "write_file"} == set()
+    assert child["send_message", "send_other"] == ("deny", "deny")
+    assert of("--who", "stranger")["send_message", "send_other"] == ("ask",)
+    refused = deskhand("policy", "what-if", "--who", "children")
+    assert refused.exit_code == 1 and "children may not talk to main" in refused.stderr
+    other = home.parent / "other.yaml"
+    other.write_text("posture: read-only\n")
+    assert of(str(other), "--who", "member")["write_file", "local_write"] == ("deny", "deny")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("5", "neither a list of rules"),
+        ("timezone: UTC", "other.yaml': 'timezone' decides nothing about calls; what may stand there: policy, posture"),
+        ("- {verdict: deny, effect: nothing}", "rule 1 of the policy can never hold"),
+        ("posture: wild", "Invalid enum value 'wild'"),
+    ],
+)
+def test_other_rules_with_a_mistake(deskhand: Run, home: Path, text: str, sentence: str) -> None:
+    file = home.parent / "other.yaml"
+    file.write_text(text)
+    done = deskhand("policy", "what-if", str(file))
+    assert done.exit_code == 2 and sentence in done.stderr and str(file.name) in done.stderr, done
 
 
 def test_why_of_a_wide_shell(deskhand: Run, home: Path) -> None:

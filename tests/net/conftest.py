@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from deskhand.net.fingerprint import exchange
 from deskhand.testing.site import PRIVATE, Site
 
 
-@pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async with Site() as running:
+@pytest.fixture(params=[None, exchange], ids=["as a program", "as a browser"])
+async def site(request: pytest.FixtureRequest) -> AsyncIterator[Site]:
+    async with Site(exchange=request.param) as running:
         yield running
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.net.address import check_address, is_ours
+from deskhand.net.address import check_address, is_ours, refused
 
 PUBLIC = [
     "1.1.1.1",
@@ -64,6 +64,11 @@ def test_an_ipv4_address_is_judged_alike_in_every_wrapping(address: ipaddress.IP
 def test_nothing_that_python_calls_local_is_public(address: ipaddress.IPv6Address) -> None:
     if address.ipv4_mapped is None and not address.is_global:
         assert check_address(str(address)) or address in ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def test_this_machine_is_not_reached_by_its_public_address_either() -> None:
+    assert refused("1.1.1.1", lambda address: address == "1.1.1.1") == "this machine"
+    assert refused("1.1.1.1") == "" and refused("10.0.0.1") == "a private network"
 
 
 def test_the_addresses_of_this_machine_are_known_as_such() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from anyio.abc import AnyByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
 
-from deskhand.net.client import Limits, Net, Request
+from deskhand.net.client import Limits, Net, Request, _only
 from deskhand.net.url import parse_url
 from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
 from deskhand.types.errors import AddressRefused, NetError
@@ -77,7 +78,7 @@ async def test_a_name_with_one_private_address_is_refused_whole(
 async def test_a_name_that_is_bound_anew_gains_nothing_in_a_thousand_tries(site: Site, trap: Site) -> None:
     """The name is public at one look-up and private at the next, first and last, directly and behind a redirect."""
     resolver = Rebinding([(PUBLIC,), (PRIVATE,), (PUBLIC,), (PUBLIC,), (PRIVATE,)])
-    net = Net(Limits(total_s=20), resolve=resolver, allow={(PUBLIC, site.port)})
+    net = site.spoken_to(Net(Limits(total_s=20), resolve=resolver, allow={(PUBLIC, site.port)}))
     reached = refused = 0
     for attempt in range(1000):
         path = "/hop?1" if attempt % 2 else "/"
@@ -113,14 +114,23 @@ async def test_a_plain_connection_is_judged_alike(site: Site, trap: Site) -> Non
 
 async def test_this_machine_is_not_reached_by_its_public_address_either(site: Site) -> None:
     """An address of this machine is refused although its number looks public; here another check stands for it."""
-    net = Net(resolve=Rebinding([(PUBLIC,)]))
+    net = site.spoken_to(Net(resolve=Rebinding([(PUBLIC,)])))
     with pytest.raises(AddressRefused, match="this machine"):
         await net.get(site.url())
     assert site.connections == 0
 
 
+def test_no_socket_is_made_for_another_address() -> None:
+    """The last look, should the library connect to something else than it was told."""
+    make = _only(("1.1.1.1", "2606:4700::1111"))
+    make((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("1.1.1.1", 443))).close()
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with pytest.raises(OSError, match="was not judged"):
+            make((family, socket.SOCK_STREAM, 0, "", (address, 443)))
+
+
 async def test_what_a_person_allows_is_reached_and_nothing_beside_it(site: Site, trap: Site) -> None:
-    net = Net().allowing("LOCALHOST.", trap.port)
+    net = site.spoken_to(Net()).allowing("LOCALHOST.", trap.port)
     assert (await net.get(f"http://localhost:{trap.port}/")).status == 200
     with pytest.raises(AddressRefused):
         await net.get(f"http://localhost:{trap.port + 1}/")
@@ -133,7 +143,8 @@ async def test_what_a_person_allows_is_reached_and_nothing_beside_it(site: Site,
 
 async def test_a_closed_one_says_so(site: Site) -> None:
     with pytest.raises(NetError, match="nothing is fetched here"):
-        await Net(closed="nothing is fetched here.", allow={(PUBLIC, site.port)}).get(f"http://{PUBLIC}:{site.port}/")
+        net = Net(closed="nothing is fetched here.", allow={(PUBLIC, site.port)})
+        await site.spoken_to(net).get(f"http://{PUBLIC}:{site.port}/")
     assert site.connections == 0
 
 

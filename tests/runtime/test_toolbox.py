@@ -256,7 +256,7 @@ def test_what_only_looks_is_free(desk: Desk) -> None:
     """Also after something from outside was read."""
     tools = toolbox(desk.settings, "default", skills_of(desk.settings, "default"))
     free = {"think", "read_file", "list_files", "search_files", "read_output", "list_skills", "read_skill", "ask_user"}
-    free |= {"list_symbols", "find_references"}
+    free |= {"list_symbols", "find_references", "extract", "check_background", "enter_plan_mode", "exit_plan_mode"}
     assert {name for name, tool in tools.items() if tool.spec.effect == "none"} == free | {"kv_get", "kv_list"}
     for name in free:
         case = Case("default", name, tools[name].spec.effect, ANN, Label("untrusted"))

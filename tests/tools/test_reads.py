@@ -29,7 +29,7 @@ async def run(hands: Hands, command: str, *changed: str) -> tuple[Label, set[str
     )
     assert ended.code == 0, said.decode()
     await reads.look()
-    await hands.store.change(reads.marks([str(hands.folder / name) for name in changed], (), context))
+    await hands.store.change(reads.marks([str(hands.folder / name) for name in changed], context))
     marks = await marks_of(context)
     return reads.label(), {name for name in changed if marks.of(name).integrity == "untrusted"}
 
@@ -104,6 +104,15 @@ async def test_what_comes_of_it_is_marked_too(hands: Hands) -> None:
     assert (await run(hands, "mv twice.md moved.md", "moved.md"))[1] == {"moved.md"}
     label, _ = await run(hands, "cat moved.md")
     assert label.sources == ("https://page.test/",)
+
+
+async def test_folders_and_links_that_came_of_it(hands: Hands) -> None:
+    hands.label = PAGE
+    await run(hands, "mkdir -p a/b; echo x > a/b/c; ln -s a/b/c link; mkfifo pipe", "a", "a/b", "a/b/c", "link", "pipe")
+    hands.label = LOCAL
+    assert (await run(hands, "echo hi"))[0] == LOCAL
+    for command in ("ls", "ls a", "cat a/b/c", "cat link"):
+        assert (await run(hands, command))[0].integrity == "untrusted", command
 
 
 async def test_what_a_conversation_had_read_goes_into_what_it_makes(hands: Hands) -> None:

@@ -191,6 +191,15 @@ def test_approvals_for_openagent() -> None:
     assert found[3]["status"] == "denied"
 
 
+def test_plans_for_openagent() -> None:
+    for choice, told in (("once", "plan_approved"), ("no", "plan_rejected")):
+        found = as_openagent(said("hi"), replied("", "exit_plan_mode"), asked("exit_plan_mode"), answered(choice))
+        assert [message["type"] for message in found] == [
+            *("tool_call", "plan_ready", "tool_approval_request", "tool_approval_result", told),
+        ]
+        assert found[1] == {"type": "plan_ready", "plan": "", "id": "c-exit_plan_mode"}
+
+
 def test_toggles_and_compaction_for_openagent() -> None:
     options = SessionOptions(teams=True, approval=True, plan_mode=False)
     found = as_openagent(

@@ -12,6 +12,7 @@ import pytest
 
 from deskhand.models.base import Request
 from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.tools import plan
 from deskhand.tools.define import tool
 from deskhand.types.messages import Message, ToolCall
 
@@ -96,6 +97,29 @@ async def test_as_openagent_talks(tmp_path: Path) -> None:
         detail = await served.owner.get(f"/api/conversations/{conversation}")
         assert detail["total_input_tokens"] > 0 and detail["messages"][0]["content"] == "just words"
         assert detail["title"] == "just words"
+
+
+async def test_a_plan_is_shown_and_answered(tmp_path: Path) -> None:
+    def planning(request: Request) -> Message:
+        results = sum(shown.message.role == "tool" for shown in request.messages)
+        if "plan_mode" not in str([tool.name for tool in request.tools]) or results == 2:
+            return say("done")
+        made = msgspec.Raw(msgspec.json.encode({"plan": f"1. step {results}"}))
+        return say("", ToolCall(f"c{results}", "exit_plan_mode", made))
+
+    async with serving(tmp_path, ScriptedModel(planning), plan.TOOLS) as served:
+        _, begun = await served.owner.ask("POST", "/api/chat", {"enable_plan_mode": True, "enable_teams": True})
+        assert set(begun["not_yet"]) == {"enable_teams"}
+        async with served.owner.ws(f"/api/chat/{begun['conversation_id']}/ws") as socket:
+            await socket.send_json({"type": "plan_approval", "decision": "approve"})
+            assert "no plan waits" in (await heard(socket, "error"))[-1]["message"].lower()
+            await socket.send_json({"type": "message", "content": "tidy up"})
+            assert (await heard(socket, "plan_ready"))[-1]["plan"] == "1. step 0"
+            await socket.send_json({"type": "plan_approval", "decision": "reject", "feedback": "shorter"})
+            assert "plan_rejected" in types(await heard(socket, "plan_ready"))
+            await socket.send_json({"type": "plan_approval", "decision": "approve"})
+            rest = types(await heard(socket, "done"))
+            assert "plan_approved" in rest and "plan_mode_changed" in rest
 
 
 async def test_approval_enabled_asks_for_every_tool(tmp_path: Path) -> None:

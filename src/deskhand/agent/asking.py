@@ -48,6 +48,8 @@ class Asking:
         if up_to := mask_due(state.messages, state.masked_up_to, state.context_tokens, window):
             journal.record(Masked(up_to))
         await journal.flush()
+        if journal.agent.look is not None:
+            await journal.agent.look()
         model = step.model or self._first()
         self._partial, reply, failed = [], None, None
         with self._interrupt:

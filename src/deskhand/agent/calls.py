@@ -15,7 +15,7 @@ from ..policy.approval import Setting, shown
 from ..policy.consent import grant, remembered
 from ..policy.gate import Given, given, shown_to, trusting
 from ..policy.rules import Case
-from ..tools.aliases import TOOLS
+from ..tools.aliases import TOOLS, called
 from ..tools.attempt import attempt
 from ..tools.base import Ask, Context, Done, Tool, judged_by
 from ..types.commit import Change
@@ -26,6 +26,7 @@ from ..types.events import (
     ApprovalAsked,
     AskedAside,
     CallClosed,
+    OptionsSet,
     QuestionAsked,
     ToolFinished,
     ToolStarted,
@@ -90,7 +91,7 @@ class Calls:
     async def _judge(self, call: OpenCall, turn: Turn) -> Verdict:
         """What is to become of a call, without running it."""
         agent, name = self._journal.agent, call.call.name
-        tool = agent.tools.get(name) or agent.tools.get(TOOLS.get(name, ""))
+        tool = called(name, agent.tools)
         if tool is None:
             near = get_close_matches(name, agent.tools, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
@@ -220,6 +221,8 @@ class Calls:
                 parts = shown_to(journal.state.audience, parts)
                 cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
                 journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn, ready.why))
+                if outcome.options is not None and (turn := journal.state.turn) is not None:
+                    journal.record(OptionsSet(0, turn.principal, outcome.options))
             case Ask(question=question, choices=choices, wait_s=wait_s):
                 until = journal.ports.clock.now() + wait_s
                 journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, clean(question), choices, until))

@@ -199,7 +199,8 @@ class Driver:
                     await store.commit(commit)
                 said = f"Go on from here in “{commit.session}” as well; this conversation stays as it is."
                 return [CommandRun(row.inbox_id, row.principal, body.name, body.args, said)]
-            return rewound(state, row, past)
+            events = rewound(state, row, past)
+            return await self._ports.back(self.session, row.principal, events) if self._ports.back else events
         except Refused as error:
             return [_refusal(row, str(error))]
 

@@ -17,7 +17,7 @@ from ..tools.hooks import Hooks
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.events import AnyEvent, ModelFailed, Recorded
-from ..types.identity import Address
+from ..types.identity import Address, Principal
 from ..types.limits import Limits
 from ..types.options import SessionOptions
 from .admit import Commands
@@ -32,6 +32,7 @@ class Agent(msgspec.Struct, frozen=True):
     `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox. `hooks` are None
     where nobody has any. `commands` carries out chat commands and sets options. `fit` gives the limits with
     another model in front. `cheap_model` is asked first what is asked aside.
+    `look` is called before `prompt`: what that may show is then known.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Agent(msgspec.Struct, frozen=True):
     commands: Commands = lambda state, waiting: None
     fit: Callable[[str], Limits] | None = None
     cheap_model: str = ""
+    look: Callable[[], Awaitable[None]] | None = None
 
 
 def under(agent: Agent, options: SessionOptions) -> Agent:
@@ -67,6 +69,7 @@ class Ports(msgspec.Struct, frozen=True):
     `model` opens a model of the chain; raises ModelError. `retry` says which model to try next, and when, after these
     failures of the step, or None for no more. `publish` hands events and progress to whoever follows and never waits.
     `posts` tells whether answers at this address go through the outbox; elsewhere people read them from the log.
+    `back` puts back the files and key-values of the turns that these events take back, and says so in the reply.
     `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it. `hide` takes
     secrets out of an event before anybody remembers it.
     """
@@ -81,3 +84,4 @@ class Ports(msgspec.Struct, frozen=True):
     blob: Callable[[str], Awaitable[bytes]] | None = None
     elsewhere: Callable[[str], Awaitable[tuple[str, ...]]] | None = None
     hide: Callable[[AnyEvent], AnyEvent] = lambda event: event
+    back: Callable[[str, Principal, list[AnyEvent]], Awaitable[list[AnyEvent]]] | None = None

@@ -117,7 +117,7 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
             next_ = _again(row, said)
         else:
             quote = " ".join(said[0].message.text[: 4 * QUOTE_CHARS].split())[:QUOTE_CHARS]
-            done = f"Undone: the conversation is as it was before “{quote}”. Files and messages sent stay as they are."
+            done = f"Undone: the conversation is as it was before “{quote}”."
             reply = CommandRun(row.inbox_id, who, "undo", args, done)
     changed = {turn.n: turn for turn in [*turns, *past.in_view(to_n)]}
     for kept in {turn.n for turn in turns} & {turn.n for turn in past.in_view(to_n)}:

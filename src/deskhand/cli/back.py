@@ -25,7 +25,8 @@ __all__ = ["sessions"]
 @click.argument("turns", default=1, type=click.IntRange(1))
 @config_option
 def undo(name: str, turns: int, config: str | None) -> None:
-    """Take back the last turn of a conversation, or as many as you say. Files and sent messages stay as they are.
+    """Take back the last turn of a conversation, or as many as you say. Files that it changed
+    are put back, where nobody changed them since; sent messages stay as they are.
 
     What was taken back stays in the log, and what is running is interrupted.
 

@@ -1,55 +1,335 @@
-"""`deskhand policy`: why something is allowed, asked or refused."""
+"""`deskhand policy`: why something is allowed, asked or refused, and what other rules would change."""
 
 from __future__ import annotations
 
-import click
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
-from ..policy.rules import Case, decide
+import click
+import msgspec
+
+from ..policy.explain import Looked
+from ..policy.postures import POSTURES
+from ..policy.roles import may_talk
+from ..policy.rules import summary
+from ..runtime.clock import SystemClock
+from ..runtime.config import Settings
+from ..runtime.datafile import read_any
 from ..runtime.judging import rules_of
+from ..runtime.people import open_people
 from ..runtime.toolbox import plugins_of, skills_of, toolbox
-from ..tools.aliases import TOOLS
-from ..types.identity import Principal
-from ..types.labels import OWNER as OWNERS_WORD
-from ..types.labels import UNTRUSTED
-from .run import ME, USAGE, agent_of, agent_option, config_option, fail, settings_of
+from ..runtime.verdicts import Call, Expected, Why, case_of, failing, principal_of, why
+from ..runtime.whatif import DAY_S, Could, Then, could, replayed, with_rules
+from ..store.sqlite import SqliteStore
+from ..tools.base import Tools
+from ..types.errors import ConfigError
+from ..types.people import User
+from .plain import one_line, plain
+from .run import FAILED, ME, USAGE, agent_of, agent_option, config_option, fail, run, settings_of, with_store
+from .sessions import when
+from .table import table
+
+C = TypeVar("C", bound=Callable[..., Any])
+T = TypeVar("T")
+COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+DAYS, EXAMPLES = 30, 10
+
+
+def place_options(command: C) -> C:
+    """Where a call would be made."""
+    command = click.option("--group", is_flag=True, help="In a group, where others read along.")(command)
+    return click.option("--channel", default="terminal", help="On this channel.", show_default=True)(command)
 
 
 @click.group(no_args_is_help=True)
 def policy() -> None:
-    """See what the rules say.
+    """See what the rules say, and try others.
 
     \b
-    Example:
-      deskhand policy why shell
+    Examples:
+      deskhand policy show
+      deskhand policy why shell "rm -r build" --as kids
+      deskhand policy test policy-cases.yaml
+      deskhand policy what-if other-rules.yaml
+      deskhand policy what-if --who member --channel telegram
     """
 
 
 @policy.command("why")
 @click.argument("tool")
+@click.argument("arguments", default="")
 @agent_option
-@click.option("--as", "who", default="owner", help="For this person, as name or name:role.")
+@click.option("--as", "who", default="owner", help="For this user or role, or as NAME:ROLE.")
+@place_options
+@click.option("--host", default="", help="As if it went to this host.")
 @click.option("--untrusted", is_flag=True, help="As if something from outside had been read.")
+@click.option("--planning", is_flag=True, help="In plan mode.")
 @config_option
-def why(tool: str, agent: str, who: str, untrusted: bool, config: str | None) -> None:
-    """Explain what happens when the agent calls TOOL.
+def why_(
+    tool: str,
+    arguments: str,
+    agent: str,
+    config: str | None,
+    **place: Any,
+) -> None:
+    """Explain what happens when the agent calls TOOL with these ARGUMENTS (JSON, or the text of the first one).
+
+    It prints the verdict, each rule that was looked at and why it does not fit, and what was said for good.
 
     \b
-    Example:
+    Examples:
       deskhand policy why shell --untrusted
+      deskhand policy why web_fetch https://example.org/ --as kids --channel telegram --group
     """
     settings = settings_of(config)
     name = agent_of(settings, agent)
-    tools = toolbox(settings, name, skills_of(settings, name), plugins_of(settings).tools)
-    spec = tools.get(tool) or tools.get(TOOLS.get(tool, tool))
-    if spec is None:
-        fail(f"{name} has no tool {tool!r}; it has: {', '.join(tools)}", USAGE)
-    person, _, role = who.partition(":")
-    principal = Principal(person, (role,)) if role else ME if person == ME.id else Principal(person)
-    label = UNTRUSTED if untrusted else OWNERS_WORD
-    case = Case(name, spec.spec.name, spec.spec.effect, principal, label)
-    decision = decide(rules_of(settings, name), case)
-    click.echo(f"{decision.verdict}: {decision.reason}")
-    click.echo(f"  agent {name}, tool {spec.spec.name}, effect {spec.spec.effect}, for {principal.id}")
-    if decision.verdict != "allow":
-        click.echo(f"To change it, add to `policy:` in {settings.home.config}:")
-        click.echo(f"  - {{verdict: allow, agent: {name}, tool: {spec.spec.name}, who: {principal.id}}}")
+    call = msgspec.convert({"as": place.pop("who"), "tool": tool, "arguments": arguments, "agent": name, **place}, Call)
+    tools = _tools(settings, name)
+
+    async def use(store: SqliteStore | None, users: tuple[User, ...]) -> Why:
+        return await why(settings, case_of(settings, tools, call, users), store)
+
+    _say_why(settings, _asked(settings, use))
+
+
+def _say_why(settings: Settings, found: Why) -> None:
+    case, decision = found.case, found.decision
+    click.echo(f"{click.style(decision.verdict, fg=COLOURS[decision.verdict])}: {plain(decision.reason)}")
+    roles = f" ({', '.join(case.principal.roles)})" if case.principal.roles else ""
+    place = f"on {case.channel}{' in a group' if case.group else ''}"
+    click.echo(
+        plain(f"  agent {case.agent}, tool {case.tool}, effect {case.effect}, for {case.principal.id}{roles}, {place}")
+    )
+    if found.looked:
+        click.echo("Rules, from the top:")
+    for looked in found.looked:
+        _say_rule(settings, looked)
+    if not found.looked or found.looked[-1].misfit:
+        click.echo("No rule fits: what stays within the workspace and the conversation is free, all else is asked.")
+    if found.said is not None:
+        click.echo(f"Said for good: {plain(found.said.reason)}; `deskhand approvals grants` shows it.")
+    if found.opens is not None:
+        rule = found.opens
+        click.echo(f"To change it, add to the top of `policy:` in {settings.home.config}:")
+        click.echo(plain(f"  - {{verdict: allow, agent: {rule.agent}, tool: {rule.tool}, who: {rule.who}}}"))
+    elif decision.verdict != "allow":
+        click.echo("No rule changes this.")
+
+
+def _say_rule(settings: Settings, looked: Looked) -> None:
+    own = looked.number <= len(settings.config.policy)
+    told = summary(looked.rule) if own or not looked.rule.because else looked.rule.because
+    sign = "  fits  " if not looked.misfit else "        "
+    number = f"{looked.number:>3}" if own else "  -"
+    click.echo(plain(f"{sign}{number}  {told}" + (f": {looked.misfit}" if looked.misfit else "")))
+
+
+@policy.command("show")
+@agent_option
+@config_option
+def show(agent: str, config: str | None) -> None:
+    """Print what holds for an agent: its posture, its rules, and the tools that it is offered.
+
+    \b
+    Example:
+      deskhand policy show --agent main
+    """
+    settings = settings_of(config)
+    name = agent_of(settings, agent)
+    posture, tools = settings.posture(name), _tools(settings, name)
+    click.echo(f"{name}: {posture}. {POSTURES[posture]}")
+    rules = rules_of(settings, name)
+    for number, rule in enumerate(rules[: len(settings.config.policy)], 1):
+        who = "" if rule.who == "*" else f" for {rule.who}"
+        unknown = "" if any(fnmatchcase(tool, rule.tool) for tool in tools) else f" ({name} has no such tool)"
+        click.echo(plain(f"{number:>3}  {summary(rule)}{who}{f': {rule.because}' if rule.because else ''}{unknown}"))
+    for each, role in settings.config.roles.items():
+        if role.posture is not None:
+            click.echo(plain(f"  -  for the role {each} it is {role.posture}, if that is less"))
+    click.echo(plain(f"Tools: {', '.join(tools) or 'none'}"))
+
+
+@policy.command("test")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@config_option
+def test(file: Path, config: str | None) -> None:
+    """Check a table of calls and the verdicts that you expect. Ends with 1 where one is another.
+
+    \b
+    FILE is YAML: a list of calls, each with `tool` and `expect`, and if you like `arguments`, `agent`, `as`,
+    `channel`, `group`, `untrusted`, `host`, `planning` and `because` (a part of the reason):
+      - {tool: shell, arguments: "rm -r build", as: kids, expect: deny}
+
+    \b
+    Example:
+      deskhand policy test policy-cases.yaml
+    """
+    settings = settings_of(config)
+    try:
+        cases = msgspec.convert(_read(file), list[Expected], strict=False)
+    except msgspec.ValidationError as error:
+        fail(f"{str(file)!r}: {error}", USAGE)
+    tools = {name: _tools(settings, name) for name in settings.agents}
+
+    async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[str]:
+        found = []
+        for number, case in enumerate(cases, 1):
+            name = settings.choose(case.agent)
+            if wrong := failing(settings, tools[name], case, users):
+                place = f"{case.channel}{' (group)' if case.group else ''}"
+                found.append(f"case {number}: {case.tool} {case.arguments or ''} as {case.as_} on {place}: {wrong}")
+        return found
+
+    wrong = _asked(settings, use)
+    for line in wrong:
+        click.echo(plain(line))
+    click.echo(f"{len(cases) - len(wrong)} of {len(cases)} as expected.")
+    if wrong or not cases:
+        raise SystemExit(FAILED)
+
+
+@policy.command("what-if")
+@click.argument("rules", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--days", default=DAYS, show_default=True, type=click.IntRange(1), help="Look so far back in the log.")
+@click.option("--who", default="", help="What this user or role could make it do; `stranger` for somebody unknown.")
+@place_options
+@agent_option
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@config_option
+def what_if(
+    rules: Path | None,
+    days: int,
+    who: str,
+    agent: str,
+    config: str | None,
+    **place: Any,
+) -> None:
+    """Replay the calls of the last days under the rules in RULES, and show what would have been decided otherwise.
+
+    RULES is YAML: a list of rules, or any of the keys policy, posture, roles, agents and defaults. With --who it shows
+    instead what somebody could make the agent do, under these rules or the present ones.
+
+    \b
+    Examples:
+      deskhand policy what-if other-rules.yaml
+      deskhand policy what-if --who member --channel telegram
+    """
+    settings = settings_of(config)
+    other, as_json = settings, place.pop("as_json")
+    try:
+        other = settings if rules is None else with_rules(settings, _read(rules), rules)
+    except ConfigError as error:
+        fail(str(error), USAGE)
+    if who:
+        _enumerate(other, agent_of(other, agent), who, place, as_json=as_json)
+    elif rules is None:
+        fail("name a file of rules, or somebody with --who", USAGE)
+    else:
+        _replay(settings, other, days, as_json=as_json)
+
+
+def _replay(settings: Settings, other: Settings, days: int, *, as_json: bool) -> None:
+    tools = {name: _tools(settings, name) for name in settings.agents}
+    since = SystemClock().now() - days * DAY_S
+
+    async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[Then]:
+        return [] if store is None else [each async for each in replayed(settings, other, tools, store, since)]
+
+    every = _asked(settings, use)
+    found = [each for each in every if each.now != each.then]
+    if as_json:
+        click.echo(msgspec.json.encode([_plainly(each) for each in found]))
+        return
+    zone = ZoneInfo(settings.config.timezone)
+    click.echo(f"{len(found)} of {len(every)} calls in the last {days} days would be decided otherwise.")
+    if not every:
+        return
+    for verdict in ("allow", "ask", "deny"):
+        now, then = (Counter(getattr(each, field) for each in every)[verdict] for field in ("now", "then"))
+        click.echo(f"  {verdict:<5}  {now:>6} -> {then}")
+    kinds = Counter((each.case.tool, each.case.effect, each.now, each.then) for each in found)
+    rows = [(tool, effect, f"{now} -> {then}", str(times)) for (tool, effect, now, then), times in kinds.most_common()]
+    if rows:
+        table(("tool", "effect", "now -> then", "calls"), rows)
+    for each in found[-EXAMPLES:]:
+        words = one_line(each.case.arguments.decode(errors="replace"), 80)
+        click.echo(plain(f"{when(each.at, zone)}  {each.session}  {each.case.principal.id}: {each.case.tool} {words}"))
+        click.echo(plain(f"    {each.now} -> {each.then}: {each.because}"))
+
+
+def _plainly(each: Then) -> Mapping[str, object]:
+    case = each.case
+    return {
+        "at": each.at,
+        "session": each.session,
+        "n": each.n,
+        "agent": case.agent,
+        "tool": case.tool,
+        "effect": case.effect,
+        "who": case.principal.id,
+        "channel": case.channel,
+        "now": each.now,
+        "then": each.then,
+        "because": each.because,
+    }
+
+
+def _enumerate(settings: Settings, agent: str, who: str, place: Mapping[str, Any], *, as_json: bool) -> None:
+    tools = _tools(settings, agent)
+    stranger = who == "stranger"
+
+    async def use(store: SqliteStore | None, users: tuple[User, ...]) -> list[Could]:
+        principal = ME if stranger else principal_of(settings, who, users)
+        if not may_talk(principal, agent, {name: role.agents for name, role in settings.config.roles.items()}):
+            fail(f"{who} may not talk to {agent}, and so makes it do nothing", FAILED)
+        return could(settings, agent, tools, principal, place["channel"], group=place["group"])
+
+    found = _asked(settings, use)
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+        return
+    if stranger:
+        click.echo(
+            "A stranger who writes is not let in, and makes it do nothing. What a stranger wrote may still be read, in"
+            " a page, a mail or a file; then this holds for the owner, who asked for it:"
+        )
+        table(("tool", "effect", "verdict"), [(each.tool, each.effect, each.after) for each in found])
+        return
+    rows = [(each.tool, each.effect, each.verdict, each.after) for each in found]
+    table(("tool", "effect", "verdict", "after something from outside"), rows)
+
+
+def _tools(settings: Settings, name: str) -> Tools:
+    return toolbox(settings, name, skills_of(settings, name), plugins_of(settings).tools)
+
+
+def _read(file: Path) -> Any:
+    """What a file of YAML holds. Ends with exit code 2 where it cannot be read."""
+    try:
+        return read_any(file)
+    except (ConfigError, OSError) as error:
+        fail(str(error), USAGE)
+
+
+def _asked(settings: Settings, use: Callable[[SqliteStore | None, tuple[User, ...]], Awaitable[T]]) -> T:
+    """Look with the log and its users, where there are any. Ends with exit code 2 for what cannot be."""
+
+    async def plainly(store: SqliteStore | None, users: tuple[User, ...]) -> T:
+        try:
+            return await use(store, users)
+        except ConfigError as error:
+            fail(str(error), USAGE)
+
+    async def without() -> T:
+        return await plainly(None, ())
+
+    async def open_(store: SqliteStore) -> T:
+        roles = {name: role.agents for name, role in settings.config.roles.items()}
+        people = open_people(store, SystemClock(), lambda: roles, dict)
+        return await plainly(store, tuple(await people.users()))
+
+    return with_store(settings, open_) if settings.home.database.exists() else run(settings, without, log=False)

@@ -15,6 +15,7 @@ COMMANDS = {
     "policy": ("deskhand.cli.policy:policy", "Why something is allowed, asked or refused."),
     "approvals": ("deskhand.cli.approvals:approvals", "See what waits for your yes, and answer it."),
     "sessions": ("deskhand.cli.back:sessions", "List, read, export, undo and branch conversations."),
+    "undo": ("deskhand.cli.undo:undo", "Put back the files and key-values that agents changed."),
     "setup": ("deskhand.cli.setup:setup", "Choose a model, your time zone and your name, and store keys."),
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
     "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),
@@ -53,7 +54,7 @@ ALIASES = {
 """What other systems call a command of ours -> ours. They work, and are not listed."""
 
 SECTIONS = (
-    ("Talk", ("open", "ask", "approvals", "sessions", "demo")),
+    ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
     ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
     ("Let it reach more", ("allow", "egress", "secrets")),
     ("People", ("users", "channels", "pair", "tokens", "login")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -65,6 +65,11 @@ def check_address(text: str) -> str:
     if address not in _PUBLIC_V6 or not address.is_global or any(address in network for network in _REFUSED_V6):
         return "a private or reserved network"
     return ""
+
+
+def refused(text: str, ours: Callable[[str], bool] | None = None) -> str:
+    """Why nothing is connected to this address from here; '' where it is a public one of somebody else."""
+    return check_address(text) or ("this machine" if (ours or is_ours)(text) else "")
 
 
 def is_ours(text: str) -> bool:

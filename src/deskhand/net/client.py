@@ -21,8 +21,9 @@ from anyio.abc import SocketStream
 from yarl import URL
 
 from ..types.errors import AddressRefused, NetError, TooLarge
-from .address import check_address, is_ours
+from .address import refused
 from .inflate import Inflater, Meter
+from .manners import Manners
 from .url import Url, join_url, parse_host, parse_url, short
 
 AGENT = "Mozilla/5.0 (compatible; Deskhand/0.1)"
@@ -32,6 +33,8 @@ _EVERYWHERE = frozenset(("accept", "accept-language", "user-agent"))
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """(host, port) -> its IP addresses. Raises OSError."""
+Answer = tuple[int, dict[str, str], bytes]
+"""Status, headers with names in lower case, unpacked body; a redirect need have none."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -76,9 +79,15 @@ async def resolve_name(host: str, port: int) -> Sequence[str]:
     return [str(address[0]) for *_, address in found]
 
 
+Exchange = Callable[[Request, Sequence[str], Limits], Awaitable[Answer]]
+"""Sends one request to one of these addresses, which were judged, and follows nothing. Raises NetError and
+TimeoutError."""
+
+
 class Net:
     """One per process. `resolve` and `allow` are for who starts the process: `allow` holds (host or address, port) that
-    are reached although they are not public, such as a search engine on this machine. No model's word gets there."""
+    are reached although they are not public, such as a search engine on this machine. No model's word gets there.
+    `manners` knows which host is to be left alone for a while."""
 
     def __init__(
         self,
@@ -91,6 +100,8 @@ class Net:
     ) -> None:
         self.limits = limits or Limits()
         self._resolve, self._allow, self._tls, self._closed = resolve, frozenset(allow), tls, closed
+        self._exchange: Exchange | None = None
+        self.manners = Manners()
 
     @cached_property
     def trust(self) -> ssl.SSLContext:
@@ -99,8 +110,16 @@ class Net:
 
     def allowing(self, host: str, port: int) -> Net:
         """The same, which also reaches this host where it is not public: the word of a person, never of a model."""
-        allow = {*self._allow, (parse_host(host), port)}
-        return Net(self.limits, resolve=self._resolve, allow=allow, tls=self._tls, closed=self._closed)
+        return self._like({*self._allow, (parse_host(host), port)}, self._exchange)
+
+    def through(self, exchange: Exchange) -> Net:
+        """The same rules with another way to talk to an address that they allow."""
+        return self._like(self._allow, exchange)
+
+    def _like(self, allow: Iterable[tuple[str, int]], exchange: Exchange | None) -> Net:
+        other = Net(self.limits, resolve=self._resolve, allow=allow, tls=self._tls, closed=self._closed)
+        other._exchange, other.manners = exchange, self.manners
+        return other
 
     async def get(
         self, url: str | Url, headers: Mapping[str, str] | None = None, limits: Limits | None = None
@@ -153,8 +172,7 @@ class Net:
     def _judge(self, host: str, address: str, port: int) -> None:
         if (host, port) in self._allow or (address, port) in self._allow:
             return
-        why = check_address(address) or ("this machine" if is_ours(address) else "")
-        if why:
+        if why := refused(address):
             where = f"its address {address} is" if address != host else "that is"
             raise AddressRefused(f"{short(host)} is not fetched: {where} {why}, and only the public web is reached.")
 
@@ -172,9 +190,11 @@ class Net:
                 raise NetError(f"{hops[0].origin} redirects more than {limits.redirects} times, and was given up.")
             request = _redirected(request, where)
 
-    async def _once(self, request: Request, limits: Limits) -> tuple[int, dict[str, str], bytes]:
+    async def _once(self, request: Request, limits: Limits) -> Answer:
         url = request.url
         addresses = await self.addresses(url.host, url.port)
+        if self._exchange is not None:
+            return await self._exchange(request, addresses, limits)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=limits.idle_s, sock_read=limits.idle_s)
         connector = aiohttp.TCPConnector(
             resolver=_Pinned(addresses),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Literal
@@ -28,6 +29,7 @@ _WORDS: tuple[tuple[Choice, str], ...] = (
 _MEANS = {word: choice for choice, words in _WORDS for word in words.split()}
 
 
+PLAN = "exit_plan_mode"
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Characters that count as letters or signs and look like nothing."""
 
@@ -69,8 +71,25 @@ def _hash(call_id: str, session: str, name: str, arguments: bytes, setting: Sett
 
 
 def shown(call: ToolCall) -> str:
-    """The arguments as a person is shown them: every byte that was bound, and none that hides or turns others round."""
+    """The arguments as a person is shown them: every byte that was bound, and none that hides or turns others round. Of
+    a plan alone its lines are shown as lines."""
     text = bytes(call.arguments).decode(errors="backslashreplace")
+    if call.name == PLAN and (plan := _plan(text)) is not None:
+        return "\n".join(["", *map(_visible, plan.splitlines())])
+    return _visible(text)
+
+
+def _plan(arguments: str) -> str | None:
+    """The plan, where the arguments are nothing else."""
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None
+    plan = given.get("plan") if isinstance(given, dict) and len(given) == 1 else None
+    return plan if isinstance(plan, str) else None
+
+
+def _visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c.isprintable() and c not in _BLANK else _escaped(c) for c in text)

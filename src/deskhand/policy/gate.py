@@ -19,6 +19,8 @@ from ..types.messages import Message, ResultPart, Text, ToolCall, ToolResult
 from .links import neutralised, stands_in
 
 SEARCH, FETCH = "web_search", "web_fetch"
+ANSWERED = "[web_fetch: answered"
+"""So begins the answer to a question about a page: words of a model, which may repeat those of the question."""
 ADDRESSES = frozenset({"url", "urls", "uri", "href", "link", "links", "address"})
 """Arguments that name what is fetched."""
 STEERING = (
@@ -56,8 +58,8 @@ class Given(msgspec.Struct, frozen=True):
 
 def given(messages: Iterable[Message], reads: Callable[[str], bool]) -> tuple[Given, ...]:
     """What people wrote, what a search found and what pages said, as far as the conversation still holds it. What other
-    tools return is not counted, since a model can have any of them repeat its own words. `reads` tells of a tool's name
-    whether it fetches."""
+    tools return is not counted, nor are answers about a page: a model can have any of them repeat its own words.
+    `reads` tells of a tool's name whether it fetches."""
     words: list[Given] = []
     fetched: dict[str, str] = {}
     for message in messages:
@@ -68,7 +70,9 @@ def given(messages: Iterable[Message], reads: Callable[[str], bool]) -> tuple[Gi
                 case ToolResult(call_id=call_id, parts=pieces, status="ok") if call_id in fetched:
                     for piece in pieces:
                         host = host_of(piece.label.source)
-                        if isinstance(piece, Text) and (host or fetched[call_id] == SEARCH):
+                        if not isinstance(piece, Text) or piece.text.startswith(ANSWERED):
+                            continue
+                        if host or fetched[call_id] == SEARCH:
                             words.append(Given("" if fetched[call_id] == SEARCH else host, piece.text))
                 case Text(text=text, label=label) if message.role == "user" and label.integrity in ("owner", "member"):
                     words.append(Given("", text))

@@ -52,7 +52,7 @@ def role_rules(roles: Mapping[str, Posture], agent: Posture) -> tuple[Rule, ...]
         if stricter(posture, agent) == agent:
             continue
         verdict: Literal["deny", "ask"] = "deny" if posture == "read-only" else "ask"
-        why = f"the posture of {role}s is {posture}"
+        why = f"for the role {role} the posture is {posture}"
         effects = _CHANGES if posture in ("read-only", "ask-me") else tuple(sorted(OUTWARD))
         found += [Rule(verdict, effect=effect, who=f"role:{role}", because=why) for effect in effects]
     return tuple(sorted(found, key=lambda rule: rule.verdict != "deny"))

@@ -20,6 +20,7 @@ PROFILES: dict[Profile, tuple[str, ...]] = {
         *_TALK,
         *("read_file", "write_file", "edit_file", "list_files", "search_files", "list_symbols", "find_references"),
         *("shell", "process", "background_run", "check_background", "undo*", "web_fetch", "web_search"),
+        "send_file",
     ),
     "full": ("*",),
 }

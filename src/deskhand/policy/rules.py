@@ -45,7 +45,7 @@ class Case(msgspec.Struct, frozen=True):
     JSON, `said` what people wrote in this turn, `known` the words whose addresses the model did not put together.
     `strict`: a person is to be asked before every tool but the safe ones; `planning`: nothing is to be changed yet.
     `channel` is where the conversation takes place, in a `group` or not. `host` is where the call goes, if that does
-    not stand in its arguments."""
+    not stand in its arguments; `command` the line that it runs, whatever the arguments call it."""
 
     agent: str
     tool: str
@@ -60,6 +60,7 @@ class Case(msgspec.Struct, frozen=True):
     group: bool = False
     planning: bool = False
     host: str = ""
+    command: str | None = None
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -144,8 +145,9 @@ def summary(rule: Rule) -> str:
     return f"{rule.verdict} {rule.tool} ({rule.effect}){more}{place}"
 
 
-COMMAND_TOOLS = {"shell": "command"}
-"""Tools that run a command, and the argument in which it stands."""
+SHELL = "shell"
+COMMAND_TOOLS = frozenset({SHELL, "background_run", "process"})
+"""Tools that run commands. A rule for `shell` holds for all of them."""
 UNCLEAR = "unclear"
 """A misfit: what the command runs cannot be told, so it may be what the rule refuses."""
 
@@ -154,13 +156,13 @@ class Seen:
     """A case as rules look at it: who it is, where it goes and what it runs are worked out once, and only where a rule
     asks for it."""
 
-    __slots__ = ("_command", "_hosts", "_reading", "case", "names")
+    __slots__ = ("_hosts", "_reading", "case", "command", "names")
 
     def __init__(self, case: Case) -> None:
         self.case, who = case, case.principal
         self.names = (who.id, *(f"role:{role}" for role in who.roles), *((who.on_behalf_of,) * bool(who.on_behalf_of)))
         self._hosts: tuple[str, ...] | None = None
-        self._command: str | None = None
+        self.command = command_of(case) if case.command is None else case.command
         self._reading: Reading | None = None
 
     @property
@@ -172,13 +174,6 @@ class Seen:
         return self._hosts
 
     @property
-    def command(self) -> str:
-        """What the call would run; '' for a tool that runs no command."""
-        if self._command is None:
-            self._command = command_of(self.case)
-        return self._command
-
-    @property
     def reading(self) -> Reading:
         if self._reading is None:
             self._reading = read(self.command)
@@ -186,22 +181,21 @@ class Seen:
 
 
 def command_of(case: Case) -> str:
-    """The command that a call runs; '' where it runs none."""
-    key = COMMAND_TOOLS.get(case.tool)
-    if key is None or not case.arguments:
+    """The command that a call of the shell runs, by our name of its argument; '' where it runs none."""
+    if case.tool != SHELL or not case.arguments:
         return ""
     try:
         given = msgspec.json.decode(case.arguments)
     except ValueError:
         return ""  # the tool refuses it
-    found = given.get(key) if isinstance(given, dict) else None
+    found = given.get("command") if isinstance(given, dict) else None
     return found if isinstance(found, str) else ""
 
 
 def mismatch(rule: Rule, seen: Seen) -> str:
     """The first field of the rule that does not fit, '' where all do."""
     case = seen.case
-    if not _fits(rule.tool, case.tool):
+    if not _fits(rule.tool, case.tool) and not (seen.command and rule.tool == SHELL):
         return "tool"
     if not _fits(rule.effect, case.effect):
         return "effect"

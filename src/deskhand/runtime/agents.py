@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 
 class House(msgspec.Struct, frozen=True):
     """What agents have in common. Without `tools` each has those that its settings allow. `told` is what a channel has
-    to say about a place, by the channel's name. `model` opens `provider/name`."""
+    to say about a place, by the channel's name. `model` opens `provider/name`. `beside` says what runs beside a
+    session."""
 
     reaches: Reaches
     plugins: Plugins
@@ -45,6 +46,7 @@ class House(msgspec.Struct, frozen=True):
     told: Mapping[str, Callable[[Address], str]]
     model: Callable[[str], Model]
     people: People | None = None
+    beside: Callable[[str], str] = lambda session: ""
 
 
 def make_agent(settings: Settings, name: str, house: House) -> Agent:
@@ -84,8 +86,9 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         config.temperature,
         ZoneInfo(settings.config.timezone),
         hooks=house.plugins.hooks(name),
-        commands=partial(run, check_of(settings, house.model)),
+        commands=partial(run, check_of(settings, house.model), beside=house.beside),
         cheap_model=config.cheap_model,
+        look=house.reaches.quarantine.look,
         fit=lambda model: settings.limits(config, facts_of(settings, model).window),
     )
 
@@ -112,6 +115,7 @@ def _prompt(settings: Settings, name: str, skills: Skills, house: House) -> Prom
         config.voice,
         ZoneInfo(settings.config.timezone),
         machine_of(home.root, settings.environment.get("HOME", ""), config.sandbox is False),
+        house.reaches.quarantine,
     )
     told, learned = house.told, house.plugins.prompt
 
@@ -119,6 +123,11 @@ def _prompt(settings: Settings, name: str, skills: Skills, house: House) -> Prom
         return told[address.channel](address) if address.channel in told else ""
 
     def can() -> str:
-        return "\n\n".join(filter(None, (index(skills.find()), learned)))
+        found = {
+            name: skill
+            for name, skill in skills.find().items()
+            if not house.reaches.quarantine.holds(str(skill.folder))
+        }
+        return "\n\n".join(filter(None, (index(found), learned)))
 
     return Prompt(sources, can, house.clock, extras)

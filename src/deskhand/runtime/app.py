@@ -32,7 +32,9 @@ from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools.base import Tools
+from ..tools.base import Reach, Tools
+from ..tools.process import ProcessesConfig
+from ..tools.shadow import UndoConfig
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable, ToolError
@@ -43,6 +45,7 @@ from ..types.messages import Message
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
 from .agents import House, check_of, make_agent
+from .background import Background, Beside, as_now
 from .broker import keys
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
@@ -52,6 +55,7 @@ from .decided import Decided
 from .dispatch import Dispatch, Takes
 from .door import NO_ACCESS, Access, LocalDoor
 from .drafts import Drafts
+from .effects import Effects
 from .egress import Egress
 from .feed import Feed
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
@@ -132,6 +136,7 @@ class App:
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
         self.reaches = self._reaches()
+        self.effects = Effects(self.store, self._reach, parts.clock, parts.ids)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
         channels = {channel.name: channel for channel in parts.channels}
@@ -140,20 +145,24 @@ class App:
         self.decided = Decided(self.store, channels)
         self.signs = Signs(channels, self.dispatch, parts.clock)
         self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
-        self.people = open_people(self.store, parts.clock, self._roles, self._guests)
+        self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
-        people = self.people
         seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
         access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, *seen)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
         self._render()
+        self.background = self._open_background()
         self.plugins = plugins_of(settings)
         self._agents = self._made(settings, self.plugins)
+        self._ports = self._open_ports()
+
+    def _open_ports(self) -> Ports:
+        parts = self.parts
         retries = Retries(random.random)
         pictures = Pictures(self.blobs.get, self.blobs.path)
-        self._ports = Ports(
+        return Ports(
             self.store,
             parts.model,
             retries.next,
@@ -164,12 +173,32 @@ class App:
             pictures.get,
             self._elsewhere,
             lambda event: hidden(event, self.redact),
+            self.effects.back,
         )
 
     def _reaches(self) -> Reaches:
         parts, held = self.parts, keys(self.secrets, self.settings.home, self.parts.clock, self.parts.net)
         egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock, held)
-        return Reaches(self.store, self.blobs, self.room, parts.net, outward=Outward(egress.way, self.redact.data))
+        return Reaches(self.store, self.blobs, self.room, parts.net, self._undo, Outward(egress.way, self.redact.data))
+
+    def _open_background(self) -> Background:
+        parts, beside = self.parts, Beside(self._reach, self._processes, self.dispatch, self._as_now, self.redact)
+        background = Background(self.store, self.settings.home.processes, parts.clock, parts.ids, beside)
+        self.reaches.processes = lambda: background
+        return background
+
+    async def _reach(self, agent: str) -> Reach:
+        return await self.agent_of(agent).reach()
+
+    def _processes(self) -> ProcessesConfig:
+        return self.settings.config.processes
+
+    async def _as_now(self, principal: Principal) -> Principal:
+        """The same person with the roles that they still have. Who is asked elsewhere is known there."""
+        return principal if self.parts.authorise else as_now(principal, await self.people.users())
+
+    def _undo(self) -> UndoConfig:
+        return self.settings.config.undo
 
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
@@ -184,7 +213,8 @@ class App:
         """The agents of the configuration. Raises ConfigError."""
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
         parts = self.parts
-        house = House(self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.people)
+        beside = self.background.shown
+        house = House(self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.people, beside)
         return {name: make_agent(settings, name, house) for name in settings.agents}
 
     async def _follow(self) -> None:
@@ -282,6 +312,7 @@ class App:
             item = replace(item, text=self.redact(item.text))
         self.feed.publish(session, item)
         if isinstance(item, Recorded):
+            self.background.see(item)
             if self.parts.channels:
                 self.outbox.poke()
                 self.decided.see(item)
@@ -338,7 +369,8 @@ class App:
         yield Child("driver", lambda: self.dispatch.run(begun, takes), awaited=True, vital=True)
         home, clock = self.settings.home, self.parts.clock
         yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
-        yield Child("sweep", partial(sweep, self.store, self.blobs, clock))
+        yield Child("processes", self.background.run)
+        yield Child("sweep", partial(sweep, self.store, self.blobs, clock, self._forget))
         yield Child("anchor", partial(anchor, self.store, home.anchors, clock))
         yield Child("health", self.vitals.keep)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
@@ -351,6 +383,14 @@ class App:
             yield Child("asks", self.decided.run)
         if self.signs.channels:
             yield Child("signs", self.signs.run)
+
+    async def _forget(self) -> None:
+        """Note what commands did that were killed with a process, and let go of what was kept to undo changes, by the
+        settings."""
+        await self.effects.make_up(self.settings.agents)
+        kept = self.settings.config.undo
+        await self.effects.expire(self.blobs, kept.days, kept.mb)
+        await anyio.to_thread.run_sync(self.reaches.prune)
 
     def _receiving(self) -> Iterator[Child]:
         for channel in self.parts.channels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
@@ -52,8 +53,9 @@ def _note(path: Path, heads: Heads, clock: Clock) -> None:
         log.warning("the anchor file is not written: %s", error)
 
 
-async def sweep(store: Store, blobs: Blobs, clock: Clock) -> None:
-    """Now and then remove the files of blobs that nothing names any more."""
+async def sweep(store: Store, blobs: Blobs, clock: Clock, forget: Callable[[], Awaitable[None]]) -> None:
+    """Now and then let go of what is too old, and remove the files of blobs that nothing names any more."""
     while True:
+        await forget()
         await anyio.sleep(SWEEP_S)
         await anyio.to_thread.run_sync(blobs.collect, store.blob_used, clock.now())

@@ -88,6 +88,14 @@ def _trust(state: State, args: str) -> str | tuple[SessionOptions, str]:
     )
 
 
+def _plan(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    if args not in ("on", "off"):
+        now = "I only look and make a plan" if state.options.plan_mode else "I do what is asked, without a plan first"
+        return f"{now}. Change it with /plan on or /plan off."
+    told = "From now on I only look, until you said yes to my plan." if args == "on" else "I go on without a plan."
+    return SessionOptions(plan_mode=args == "on"), told
+
+
 def _restart(state: State, args: str) -> str:
     return "I restart, and write here then."
 
@@ -101,15 +109,18 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
     "title": _title,
     "approval": _approval,
     "trust": _trust,
+    "plan": _plan,
     "restart": _restart,
 }
 """Pure: each gives what the person reads, or what is to be set and what they read then. What else a command changes,
 the fold changes on `CommandRun`."""
 
 
-def run(check: Check, state: State, row: Waiting) -> list[AnyEvent] | None:
+def run(
+    check: Check, state: State, row: Waiting, beside: Callable[[str], str] = lambda session: ""
+) -> list[AnyEvent] | None:
     """The events of a command or of options to be set, as far as words go; None for what is neither, [] for what needs
-    the log. An unknown name or a missing role is answered, never ignored."""
+    the log. An unknown name or a missing role is answered, never ignored. `beside` says what runs beside a session."""
     body = row.inbound.body
     if isinstance(body, Configure):
         options, name, args, reply = body.options, "configure", "", ""
@@ -127,6 +138,7 @@ def run(check: Check, state: State, row: Waiting) -> list[AnyEvent] | None:
             return []
         done = HANDLERS[name](state, args.strip())
         options, reply = (None, done) if isinstance(done, str) else done
+        reply = "\n".join(filter(None, (reply, beside(state.session)))) if name == "status" else reply
     if options is None:
         return [CommandRun(row.inbox_id, row.principal, name, args, reply)]
     if refused := _refused(check, state, row, options):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -23,7 +23,11 @@ from ..policy.roles import ALIASES, RoleConfig, check_roles
 from ..policy.rules import Rule
 from ..policy.validity import Known, check_rules
 from ..tools.aliases import TOOLS
+from ..tools.process import ProcessesConfig
+from ..tools.search_web import WebSearchConfig
+from ..tools.shadow import UndoConfig
 from ..tools.shell import LONGEST_S
+from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError
 from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
@@ -101,7 +105,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
     `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
-    agents are where no rule of `policy` says otherwise. `plugins`
+    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes. `plugins`
     and `channels` are the only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
@@ -111,6 +115,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     bindings: tuple[Binding, ...] = ()
     policy: tuple[Rule, ...] = ()
     posture: Posture = "workspace-free"
+    undo: UndoConfig = UndoConfig()
     plugins: tuple[str, ...] = ()
     timezone: str = "UTC"
     env_file: str = ""
@@ -120,6 +125,9 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
+    processes: ProcessesConfig = ProcessesConfig()
+    web_fetch: WebFetchConfig = WebFetchConfig()
+    web_search: WebSearchConfig = WebSearchConfig()
     egress: EgressConfig = EgressConfig()
     channels: dict[str, ChannelConfig] = {}
 
@@ -267,7 +275,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
     try:
         config = msgspec.convert(data, Config, strict=False)
         check_roles(config.roles)
-        check_rules(config.policy, _known(config))
+        check_rules(rules_under_our_names(config.policy), _known(config))
         check_egress(config.egress)
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
@@ -285,6 +293,11 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
 def _is_set(field: str, value: Any) -> bool:
     """Whether this stands in the configuration of an agent. A list of tools or skills counts also when it is empty."""
     return value is not None and (value not in ("", ()) or field in LISTED - {"models"})
+
+
+def rules_under_our_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """The rules under our names of tools: one for `bash` is one for `shell`."""
+    return tuple(replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in rules)
 
 
 def _known(config: Config) -> Known:

@@ -25,6 +25,16 @@ def read_data(path: Path) -> dict[str, Any]:
 
     An empty file has none. Raises ConfigError that names the file and the place, FileNotFoundError where there is none.
     """
+    data = read_any(path)
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{str(path)!r} must hold keys and values, such as `timezone: Europe/Berlin`")
+    return data
+
+
+def read_any(path: Path) -> Any:
+    """Whatever a YAML or JSON file holds, None for nothing; it raises as `read_data` does."""
     text = read_text(path)
     try:
         data = json.loads(text) if text.lstrip().startswith(("{", "[")) else _yaml(text)
@@ -37,12 +47,7 @@ def read_data(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{str(path)!r} is not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError:
         raise ConfigError(f"{str(path)!r} is nested too deeply to be a configuration") from None
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise ConfigError(f"{str(path)!r} must hold keys and values, such as `timezone: Europe/Berlin`")
-    cleaned: dict[str, Any] = _clean(data)
-    return cleaned
+    return _clean(data)
 
 
 def read_text(path: Path) -> str:

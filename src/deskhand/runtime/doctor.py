@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -22,6 +23,11 @@ from anyio.abc import ByteStream
 from ..models.catalogue import parse
 from ..sandbox.probes import open_sandbox
 from ..store.sqlite import SqliteStore
+from ..tools.convert import INSTALL as WEB
+from ..tools.convert import LIBRARIES
+from ..tools.engines import ENGINES
+from ..tools.render import INSTALL as CHROMIUM
+from ..tools.render import browser_here
 from ..types.errors import ConfigError, DeskhandError, SandboxUnavailable
 from .anchor import read_anchors
 from .broker import POSSIBLE
@@ -271,6 +277,32 @@ async def _clock(settings: Settings) -> list[Finding]:
     return [Finding("good", f"plausible; people are told times in {zone}")]
 
 
+async def _search(settings: Settings) -> list[Finding]:
+    chosen = settings.config.web_search
+    engine = ENGINES[chosen.engine]
+    variable = (chosen.key_env or engine.key_env) if engine.key_env else ""
+    meanwhile = "; DuckDuckGo is asked meanwhile" if chosen.fallback and chosen.engine != "duckduckgo" else ""
+    if variable and not settings.environment.get(variable, "").strip():
+        return [Finding("note", f"{engine.title} has no key{meanwhile}", f"put {variable} into {settings.home.env}")]
+    if chosen.engine == "searxng" and not chosen.url:
+        remedy = "deskhand config set web_search.url http://127.0.0.1:8888"
+        return [Finding("note", f"SearXNG has no address{meanwhile}", remedy)]
+    return [Finding("good", f"{engine.title} searches the web")]
+
+
+async def _documents(settings: Settings) -> list[Finding]:
+    """Nothing of it is needed for the rest to work."""
+    missing = [name for name in (*LIBRARIES, "curl_cffi") if find_spec(name) is None]
+    if missing:
+        said = "PDF files, web pages and sites that refuse programs are not read: the extra [web] is not installed"
+        found = [Finding("note", said, WEB)]
+    else:
+        found = [Finding("good", "PDF files, office documents and web pages are read")]
+    if program := browser_here():
+        return [*found, Finding("good", f"pages that scripts make are rendered by {program}")]
+    return [*found, Finding("note", "pages that scripts make are not rendered: there is no Chromium", CHROMIUM)]
+
+
 PROBES: tuple[Probe, ...] = (
     Probe("home", _home),
     Probe("disk", _disk),
@@ -280,6 +312,8 @@ PROBES: tuple[Probe, ...] = (
     Probe("models", _models),
     Probe("sandbox", _sandbox),
     Probe("secrets", _secrets),
+    Probe("documents", _documents),
+    Probe("search", _search),
     Probe("serve", _starts),
     Probe("clock", _clock),
 )

@@ -39,6 +39,10 @@ class Home(msgspec.Struct, frozen=True):
         return self.state / "blobs"
 
     @property
+    def processes(self) -> Path:
+        return self.state / "processes"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 

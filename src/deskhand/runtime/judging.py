@@ -9,10 +9,13 @@ import msgspec
 from msgspec.structs import replace
 
 from ..policy.commands import doubt
+from ..policy.plan import planned
 from ..policy.postures import Posture, posture_rules, role_rules
-from ..policy.rules import COMMAND_TOOLS, Case, Decision, Rule, command_of, decide
-from ..tools.aliases import TOOLS, canonical, unquoted
-from .config import Settings
+from ..policy.rules import COMMAND_TOOLS, Case, Decision, Rule, decide
+from ..tools.aliases import canonical, unquoted
+from ..tools.command_line import SHELL
+from ..tools.command_line import command_of as run_by
+from .config import Settings, rules_under_our_names
 from .manage_users import asking_about_users
 from .models import is_small
 from .reach import workspace_of
@@ -22,9 +25,9 @@ Judge = Callable[[Case], Decision]
 
 
 def rules_of(settings: Settings, agent: str) -> tuple[Rule, ...]:
-    """The rules that hold for an agent: those of the configuration under our names of tools (a rule for `bash` is one
-    for `shell`), and behind them those of its posture, and of the roles."""
-    own = (replace(rule, tool=TOOLS.get(rule.tool, rule.tool)) for rule in settings.config.policy)
+    """The rules that hold for an agent: those of the configuration, and behind them those of its posture, and of the
+    roles."""
+    own = rules_under_our_names(settings.config.policy)
     posture = settings.posture(agent)
     return (*own, *role_rules(_postures(settings), posture), *posture_rules(posture))
 
@@ -45,22 +48,49 @@ def judge_of(settings: Settings, agent: str) -> Judge:
         judge = asking_about_unnamed(judge, workspace_of(settings, agent))
     if config.commands:
         judge = asking_about_commands(judge, config.commands)
-    judge = asking_about_users(judge)
-    return lambda case: judge(under_our_names(case))
+    whole = judging_all_commands(asking_about_users(judge))
+
+    def judged(case: Case) -> Decision:
+        case = under_our_names(case)
+        return planned(case, whole(case))
+
+    return judged
+
+
+def judging_all_commands(judge: Judge) -> Judge:
+    """The judge, for whom what holds for `shell` holds for every command, whichever tool runs it, and for what is typed
+    into one that runs."""
+
+    def strictest(case: Case) -> Decision:
+        decision = judge(case)
+        command = None if case.tool == SHELL else run_by(case.tool, case.arguments)
+        if command is None or decision.verdict == "deny":
+            return decision
+        as_shell = judge(replace(case, tool=SHELL, arguments=msgspec.json.encode({"command": command})))
+        return as_shell if as_shell.verdict == "deny" or decision.verdict == "allow" else decision
+
+    return strictest
 
 
 def under_our_names(case: Case) -> Case:
-    """The case with the arguments of a command as the tool will take them, whatever the model calls them."""
-    if case.tool not in COMMAND_TOOLS:
+    """The case with the command line that the tool will take from the arguments, whatever the model calls them."""
+    if case.tool not in COMMAND_TOOLS or case.command is not None:
         return case
+    return replace(case, command=command_of(case.tool, case.arguments) or "")
+
+
+def command_of(tool: str, arguments: bytes) -> str | None:
+    """What this call would run, or type to a program that runs; None where it runs nothing, or would be refused."""
     try:
-        given = json.loads(case.arguments)
+        given = json.loads(arguments)
+        given = unquoted(given) if isinstance(given, str) else given
     except (ValueError, RecursionError):
-        return case  # the tool refuses it
-    given = unquoted(given) if isinstance(given, str) else given
+        return None  # the tool refuses it
     if not isinstance(given, dict):
-        return case
-    return replace(case, arguments=msgspec.json.encode(canonical(case.tool, given)))
+        return None
+    given = canonical(tool, given)
+    typed = tool == "process" and given.get("action") == "write"
+    return str(given.get("input" if typed else "command") or "")
 
 
 def asking_about_commands(judge: Judge, commands: Collection[str]) -> Judge:
@@ -70,7 +100,7 @@ def asking_about_commands(judge: Judge, commands: Collection[str]) -> Judge:
         decision = judge(case)
         if decision.verdict != "allow" or case.tool not in COMMAND_TOOLS:
             return decision
-        if why := doubt(command_of(case), commands, strict=case.effect != "local_write"):
+        if why := doubt(case.command or "", commands, strict=case.effect != "local_write"):
             return Decision("ask", why)
         return decision
 

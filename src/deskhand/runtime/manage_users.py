@@ -32,6 +32,8 @@ class Wanted(msgspec.Struct, frozen=True):
 class ManageUsers:
     """Every agent shows it, and only an owner who is there may use it. It is never done by a job."""
 
+    effects: tuple[Effect, ...] = ("none", "host")
+
     def __init__(self, people: People | None) -> None:
         self._inner = _make(people)
 

@@ -19,6 +19,7 @@ from ..types.labels import LOCAL
 from ..types.messages import Audio, Text
 from .knowledge import Knowledge
 from .presets import Body
+from .quarantine import Quarantine
 from .texts import Texts
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,9 @@ WRITTEN = "# Answers\nAnswer in the language of the person: what matters first, 
 SPOKEN = """# Answers
 Your answer is spoken aloud, in the language of the person: plain text in short sentences, as people talk. No Markdown,
 lists, tables, code, links or emoji; numbers and units as words. What is long goes into a file: say that it is there."""
+PLANNING = """# Plan mode
+You only look now, and make a plan: nothing is changed, sent or run. When you know what is to be done, call
+exit_plan_mode with the plan; the person says yes to it, or what to change."""
 
 WORKSPACE_FILES = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md")
 MINIMAL_FILES = WORKSPACE_FILES[:2]
@@ -50,7 +54,8 @@ Prompting = Callable[[State], tuple[str, ...]]
 
 class Sources(msgspec.Struct, frozen=True):
     """Where the words for one agent come from, and how many it gets. `home` is Deskhand's folder, `own` the agent's
-    folder in it. `voice`: its answers are spoken; None: those to what was spoken. `machine` says on what it runs."""
+    folder in it. `voice`: its answers are spoken; None: those to what was spoken. `machine` says on what it runs.
+    `quarantine` are files of the workspace that are not to be shown."""
 
     home: Path
     own: Path
@@ -60,6 +65,7 @@ class Sources(msgspec.Struct, frozen=True):
     voice: bool | None = None
     zone: tzinfo = UTC
     machine: str = ""
+    quarantine: Quarantine | None = None
 
 
 class Prompt:
@@ -71,7 +77,9 @@ class Prompt:
     ) -> None:
         self._sources, self._skills, self._extras, self._clock = sources, skills, extras, clock
         self._system, self._own = Texts(sources.home, links=True), Texts(sources.own, links=True)
-        self._work, self._knowledge = Texts(sources.workspace), Knowledge(sources.workspace, clock)
+        held = sources.quarantine.holds if sources.quarantine else lambda path: False
+        self._work = Texts(sources.workspace, holds=held)
+        self._knowledge = Knowledge(sources.workspace, clock, sources.quarantine)
         self._presets = {"": self._preset(sources.preset)}
         self._joined: tuple[list[str], str] = ([], "")
         self._day: tuple[str, ...] = ()
@@ -88,6 +96,7 @@ class Prompt:
             self._joined = (pieces, "\n\n".join(pieces))
         spoken = heard(state) if sources.voice is None else sources.voice
         place = [own, self._context(turn.address, turn.principal, alone), self._extras(turn.address)]
+        place += [PLANNING] if state.options.plan_mode else []
         place += [SPOKEN] if spoken else [WRITTEN] if sources.mode == "full" else []
         return self._joined[1], "\n\n".join(piece for piece in place if piece)
 

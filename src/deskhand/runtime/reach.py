@@ -16,12 +16,13 @@ from ..sandbox.base import Mount, Sandbox
 from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
 from ..store.blobs import Blobs
-from ..tools.base import Reach
+from ..tools.base import Processes, Reach, no_processes
 from ..tools.paths import Allowed, Workspace
 from ..tools.shadow import Shadow, UndoConfig
 from ..tools.way import Ways, no_way
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
+from .quarantine import Quarantine
 
 
 class Room:
@@ -66,7 +67,8 @@ class Outward(msgspec.Struct, frozen=True):
 
 
 class Reaches:
-    """The reach of each agent. A grant given or taken while we run holds from the next call on."""
+    """The reach of each agent. A grant given or taken while we run holds from the next call on. `processes` is set by
+    who can hold them, before the first reach is asked for."""
 
     def __init__(
         self,
@@ -74,14 +76,16 @@ class Reaches:
         blobs: Blobs,
         room: Room,
         net: Net | None = None,
-        limits: Callable[[], UndoConfig] = UndoConfig,
+        undo: Callable[[], UndoConfig] = UndoConfig,
         outward: Outward | None = None,
     ) -> None:
         self._outward = outward or Outward()
-        self._store, self._blobs, self._room, self._limits = store, blobs, room, limits
+        self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
+        self.quarantine = Quarantine(store)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
+        self.processes: Callable[[], Processes] = no_processes
 
     async def _keep(self, data: bytes) -> str:
         """Keep what a tool said, without any secret."""
@@ -103,9 +107,8 @@ class Reaches:
         else:
             keep, kept, rows_of = self._keep, self._blobs.get, self._store.rows
             shadow = self.shadow(workspace.roots[0][0])
-            reach = Reach(
-                folder, workspace, mounts, keep, kept, rows_of, self._room, {}, self._net, shadow, self._outward.ways
-            )
+            hands = (self._net, shadow, self._outward.ways, self.processes)
+            reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands)
         self._open[agent] = (allowed, reach)
         return reach
 
@@ -117,6 +120,11 @@ class Reaches:
             )
             self._shadows[folder] = Shadow(where, self._blobs, self._store.change, self._limits)
         return self._shadows[folder]
+
+    def prune(self) -> None:
+        """Remove copies of files that are not as they were."""
+        for shadow in list(self._shadows.values()):
+            shadow.prune()
 
     def close(self) -> None:
         for _, reach in self._open.values():

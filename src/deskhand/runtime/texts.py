@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from ..tools.paths import Workspace
@@ -21,10 +22,10 @@ _HEADING = re.compile(r"#{1,6}(\s|$)")
 
 class Texts:
     """The files of one folder. `links`: the owner alone writes there, so a link to a file elsewhere is meant; without
-    it nothing outside is read, whoever made the link."""
+    it nothing outside is read, whoever made the link. What is held back says nothing."""
 
-    def __init__(self, folder: Path, links: bool = False) -> None:
-        self._folder, self._links = folder, links
+    def __init__(self, folder: Path, links: bool = False, holds: Callable[[str], bool] = lambda path: False) -> None:
+        self._folder, self._links, self._holds = folder, links, holds
         self._known: dict[str, tuple[tuple[int, ...], str]] = {}
 
     def __call__(self, name: str) -> str:
@@ -32,6 +33,8 @@ class Texts:
         try:
             status = os.stat(f"{self._folder}/{name}")  # noqa: PTH116 -- before every model call, and a third of the cost
         except OSError:
+            return ""
+        if self._holds(f"{self._folder}/{name}"):
             return ""
         version = (status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode)
         known = self._known.get(name)

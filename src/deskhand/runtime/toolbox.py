@@ -8,9 +8,14 @@ from collections.abc import Sequence
 from ..policy.profiles import offers
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import extract, files, folders, kv, network, shell, symbols, talk
+from ..tools import extract, files, folders, kv, network, plan, shell, symbols, talk
 from ..tools.base import Tool
 from ..tools.paths import Allowed
+from ..tools.process import process_tools
+from ..tools.search_web import web_search_tool
+from ..tools.send_file import SendFile
+from ..tools.tiers import further_tiers
+from ..tools.web import WebFetch
 from ..types.people import People
 from .config import SURFACES, Settings
 from .manage_users import ManageUsers
@@ -62,13 +67,23 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *symbols.TOOLS,
         *extract.TOOLS,
         shell.shell_tool(wide=config.sandbox is False, timeout_s=config.shell_timeout_s or shell.TIMEOUT_S),
+        *_beside(settings, wide=config.sandbox is False),
         *talk.TOOLS,
+        *plan.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
+        SendFile(READ_FROM_LOG),
         *kv.TOOLS,
+        WebFetch(settings.config.web_fetch, further_tiers()),
+        web_search_tool(settings.config.web_search, lambda variable: settings.environment.get(variable, "")),
         *network.TOOLS,
         *skill_tools(skills),
         ManageUsers(people),
     )
+
+
+def _beside(settings: Settings, *, wide: bool) -> tuple[Tool, ...]:
+    limits = settings.config.processes
+    return process_tools(wide=wide, usual_s=limits.timeout_s, longest_s=limits.longest_s)
 
 
 def plugins_of(settings: Settings, known: Plugins | None = None) -> Plugins:

@@ -7,6 +7,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from deskhand.sandbox.terminal import Terminal
+
 
 class Mount(msgspec.Struct, frozen=True, gc=False):
     """A folder of the host that the command may see at the same path, read-only unless `write`."""
@@ -22,6 +24,7 @@ class Command(msgspec.Struct, frozen=True):
     `memory_bytes` and `processes` (threads count) are for all that it starts together, `file_bytes` for each file.
     `egress` is the socket of a proxy on the host, its only way out: HTTP programs find it in their environment. What
     lies beside it as `ca.pem` is what they trust. Empty: no network at all.
+    With a `terminal` it runs in that: its output is one stream, and `stdin` is what is typed.
     """
 
     argv: tuple[str, ...]
@@ -34,6 +37,7 @@ class Command(msgspec.Struct, frozen=True):
     file_bytes: int = 1 << 30
     processes: int = 256
     egress: str = ""
+    terminal: Terminal | None = None
 
 
 class Exit(msgspec.Struct, frozen=True, gc=False):

@@ -42,6 +42,7 @@ class Landlocked:
             orders = orders_for(command, tmp)
             orders.reads, orders.writes = self._reads, [tmp]
             orders.devices = [f"/dev/{each}" for each in ("null", "zero", "full", "random", "urandom")]
+            orders.devices += ["/dev/tty"] if command.terminal is not None else []  # its own, if any
             orders.alone, orders.landlocked, orders.own_proc, orders.filter = False, True, "", b""
             return await launch(Started(self._argv, orders, self._interpreter), command, output)
         finally:

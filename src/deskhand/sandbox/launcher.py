@@ -16,6 +16,7 @@ import msgspec
 
 from deskhand.sandbox.base import Command, Exit, Mount
 from deskhand.sandbox.boot import boot, bundle
+from deskhand.sandbox.terminal import Line
 from deskhand.sandbox.warden import RELAY_PORT, Orders
 from deskhand.types.errors import SandboxError, SandboxUnavailable
 
@@ -124,7 +125,7 @@ def environment(command: Command, tmp: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "TMPDIR": tmp,
         "PWD": command.cwd,
-        "TERM": "dumb",
+        "TERM": command.terminal.name if command.terminal is not None else "dumb",
         "USER": "agent",
         **_way_out(command),
         **dict(command.env),
@@ -162,21 +163,20 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
         error, error_in = _pipe(stack)
         for each in (report, out, error):
             os.set_blocking(each.number, False)
+        way_out, line = _connected(stack, command.egress), Line(stack, command.terminal)
         started.orders.lifeline, started.orders.report = lifeline_in.number, report_in.number
-        way_out = _connected(stack, command.egress)
-        started.orders.egress = way_out[0] if way_out else -1
-        written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
-        argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
+        started.orders.egress, started.orders.terminal = way_out[0] if way_out else -1, line.offer
         standard = (_memory(stack, "stdin", command.stdin), out_in.number, error_in.number)
-        kept = (lifeline_in.number, report_in.number, written, *way_out, *started.kept)
-        process = _Child(stack, argv, standard, kept)
+        process = _born(stack, started, standard, (lifeline_in.number, report_in.number, *way_out, *line.far))
         for each in (lifeline_in, report_in, out_in, error_in):
             each.close()
+        line.close()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_pump, out.number, False, err)
                 tasks.start_soon(_pump, error.number, True, err)
                 tasks.start_soon(_pump, report.number, False, lambda piece, _: heard.append(piece))
+                tasks.start_soon(line.carry, output)
                 with anyio.move_on_after(command.timeout_s) as deadline:
                     await process.wait()
                 if deadline.cancelled_caught:
@@ -187,6 +187,13 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
     ended = _ending(b"".join(heard).decode(errors="replace"), complaint.decode(errors="replace"))
     seconds = anyio.current_time() - begun_at
     return msgspec.structs.replace(ended, seconds=seconds, timeout=deadline.cancelled_caught)
+
+
+def _born(stack: ExitStack, started: Started, standard: tuple[int, int, int], kept: tuple[int, ...]) -> _Child:
+    """Start the warden with its orders and these descriptors."""
+    written = _memory(stack, "orders", bundle(started.python.ours, started.orders.pack()))
+    argv = started.argv(("-I", "-S", "-B", "-c", boot(written)))
+    return _Child(stack, argv, standard, (*kept, written, *started.kept))
 
 
 def _ending(report: str, complaint: str) -> Exit:

@@ -15,6 +15,7 @@ from deskhand.sandbox import kernel
 
 _CORE, _DATA, _FSIZE, _NOFILE, _NPROC = 4, 2, 1, 7, 6  # RLIMIT_*, the same numbers on both machines
 _SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9
+_TIOCSCTTY, _TIOCSWINSZ = 0x540E, 0x5414
 _TICK_MS, _CENSUS_MS = 20, 100
 _PAGE = os.sysconf("SC_PAGESIZE")
 RELAY_PORT = 3128  # where a command finds the proxy, in its own network namespace
@@ -41,6 +42,7 @@ class Orders:
     filter: bytes  # of system calls, for a warden with number FIRST; b"": to be made here
     own_proc: str  # a second /proc for the warden alone, with its sysctls open; "": none
     egress: int  # a connection to the proxy; -1: no way out
+    terminal: tuple[int, int, int] | None  # the socket to hand our end out by, rows and columns
     lifeline: int  # its end of file means: end everything
     report: int
 
@@ -81,12 +83,14 @@ def main(packed: bytes) -> None:
         os.write(orders.report, f"failed it has no way to the proxy: {problem}".encode())
         return
     guard, hold = os.pipe()  # closing `hold` sets off the guard
-    warden = os.getpid()
+    warden, window = os.getpid(), _open_terminal(orders)
     child = os.fork()
     if child == 0:
         os.close(hold)
-        _become(orders, warden, guard)
+        _become(orders, warden, guard, window)
     os.close(guard)
+    if window >= 0:
+        os.close(window)
     os.write(orders.report, b"started\n")
     ending = _watch(child, orders)
     os.close(hold)
@@ -143,10 +147,31 @@ def _bound_pids(orders: Orders) -> None:
         pass  # an older kernel: the watch alone
 
 
-def _become(orders: Orders, warden: int, guard: int) -> None:
+def _open_terminal(orders: Orders) -> int:
+    """The command's end of a new terminal, -1 for none. The other end goes out, and nobody in here has it."""
+    if orders.terminal is None:
+        return -1
+    from _socket import SCM_RIGHTS, SOL_SOCKET, socket  # noqa: PLC0415  not every command has one
+
+    way_out, rows, columns = orders.terminal
+    near, window = os.openpty()
+    size = b"".join(each.to_bytes(2, "little") for each in (rows, columns, 0, 0))  # struct winsize
+    kernel.syscall(kernel.numbers(os.uname().machine)["ioctl"], window, _TIOCSWINSZ, size)
+    sender = socket(fileno=way_out)
+    sender.sendmsg([b"t"], [(SOL_SOCKET, SCM_RIGHTS, near.to_bytes(4, "little"))])
+    sender.close()
+    os.close(near)
+    return window
+
+
+def _become(orders: Orders, warden: int, guard: int, window: int) -> None:
     """Turn this child into the command. Never returns."""
     try:
         os.setsid()
+        if window >= 0:
+            kernel.syscall(kernel.numbers(os.uname().machine)["ioctl"], window, _TIOCSCTTY, 0)
+            for each in (0, 1, 2):
+                os.dup2(window, each)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
         if os.getppid() != warden:
             os._exit(1)

@@ -6,6 +6,7 @@ import anyio.to_thread
 
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool
+from ..tools.marks import marks_of
 from ..tools.output import shown
 from ..types.errors import ToolError
 from . import skill as skill_files
@@ -35,6 +36,10 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         found = await anyio.to_thread.run_sync(skills.find)
         if skill not in found:
             raise ToolError(f"there is no skill {skill!r}; there are: {', '.join(found) or 'none'}")
-        return await shown(await anyio.to_thread.run_sync(skill_files.read_skill, found[skill], path), context)
+        text, marks = (
+            await anyio.to_thread.run_sync(skill_files.read_skill, found[skill], path),
+            await marks_of(context),
+        )
+        return await shown(text, context, marks.of(str(found[skill].folder / (path or skill_files.FILE_NAME))))
 
     return (list_skills, read_skill)

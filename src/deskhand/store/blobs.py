@@ -70,6 +70,13 @@ class Blobs:
             raise BlobMissing(f"the file behind {digest!r} was changed on disk")
         return data
 
+    def size(self, digest: str) -> int:
+        """How many bytes are kept under this name; 0 for none."""
+        try:
+            return self.path(digest).stat().st_size
+        except (FileNotFoundError, BlobMissing):
+            return 0
+
     def adopt(self, copy: Path, digest: str) -> None:
         """Make a blob of a file beside us whose bytes should have this digest; it is shared, not copied. It is safe on
         disk after the next `sync`. Raises BlobMissing where it is gone, or holds something else; StoreFull."""

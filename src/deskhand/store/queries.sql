@@ -132,6 +132,9 @@ DELETE FROM outbox WHERE session = ?
 -- inbox_erase: the row stays, so that a redelivery is still recognised --
 UPDATE inbox SET body = x'', n = coalesce(n, 0) WHERE session = ?
 
+-- process_erase --
+DELETE FROM process WHERE session = ?
+
 -- session_seen: to the minute, since a page that is not written costs nothing; the end of the turn writes it anyway --
 INSERT INTO session(session, agent, channel, chat, title, opened_at, last_at) VALUES(?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT(session) DO UPDATE

@@ -215,6 +215,7 @@ class SqliteStore(Looking):
                 "blob_forget",
                 "effect_item_forget",
                 "effect_forget",
+                "process_erase",
             ):
                 db.execute(self._sql[name], (session,))
             forget(db, self._sql, session)

@@ -14,7 +14,7 @@ import msgspec
 from anyio.abc import Listener, SocketAttribute, SocketStream, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from ..net.client import Limits, Net
+from ..net.client import Exchange, Limits, Net
 
 PUBLIC = "127.0.0.2"
 """Plays the public address: all of 127.0.0.0/8 is this machine, and no test needs another."""
@@ -36,10 +36,12 @@ class Seen(msgspec.Struct, frozen=True):
 
 class Site:
     """Enter it to have it run at `host`:`port`. `pages` are its answers by path, the nasty ones from the start; others
-    are set with `page`. `requests` are those that came, `connections` how many there were, `open` how many are open."""
+    are set with `page`. Its visitors speak through `exchange`. `requests` are those that came, `connections` how many
+    there were, `open` how many are open."""
 
-    def __init__(self, address: str = PUBLIC, host: str = "site.test") -> None:
+    def __init__(self, address: str = PUBLIC, host: str = "site.test", exchange: Exchange | None = None) -> None:
         self.address, self.host, self.port = address, host, 0
+        self.exchange = exchange
         self.requests: list[Seen] = []
         self.connections = self.open = 0
         self.pages: dict[str, Answer] = dict(NASTY)
@@ -83,7 +85,11 @@ class Site:
                 raise OSError(f"no such name: {host}")
             return known[host]
 
-        return Net(limits, resolve=resolve, allow={(self.address, self.port)})
+        return self.spoken_to(Net(limits, resolve=resolve, allow={(self.address, self.port)}))
+
+    def spoken_to(self, net: Net) -> Net:
+        """The client, speaking as this site's visitors do."""
+        return net if self.exchange is None else net.through(self.exchange)
 
     async def _serve(self, stream: SocketStream) -> None:
         self.connections += 1
@@ -134,6 +140,8 @@ def streamed(pieces: Callable[[], AsyncIterator[bytes]], headers: Mapping[str, s
     async def answer(stream: SocketStream, query: str) -> None:
         await stream.send(_head(200, {"Transfer-Encoding": "chunked", **headers}))
         async for piece in pieces():
+            if not piece:
+                continue  # it would be the end
             await stream.send(b"%x\r\n%b\r\n" % (len(piece), piece))
         await stream.send(b"0\r\n\r\n")
 
@@ -216,6 +224,20 @@ async def _members() -> AsyncIterator[bytes]:
         yield empty * 1000
 
 
+async def _name() -> AsyncIterator[bytes]:
+    """The header of a gzip file, with a name that never ends: nothing comes out, for ever."""
+    yield b"\x1f\x8b\x08\x08\0\0\0\0\0\x03"
+    while True:
+        yield b"a" * 65536
+
+
+async def _large() -> AsyncIterator[bytes]:
+    """Far larger than it may be, and packed as an honest page is."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    for n in range(2000):
+        yield packer.compress("".join(f"{n} {i * n} words and words\n" for i in range(1000)).encode())
+
+
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 _NOISE = random.Random(7).randbytes(200_000)
 _CUT = gzip.compress(b"<p>" + random.Random(8).randbytes(5000).hex().encode())[:-2000]
@@ -238,6 +260,8 @@ NASTY: dict[str, Answer] = {
     "/bomb-raw": streamed(_bomb(-zlib.MAX_WBITS), HTML | {"Content-Encoding": "deflate"}),
     "/bomb-twice": streamed(_twice, HTML | {"Content-Encoding": "gzip, gzip"}),
     "/bomb-members": streamed(_members, HTML | {"Content-Encoding": "gzip"}),
+    "/bomb-header": streamed(_name, HTML | {"Content-Encoding": "gzip"}),
+    "/large-gzip": streamed(_large, HTML | {"Content-Encoding": "gzip"}),
     "/layers": plain(b"x", headers=HTML | {"Content-Encoding": ", ".join(["gzip"] * 50)}),
     "/brotli": plain(b"\x0b\x02\x80x\x03", headers=HTML | {"Content-Encoding": "br"}),
     "/cut-gzip": plain(_CUT, headers=HTML | {"Content-Encoding": "gzip"}),

@@ -9,6 +9,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
+from .base import Context, Outcome, Spec, Tool, Tools
+
 TOOLS = {
     "bash": "shell",
     "run_shell": "shell",
@@ -26,6 +30,12 @@ TOOLS = {
     "grep": "search_files",
     "intermediate_message": "send_message",
     "skill": "read_skill",
+    "run_in_background": "background_run",
+    "fetch": "web_fetch",
+    "fetch_url": "web_fetch",
+    "web_fetch_js": "web_fetch",
+    "web_fetch_stealth": "web_fetch",
+    "search_web": "web_search",
 }
 """Names of tools elsewhere -> ours."""
 
@@ -42,6 +52,9 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "workdir": "cwd",
         "working_directory": "cwd",
     },
+    "background_run": {"cmd": "command", "timeout": "timeout_s", "workdir": "cwd"},
+    "check_background": {"task_id": "id"},
+    "process": {"cmd": "command", "session_id": "id", "pid": "id", "text": "input", "timeout": "wait_s"},
     "read_file": {
         **_FILE,
         "start": "start_line",
@@ -54,10 +67,53 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "list_files": {**_FOLDER, "max_depth": "depth"},
     "search_files": {**_FOLDER, **dict.fromkeys(("query", "pattern", "q"), "text")},
     "send_message": {**dict.fromkeys(("content", "message"), "text"), "thread": "thread_id", "chat_id": "chat"},
+    "send_file": {**_FILE, **dict.fromkeys(("caption", "message"), "text"), "thread": "thread_id", "chat_id": "chat"},
     "ask_user": {"options": "choices"},
+    "web_fetch": {
+        **dict.fromkeys(("prompt", "query"), "question"),
+        "css_selector": "selector",
+        "max_chars": "limit",
+        "wait_seconds": "wait_s",
+        "timeout": "timeout_s",
+    },
+    "web_search": {**dict.fromkeys(("q", "text"), "query"), **dict.fromkeys(("count", "num_results"), "max_results")},
     "read_skill": {**dict.fromkeys(("name", "skill_name"), "skill"), "file": "path", "file_path": "path"},
 }
 """tool -> names of its parameters elsewhere -> ours."""
+_ACTIONS = {"spawn": "start", "input": "write", "send": "write", "stop": "kill", "read": "poll"}
+
+
+MEANT: dict[str, dict[str, Any]] = {"web_fetch_js": {"tier": "rendered"}, "web_fetch_stealth": {"tier": "rendered"}}
+"""Names that say more than which tool: the arguments that they stand for."""
+
+
+def called(name: str, tools: Tools) -> Tool | None:
+    """The tool that a model calls by this name, ours or one from elsewhere; None where there is none."""
+    tool = tools.get(name) or tools.get(TOOLS.get(name, ""))
+    return tool if tool is None or name in tools or name not in MEANT else _Meaning(tool, MEANT[name])
+
+
+class _Meaning:
+    """A tool with arguments that its other name stands for. What the model wrote itself counts more."""
+
+    def __init__(self, tool: Tool, meant: Mapping[str, Any]) -> None:
+        self._tool, self._meant = tool, meant
+
+    @property
+    def spec(self) -> Spec:
+        return self._tool.spec
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        try:
+            given = msgspec.json.decode(arguments)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            given = None  # the tool says what is wrong with it
+        if isinstance(given, dict) and self._meant.keys().isdisjoint(given):
+            meant, written = msgspec.json.encode(self._meant)[1:-1], bytes(arguments).lstrip()[1:]
+            arguments = msgspec.Raw(
+                b"{" + meant + (b"," if given else b"") + written
+            )  # what is wrong in it stays wrong
+        return await self._tool.run(arguments, context)
 
 
 def canonical(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,6 +130,8 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             ours["mode"] = "overwrite" if ours.pop("overwrite") else "create"
         case "edit_file":
             _one_list_of_edits(ours)
+        case "process" if isinstance(action := ours.get("action"), str):
+            ours["action"] = _ACTIONS.get(action, action)
     return ours
 
 

@@ -18,6 +18,8 @@ from ..types.errors import ToolError
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, UNTRUSTED, Label
 from ..types.messages import ResultPart, ResultStatus, Text
+from ..types.options import SessionOptions
+from ..types.process import Process
 from .paths import Workspace
 from .shadow import Shadow
 from .way import Ways, no_way
@@ -42,6 +44,69 @@ class Spec(msgspec.Struct, frozen=True):
         return self.effect in ("none", "fetch") and self.replay != "never"
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """A command that is to run beside the conversation; with `columns` and `rows` in a terminal of that size."""
+
+    command: str
+    cwd: str = ""
+    timeout_s: float = 0.0
+    name: str = ""
+    columns: int = 100
+    rows: int = 30
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """A piece of what a process printed: `at` is where it begins, of `size` bytes in all. `over` is how it ended, ''
+    while it runs. `label` is that of all that it has read."""
+
+    data: bytes
+    at: int
+    size: int
+    over: str = ""
+    label: Label = UNTRUSTED
+
+
+class Processes(Protocol):
+    """What runs beside the turns of conversations. A session sees its own alone; all raise ToolError."""
+
+    async def background(self, wanted: Wanted, context: Context) -> tuple[str, Change]:
+        """Its id, and the row to be committed with the result of the call: with that it is started, once."""
+        ...
+
+    async def start(self, wanted: Wanted, context: Context) -> str:
+        """Start it in a terminal, now. Returns its id."""
+        ...
+
+    async def of(self, session: str) -> list[Process]:
+        """All that the session has started lately, the latest first."""
+        ...
+
+    async def hear(self, id_: str, session: str, wait_s: float) -> Heard:
+        """What was printed since this was last asked; waits for something to come."""
+        ...
+
+    async def look_back(self, id_: str, session: str, at: int | None, size: int) -> Heard:
+        """A piece of all that it has printed; the last one where `at` is None."""
+        ...
+
+    async def type(self, id_: str, session: str, typed: bytes) -> int:
+        """Type into its terminal. Returns how many bytes it has taken."""
+        ...
+
+    async def end(self, id_: str, session: str, by: str) -> str:
+        """Kill it with all that it started. Returns how it ended."""
+        ...
+
+    async def forget(self, session: str) -> int:
+        """Drop the output of those that have ended. Returns how many."""
+        ...
+
+
+def no_processes() -> Processes:
+    """Where nobody could hold them."""
+    raise ToolError("nothing can run beside a conversation here: start Deskhand with `deskhand serve` or `deskhand`")
+
+
 def _no_net() -> Net:
     return Net(closed="nothing is fetched from the web here.")
 
@@ -53,6 +118,7 @@ class Reach(msgspec.Struct, frozen=True):
     `mounts` of the sandbox. `keep` stores bytes and returns their name, `kept` gives them back. `rows` reads with a
     registered statement. `seen` remembers, by (session, path), which version of a file the model has read. `net`
     fetches from the public web. `shadow` knows how the workspace was, so that what changes can be undone.
+    `processes` holds what runs beside conversations; raises ToolError.
     """
 
     folder: Path
@@ -66,6 +132,7 @@ class Reach(msgspec.Struct, frozen=True):
     net: Net = msgspec.field(default_factory=_no_net)
     shadow: Shadow | None = None
     ways: Ways = no_way
+    processes: Callable[[], Processes] = no_processes
 
 
 async def nobody(aside: Aside) -> str:
@@ -100,13 +167,14 @@ class Context(msgspec.Struct, frozen=True):
 class Done(msgspec.Struct, frozen=True):
     """The call is over. `changes` and `outbox` are committed with the result; only tools that replay by `commit`
     may have any. With `end_turn` the turn is over too, once the other calls of the reply have their results: the text
-    is said as it is, and the model is not asked again."""
+    is said as it is, and the model is not asked again. `options` are set for the conversation, with the result."""
 
     parts: tuple[ResultPart, ...]
     status: ResultStatus = "ok"
     changes: tuple[Change, ...] = ()
     outbox: tuple[Outgoing, ...] = ()
     end_turn: bool = False
+    options: SessionOptions | None = None
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -133,7 +201,7 @@ class Tool(Protocol):
 
 
 class Judged(Protocol):
-    """A tool whose effect depends on its arguments."""
+    """A tool whose effect depends on its arguments; `effects`, where it has any, are all that it may have."""
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect: ...
 

@@ -21,8 +21,8 @@ TIME_S = 20.0
 MEMORY_BYTES = 512 << 20
 ANSWER_BYTES = 4 * TEXT_CHARS + (1 << 16)
 LIBRARIES = ("pypdfium2", "selectolax")
+MODULE = "deskhand.tools.documents.main"
 INSTALL = "pip install 'deskhand[web]'"
-_START = "import sys; sys.path[:0] = sys.argv[1:]; from deskhand.tools.documents.main import main; main()"
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -94,7 +94,8 @@ async def convert(
                 said.extend(piece)
 
         try:
-            ended = await (await sandbox()).run(_command(msgspec.json.encode(asked) + b"\n" + data, time_s), output)
+            command = python_command(MODULE, msgspec.json.encode(asked) + b"\n" + data)
+            ended = await (await sandbox()).run(msgspec.structs.replace(command, timeout_s=time_s), output)
         except SandboxError as error:
             raise ToolError(
                 f"{subject} was not read, because documents are only read in the sandbox: {error}"
@@ -114,8 +115,9 @@ async def convert(
     return Converted(answer.text, answer.title[:300], kind, answer.hidden, tuple(answer.notes))
 
 
-def _command(stdin: bytes, time_s: float) -> Command:
-    """The interpreter that runs us, seeing itself, the libraries and our package, and nothing else."""
+def python_command(module: str, stdin: bytes) -> Command:
+    """Runs `main` of one of our modules with the interpreter that runs us. It sees itself, its libraries and our
+    package, and nothing else of the machine."""
     ours = Path(__file__).resolve().parents[2]  # what Python lists to find our package
     base = Path(sys.base_prefix).resolve()
     found = [spec.origin for name in LIBRARIES if (spec := find_spec(name)) is not None and spec.origin]
@@ -126,12 +128,13 @@ def _command(stdin: bytes, time_s: float) -> Command:
         if not any(Path(path).is_relative_to(each) for each in ("/usr", *shown)):
             shown.append(path)
     python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+    start = f"import sys; sys.path[:0] = sys.argv[1:]; from {module} import main; main()"
     return Command(
-        argv=(python, "-I", "-S", "-B", "-c", _START, str(ours), *sorted(libraries)),
+        argv=(python, "-I", "-S", "-B", "-c", start, str(ours), *sorted(libraries)),
         cwd=str(ours),
         mounts=tuple(Mount(path) for path in shown),
         stdin=stdin,
-        timeout_s=time_s,
+        timeout_s=TIME_S,
         memory_bytes=MEMORY_BYTES,
         file_bytes=1 << 20,
         processes=16,

@@ -22,3 +22,54 @@ FROM effect WHERE n = ?
 
 -- effect_items --
 SELECT place, before, after, blob FROM effect_item WHERE effect = ? ORDER BY place LIMIT ? OFFSET ?
+
+-- effect_kv_before: what the key holds, before it is changed in the same transaction --
+INSERT OR IGNORE INTO effect_item(effect, place, before)
+SELECT n, ?2, (SELECT 'k ' || json_array(value, expires_at, lower(hex(label))) FROM kv
+  WHERE kv.agent = effect.agent AND namespace = ?3 AND kv.key = ?4) FROM effect WHERE effect.key = ?1
+
+-- effect_kv_after: and what it holds now --
+UPDATE effect_item SET after = (SELECT 'k ' || json_array(value, expires_at, lower(hex(label))) FROM kv
+  WHERE kv.agent = (SELECT agent FROM effect WHERE n = effect_item.effect) AND namespace = ?3 AND kv.key = ?4)
+WHERE effect = (SELECT n FROM effect WHERE key = ?1) AND place = ?2
+
+-- effect_kv_now --
+SELECT 'k ' || json_array(value, expires_at, lower(hex(label))) FROM kv WHERE agent = ? AND namespace = ? AND key = ?
+
+-- effect_kv_put --
+INSERT OR REPLACE INTO kv(agent, namespace, key, value, expires_at, label) VALUES(?, ?, ?, ?, ?, ?)
+
+-- effect_same: what has changed nothing is no effect --
+DELETE FROM effect_item WHERE effect = (SELECT n FROM effect WHERE key = ?) AND before IS after
+
+-- effect_none --
+DELETE FROM effect WHERE key = ?1 AND NOT EXISTS(SELECT 1 FROM effect_item WHERE effect = effect.n)
+
+-- effect_undone: by an undo, or no longer, when that is taken back (null) --
+UPDATE effect SET undone_at = ?2 WHERE n = ?1
+
+-- effect_live: what may be undone, the latest first; as effect_list --
+SELECT n, key, agent, session, person, tool, folder, what, at, undoes, undone_at,
+  (SELECT count(*) FROM effect_item WHERE effect = n)
+FROM effect WHERE (?1 OR person = ?2) AND (?3 = '' OR session = ?3) AND undone_at IS NULL AND undoes IS NULL
+ORDER BY n DESC LIMIT ?4
+
+-- effect_again: undos that may be taken back, the latest first --
+SELECT e.n, e.key, e.agent, e.session, e.person, e.tool, e.folder, e.what, e.at, e.undoes, e.undone_at,
+  (SELECT count(*) FROM effect_item WHERE effect = e.n)
+FROM effect AS e JOIN effect AS of ON of.n = e.undoes
+WHERE (?1 OR e.person = ?2) AND (?3 = '' OR e.session = ?3) AND e.undone_at IS NULL AND of.undoes IS NULL
+ORDER BY e.n DESC LIMIT ?4
+
+-- effect_since: what changed this place after that effect, the latest first --
+SELECT n, tool, what, at FROM effect JOIN effect_item ON effect = n
+WHERE place = ?1 AND folder = ?2 AND n > ?3 AND agent = ?4 AND undone_at IS NULL ORDER BY n DESC LIMIT 1
+
+-- effect_expire: from before then, or up to that one --
+DELETE FROM effect WHERE at < ?1 OR n <= ?2
+
+-- effect_item_expire --
+DELETE FROM effect_item WHERE effect NOT IN (SELECT n FROM effect)
+
+-- effect_blobs: the latest first --
+SELECT effect, blob FROM effect_item WHERE blob IS NOT NULL ORDER BY effect DESC

@@ -83,7 +83,7 @@ async def write_file(
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
     result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes")
-    return msgspec.structs.replace(result, changes=await _marked(rows, path, mode == "append", context))
+    return msgspec.structs.replace(result, changes=(*rows, *await _marked(path, before, mode == "append", context)))
 
 
 @tool(effect="local_write", replay="never")
@@ -105,7 +105,7 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
         raise ToolError(f"that would change nothing in {path!r}")
     rows = await _replace("edit_file", path, after, context)
     result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
-    return msgspec.structs.replace(result, changes=await _marked(rows, path, True, context))
+    return msgspec.structs.replace(result, changes=(*rows, *await _marked(path, before, True, context)))
 
 
 def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
@@ -194,14 +194,14 @@ def _seen_as(path: str, context: Context) -> tuple[str, str]:
     return context.session, os.path.realpath(context.reach.folder / path)
 
 
-async def _marked(rows: tuple[Change, ...], path: str, added: bool, context: Context) -> tuple[Change, ...]:
-    """The rows of a change, and whose word the file is now. What a person has seen and allowed as it is, is as good as
-    theirs; what was only `added` to is also still what it was."""
+async def _marked(path: str, before: bytes | None, added: bool, context: Context) -> tuple[Change, ...]:
+    """Whose word the file is now. What a person has seen and allowed as it is, is as good as theirs; what was only
+    `added` to is also still what it was."""
     marks = await marks_of(context)
     label = LOCAL if context.approved else context.label
     if added:
         label = join((label, marks.stored.get(marks.real(path), LOCAL)))
-    return (*rows, *marks.kept(rows), *marks.written(path, label, context))
+    return marks.written(path, label, context)
 
 
 TOOLS = (read_file, write_file, edit_file)

@@ -12,6 +12,8 @@ from .base import Context, Done, done
 from .define import tool
 from .marks import lasting
 from .output import shown
+from .undo import KV, closing
+from .watch import by
 
 KEY_CHARS, VALUE_CHARS = 500, 200_000
 STATEMENTS = load_sql(__package__, "kv.sql")
@@ -30,7 +32,8 @@ async def kv_set(key: str, value: str, context: Context, namespace: str = "", tt
     expires_at = now + ttl_hours * 3600 if ttl_hours > 0 else None
     label = msgspec.json.encode(context.label) if lasting(context.label) else None
     change = Change("kv_set", (context.agent, namespace, key, value, expires_at, label))
-    return msgspec.structs.replace(done(f"ok, {key} is set"), changes=(Change("kv_expire", (now,)), change))
+    changes = (Change("kv_expire", (now,)), *_undoable(context, "kv_set", namespace, key, change))
+    return msgspec.structs.replace(done(f"ok, {key} is set"), changes=changes)
 
 
 @tool
@@ -44,7 +47,8 @@ async def kv_get(key: str, context: Context, namespace: str = "") -> Done:
 async def kv_delete(key: str, context: Context, namespace: str = "") -> Done:
     """Forget a key."""
     change = Change("kv_delete", (context.agent, namespace, key))
-    return msgspec.structs.replace(done(f"ok, {key} is gone"), changes=(change,))
+    changes = _undoable(context, "kv_delete", namespace, key, change)
+    return msgspec.structs.replace(done(f"ok, {key} is gone"), changes=changes)
 
 
 @tool
@@ -53,6 +57,15 @@ async def kv_list(context: Context, namespace: str = "", prefix: str = "") -> Do
     rows = await context.reach.rows("kv_list", (context.agent, namespace, prefix, context.clock.now()))
     text = msgspec.json.encode({key: value for key, value, _, _ in rows}).decode()
     return await shown(text, context, join((LOCAL, *(_label(label) for _, _, _, label in rows))))
+
+
+def _undoable(context: Context, tool: str, namespace: str, key: str, change: Change) -> tuple[Change, ...]:
+    """The change, between the rows with which it can be undone: they are written in one transaction."""
+    who = by(context, tool, f"{namespace}/{key}" if namespace else key)
+    place = (who.key, msgspec.json.encode((namespace, key)), namespace, key)
+    head = (who.key, who.agent, who.session, who.person, tool, KV, who.what, who.at, None)
+    before, after = Change("effect_kv_before", place), Change("effect_kv_after", place)
+    return (Change("effect_add", head), before, change, after, *closing(who.key))
 
 
 def _label(stored: bytes | None) -> Label:

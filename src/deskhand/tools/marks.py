@@ -7,7 +7,7 @@ the owner are the owner's wherever they lie in a workspace.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 import msgspec
@@ -22,8 +22,6 @@ STATEMENTS = load_sql(__package__, "marks.sql")
 PRIVATE = ("user.md", "memory.md", "memory")
 """Beneath a workspace: what only its owner reads, case apart."""
 OWNERS = ("role:owner",)
-FOLDER = 5
-"""Where a row of an effect has the folder beneath which its files lie."""
 _decode = msgspec.json.Decoder(Label).decode
 
 
@@ -73,18 +71,6 @@ class Marks:
         if not lasting(label):
             return (Change("file_label_drop", (real,)),) if real in self.stored else ()
         return (Change("file_label_set", (real, msgspec.json.encode(label), context.session, context.clock.now())),)
-
-    def kept(self, rows: Iterable[Change]) -> Iterator[Change]:
-        """The rows that remember whose word those bytes were that these rows of undo keep: they may come back."""
-        folder = ""
-        for row in rows:
-            if row.statement == "effect_add":
-                folder = str(row.args[FOLDER])
-            elif row.statement == "effect_item_add":
-                _, place, before, _, blob = row.args
-                path = f"{folder}/{os.fsdecode(place)}" if isinstance(place, bytes) else ""
-                if blob and before and path in self.stored:
-                    yield Change("file_label_keep", (path, str(blob)))
 
 
 async def marks_of(context: Context) -> Marks:

@@ -14,7 +14,8 @@ from .states import Changed
 
 
 class By(msgspec.Struct, frozen=True):
-    """Who does something: one call, or one undo (of the effect `undoes`). `what` is a line for people."""
+    """Who does something: a call, or an undo of the effect `undoes`, by which `revives` can be undone again. `what`
+    is a line for people."""
 
     key: str
     agent: str
@@ -24,6 +25,7 @@ class By(msgspec.Struct, frozen=True):
     what: str
     at: float
     undoes: int | None = None
+    revives: int | None = None
 
 
 class Running:

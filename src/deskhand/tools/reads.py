@@ -63,14 +63,14 @@ class Reads:
             return cls(marks, marked, None)
         folders = {os.path.dirname(path) for path in stored}  # noqa: PTH120 -- strings, as the marks have them
         armed, sure = list[_Armed](), True
-        for path, folder in [*((path, False) for path in marked), *((path, True) for path in folders)]:
+        for path in dict.fromkeys((*marked, *folders)):
             try:
                 descriptor = context.reach.files.open_beneath(path)
             except ToolError:
                 sure = sure and "\\x" not in path  # a name that is no text cannot be looked at
                 continue  # it is gone, or another folder lies in the way: nobody reads it there
             try:
-                armed.append(_arm(path, descriptor, folder))
+                armed.append(_arm(path, descriptor))
             except (OSError, ValueError):
                 sure = False
             finally:
@@ -101,30 +101,31 @@ class Reads:
         named = {path for path in self._marks.stored if os.path.dirname(path) in self.read}  # noqa: PTH120
         return join((self._marks.joined(files | named), self.heard))
 
-    def marks(self, changed: Iterable[str], undo: Iterable[Change], context: Context) -> tuple[Change, ...]:
+    def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:
         """The rows of the files that the command made or changed, given by their real paths: they carry what the
-        conversation had read, and what the command read. `undo` are the rows that keep what was there before."""
+        conversation had read, and what the command read."""
         label = join((context.label, self.label()))
         if not lasting(label) and not self._marked:
             return ()
         moved = {each.inode: self._marks.of(each.path) for each in self._armed or () if not each.folder}
-        rows: list[Change] = list(self._marks.kept(undo))
+        rows: list[Change] = []
         for path in changed:
             try:
-                inode = os.lstat(path).st_ino
+                status = os.lstat(path)
             except OSError:
-                if "\\x" not in path:  # else it is there, under a name that is no text
-                    continue  # what was removed keeps its mark: it may be put back
-                inode = 0
-            rows += self._marks.written(path, join((label, moved.get(inode, LOCAL))), context)
+                if "\\x" in path:  # it is there, under a name that is no text
+                    rows += self._marks.written(path, label, context)
+                continue  # what was removed keeps its mark: it may be put back
+            if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):  # a link says what it leads to
+                rows += self._marks.written(path, join((label, moved.get(status.st_ino, LOCAL))), context)
         return tuple(rows)
 
 
-def _arm(path: str, descriptor: int, folder: bool) -> _Armed:
+def _arm(path: str, descriptor: int) -> _Armed:
     """Give it a last access long ago. Raises OSError; ValueError where reads leave no trace."""
     status = os.fstat(descriptor)
-    wanted = stat.S_ISDIR if folder else stat.S_ISREG
-    if not wanted(status.st_mode) or not _keeps_times(descriptor, status):
+    folder = stat.S_ISDIR(status.st_mode)
+    if not (folder or stat.S_ISREG(status.st_mode)) or not _keeps_times(descriptor, status):
         raise ValueError(path)
     if status.st_atime_ns != _LONG_AGO_NS:
         os.utime(descriptor, ns=(_LONG_AGO_NS, status.st_mtime_ns))
@@ -136,12 +137,16 @@ _known: dict[int, bool] = {}
 
 
 def _keeps_times(descriptor: int, status: os.stat_result) -> bool:
-    """Whether a read leaves a trace here, tried once for each file system, on the first marked file there."""
+    """Whether a read leaves a trace here, tried once for each file system, on what is marked first there."""
     if status.st_dev not in _known:
-        if not stat.S_ISREG(status.st_mode) or not status.st_size:
+        folder = stat.S_ISDIR(status.st_mode)
+        if not folder and not status.st_size:
             return False
         os.utime(descriptor, ns=(_LONG_AGO_NS, status.st_mtime_ns))
-        os.pread(descriptor, 1, 0)
+        if folder:
+            os.listdir(descriptor)
+        else:
+            os.pread(descriptor, 1, 0)
         _known[status.st_dev] = os.fstat(descriptor).st_atime_ns != _LONG_AGO_NS
     return _known[status.st_dev]
 

@@ -19,7 +19,7 @@ from typing import IO
 
 import msgspec
 
-from ..store.blobs import PREFIX, Blobs
+from ..store.blobs import KEPT_S, PREFIX, Blobs
 from ..types.commit import Change
 from ..types.errors import BlobMissing, StoreFull
 from . import tree
@@ -176,7 +176,7 @@ class Shadow:
             self._taken += new
             after = os.fstat(descriptor)
         quiet = after.st_ctime_ns == before.st_ctime_ns and after.st_size == before.st_size
-        return digest, after, quiet and time.time_ns() - after.st_ctime_ns > SETTLED_NS
+        return digest, after, quiet and _now_ns() - after.st_ctime_ns > SETTLED_NS
 
     def _keep(self, file: IO[bytes], size: int) -> str:
         """Copy what is read; returns its digest. Raises OSError."""
@@ -184,7 +184,9 @@ class Shadow:
             data = file.read(size + 1)
             digest = sha256(data).hexdigest()
             path = self.path(digest)
-            if not path.exists():
+            try:
+                os.utime(path)  # the hour of `prune` begins anew
+            except FileNotFoundError:
                 self._put(path, data)
             return digest
         part = self.folder / f"{os.getpid()}-{threading.get_ident()}.part"
@@ -201,6 +203,7 @@ class Shadow:
         digest = hashed.hexdigest()
         path = self.path(digest)
         if path.exists():
+            os.utime(path)
             part.unlink()
         else:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -268,14 +271,15 @@ class Shadow:
         return self._blobs.path(PREFIX + digest).exists()
 
     def prune(self) -> None:
-        """Remove the copies of what is not there any more."""
+        """Remove the copies of what is not there any more; those of the last hour another process may have made."""
         with self.lock:
             self._load()
             wanted = {digest_of(each.state) for each in self.seen.values()}
             self._bytes = 0
             for path in self.folder.glob("??/*"):
-                if path.name in wanted:
-                    self._bytes += path.stat().st_size
+                status = path.stat()
+                if path.name in wanted or _now_ns() - status.st_mtime_ns < KEPT_S * 1e9:
+                    self._bytes += status.st_size
                 else:
                     path.unlink()
 
@@ -305,6 +309,11 @@ class Shadow:
         self.seen = {os.fsdecode(path): each for path, each in known.items()}
         self._files = sum(each.state[0] == "f" for each in self.seen.values())
         self.prune()
+
+
+def _now_ns() -> int:
+    """The time that the kernel gives to files: no other can be compared with theirs."""
+    return time.clock_gettime_ns(time.CLOCK_REALTIME)
 
 
 def _same(was: Seen, status: os.stat_result) -> bool:

@@ -15,7 +15,7 @@ from ..types.labels import LOCAL
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done, Tool
 from .define import FunctionTool, tool
-from .marks import mark_blob
+from .marks import OWNERS, mark_blob
 from .output import EDGE_BYTES, LIMIT_BYTES, ends, whole
 from .watch import Watch
 from .way import Traveller, Way
@@ -35,6 +35,7 @@ class _Output:
         self.tail = bytearray()
         self._on_stderr = False
         self.handle = ""
+        self._live = bool({*OWNERS} & {*context.audience})  # only afterwards do we know if it is for others
         self._decode = getincrementaldecoder("utf-8")("replace").decode
 
     def __call__(self, data: bytes, stderr: bool) -> None:
@@ -43,7 +44,8 @@ class _Output:
             fresh = not self.size or self.tail.endswith(b"\n")
             self._add((b"" if fresh else b"\n") + (b"[stderr]\n" if stderr else b"[stdout]\n"))
         self._add(data)
-        self._context.emit(self._decode(data[-EMIT_BYTES:]))
+        if self._live:
+            self._context.emit(self._decode(data[-EMIT_BYTES:]))
 
     def _add(self, data: bytes) -> None:
         self.size += len(data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
 from ..types.commit import Outgoing
@@ -72,13 +74,14 @@ class SendMessage:
 
     def __init__(self, reads_log: frozenset[str]) -> None:
         self._reads_log = reads_log
+        self.effects: tuple[Effect, ...] = ("send_owner", "send_other")
         description = "Send a message now, before the answer: to this conversation, or to another chat of a channel."
         self.spec = Spec("send_message", description, schema(Message), "send_owner", "commit")
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
             message = decode_arguments(arguments, Message, self.spec.name)
-            return "send_owner" if _address(message, address) == address else "send_other"
+            return "send_owner" if address_of(message, address) == address else "send_other"
         except ToolError:
             return "send_owner"  # it will not be sent
 
@@ -86,7 +89,7 @@ class SendMessage:
         message = decode_arguments(arguments, Message, self.spec.name)
         if not message.text.strip():
             raise ToolError("the text is empty")
-        address = _address(message, context.address)
+        address = address_of(message, context.address)
         if address.channel in self._reads_log:
             if address != context.address:
                 raise ToolError(
@@ -97,8 +100,19 @@ class SendMessage:
         return Done(done(f"on its way, as {outgoing.key}").parts, outbox=(outgoing,))
 
 
-def _address(message: Message, here: Address) -> Address:
-    """Where it goes. Raises ToolError where the chat is missing."""
+class Addressed(Protocol):
+    """Arguments that say where something is to go."""
+
+    @property
+    def channel(self) -> str: ...
+    @property
+    def chat(self) -> str: ...
+    @property
+    def thread_id(self) -> str: ...
+
+
+def address_of(message: Addressed, here: Address) -> Address:
+    """Where it goes; without channel and chat, here. Raises ToolError where the chat is missing."""
     channel = message.channel or here.channel
     if channel == here.channel and message.chat in ("", here.chat):
         return msgspec.structs.replace(here, thread=message.thread_id or here.thread)

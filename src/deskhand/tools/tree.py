@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from typing import IO
 
 from .paths import openat2_beneath, walk_beneath
@@ -75,8 +75,10 @@ def opened(above: int, name: str) -> int:
 
 
 def write(above: int, name: str, mode: int, source: IO[bytes]) -> None:
-    """Put a file there in one step, whole or not at all. Raises OSError."""
-    temporary = f".deskhand-{secrets.token_hex(8)}"
+    """Put a file there in one step, whole or not at all. What a kill leaves, the next try removes. Raises OSError."""
+    temporary = f".deskhand-{sha256(os.fsencode(name)).hexdigest()[:16]}"
+    with suppress(FileNotFoundError):
+        os.unlink(temporary, dir_fd=above)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o600, dir_fd=above)
     try:

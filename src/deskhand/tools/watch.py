@@ -20,6 +20,7 @@ from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label
+from . import tree
 from .base import Context, Reach
 from .guarded import put_back
 from .notes import By, Running
@@ -50,7 +51,7 @@ class Ground:
     """The folder that is watched, held open, with its shadow. Its methods block."""
 
     def __init__(self, shadow: Shadow, root: int, real: str) -> None:
-        self.shadow, self._root, self.real = shadow, root, real
+        self.shadow, self.root, self.real = shadow, root, real
 
     @property
     def _running(self) -> list[Running]:
@@ -59,11 +60,12 @@ class Ground:
     def begin(self, by: By) -> Running:
         """Look, and note that it begins. What changed before is nobody's, unless something runs."""
         with self.shadow.lock:
-            self._found(self.shadow.look(self._root), guard=True)
+            self._found(self.shadow.look(self.root), guard=True)
             self.shadow.save()
-            return self._enter(by)
+            return self.enter(by)
 
-    def _enter(self, by: By) -> Running:
+    def enter(self, by: By) -> Running:
+        """Note that it begins."""
         one = Running(by)
         self._running.append(one)
         self._write()
@@ -81,7 +83,7 @@ class Ground:
             return said
         kept = list(changes)
         if guard:
-            kept, said = put_back(self.shadow, self._root, self.real, changes)
+            kept, said = put_back(self.shadow, self.root, self.real, changes)
         for each in alive:
             each.touched.update(change.path for change in kept)
         whose = by or alive[0]
@@ -90,17 +92,22 @@ class Ground:
         self._write()
         return said
 
+    def look_at(self, paths: Sequence[str]) -> None:
+        """See what these are now. What has changed is nobody's, unless something runs."""
+        self._found(self.shadow.look_at(self.root, paths), guard=True)
+
     def look(self, one: Running, now: float | None = None) -> Looked:
         """What the command has done until now; at its end, `now`."""
         with self.shadow.lock:
-            said = self._found(self.shadow.look(self._root), guard=True, by=one)
+            said = self._found(self.shadow.look(self.root), guard=True, by=one)
             looked = self._looked(one, said)
             self.shadow.save()
             if now is not None:
-                self._leave(one, now)
+                self.leave(one, now)
         return looked
 
-    def _leave(self, one: Running, now: float) -> None:
+    def leave(self, one: Running, now: float) -> None:
+        """It is over."""
         if one.rows:
             one.over_at = now
         else:
@@ -112,18 +119,18 @@ class Ground:
         above = place.split("/")
         paths = ["/".join(above[: n + 1]) for n in range(len(above))]
         with self.shadow.lock:
-            self._found(self.shadow.look_at(self._root, paths), guard=True)
-            one = self._enter(by)
+            self._found(self.shadow.look_at(self.root, paths), guard=True)
+            one = self.enter(by)
             try:
                 done = act()
             finally:
-                changes = self.shadow.look_at(self._root, paths)
+                changes = self.shadow.look_at(self.root, paths)
                 for each in self._running:
                     each.touched.update(change.path for change in changes)
                 one.add(changes)
                 self.shadow.into_blobs([digest for each in changes if (digest := digest_of(each.before))])
                 self.shadow.save()
-                self._leave(one, by.at)
+                self.leave(one, by.at)
         return done, self._looked(one, [])
 
     def _looked(self, one: Running, said: Sequence[str]) -> Looked:
@@ -154,13 +161,27 @@ class Ground:
         """What was running when a process was killed, with all that has changed since; and what ended then."""
         with self.shadow.lock:
             found = self.shadow.notes.left()
-            cut = [one for one in found if one.over_at is None]
+            for one in found:
+                if one.over_at is None and one.by.undoes is not None:
+                    self.bring_about(one)
+            cut = [one for one in found if one.over_at is None and one.by.undoes is None]
             if cut and self.shadow.whole:
                 self._running.extend(cut)
-                self._found(self.shadow.look(self._root), guard=True, by=cut[0])
+                self._found(self.shadow.look(self.root), guard=True, by=cut[0])
                 self.shadow.save()
                 self._running[:] = [one for one in self._running if one not in cut]
         return found
+
+    def bring_about(self, one: Running) -> dict[str, str]:
+        """Do what an undo has noted that it wants, and note what came of it. Returns what failed, and why."""
+        self._write()
+        failed = tree.put(self.root, {path: each.after for path, each in one.items.items()}, self.shadow.open)
+        self.shadow.look_at(self.root, list(one.items))
+        for path, each in one.items.items():
+            seen = self.shadow.seen.get(path)
+            one.items[path] = Changed(path, each.before, seen.state if seen is not None else None)
+        self.shadow.save()
+        return failed
 
     def owed(self, now: float) -> list[Running]:
         """What is over, and should have been committed."""
@@ -184,7 +205,25 @@ def rows_of(by: By, folder: str, changes: Sequence[Changed], has: Callable[[str]
         digest = digest_of(each.before)
         blob = PREFIX + digest if digest and has(digest) else None
         rows.append(Change("effect_item_add", (by.key, os.fsencode(each.path), each.before, each.after, blob)))
-    return tuple(rows)
+        if blob is not None and each.path.isprintable():
+            rows.append(Change("file_label_keep", (f"{folder}/{each.path}", blob)))
+        if by.undoes is not None and each.path.isprintable():
+            rows += _label_again(f"{folder}/{each.path}", digest_of(each.after), by.at)
+    return (*rows, *marked(by))
+
+
+def _label_again(path: str, digest: str, at: float) -> list[Change]:
+    """Whose word these bytes are: what it was when they were there before."""
+    rows = [Change("file_label_drop", (path,))]
+    return [*rows, Change("file_label_restore", (path, PREFIX + digest, at))] if digest else rows
+
+
+def marked(by: By) -> tuple[Change, ...]:
+    """The rows that say that an undo has happened."""
+    if by.undoes is None:
+        return ()
+    revived = () if by.revives is None else (Change("effect_undone", (by.revives, None)),)
+    return (Change("effect_undone", (by.undoes, by.at)), *revived)
 
 
 def by(context: Context, tool: str, what: str) -> By:
@@ -263,7 +302,7 @@ class Watch:
     async def _read(self, looked: Looked) -> Looked:
         """With whose word it all is."""
         await self._reads.look()
-        rows = (*looked.rows, *self._reads.marks(looked.changed, looked.rows, self._context))
+        rows = (*looked.rows, *self._reads.marks(looked.changed, self._context))
         return msgspec.structs.replace(looked, rows=rows, label=self._reads.label())
 
     async def over(self) -> Looked:

@@ -30,6 +30,7 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("model", "which model answers here; /model provider/name chooses one"),
         ChatCommand("title", "name this conversation"),
         ChatCommand("approval", "on: ask before every tool; off: ask as the rules say"),
+        ChatCommand("plan", "on: look and make a plan first; off: go on without one"),
         ChatCommand("restart", "end the service and start it anew", "owner"),
     )
 }

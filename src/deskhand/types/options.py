@@ -15,8 +15,8 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     `model` (`provider/name`) is asked first, the agent's own are its fallback. `approval` asks a person before every
     tool that is not on the safe list; False is the normal policy, never less. `trust` are hosts and other sources whose
-    words are taken for this machine's own here. `plan_mode`, `teams`, `tracing` and
-    `mode` are kept for the parts that act on them.
+    words are taken for this machine's own here. `plan_mode`: it only looks, until a person said yes to its plan.
+    `teams`, `tracing` and `mode` are kept for the parts that act on them.
     """
 
     model: str | None = None

@@ -25,7 +25,6 @@ MOST_FILES, DEEPEST = 2_000, 12
 LISTED = 500
 NOT_YET = {
     "teams": "not yet: the choice is kept, and there are no teammates so far",
-    "plan_mode": "not yet: the choice is kept, and nothing acts on it so far",
 }
 
 
@@ -109,7 +108,7 @@ async def begin(call: Call) -> Begun:
         raise HttpProblem(400, "bad_request", sentence(receipt.reason))
     await seen(call, session)
     on = (("teams", wanted.enable_teams), ("plan_mode", wanted.enable_plan_mode))
-    return Begun(name, {f"enable_{what}": NOT_YET[what] for what, wished in on if wished})
+    return Begun(name, {f"enable_{what}": NOT_YET[what] for what, wished in on if wished and what in NOT_YET})
 
 
 async def conversations(call: Call) -> list[Conversation]:

@@ -9,6 +9,7 @@ from starlette.websockets import WebSocket
 
 from ..agent.state import State as Session
 from ..agent.state import fold
+from ..policy.plan import EXIT
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
@@ -111,9 +112,18 @@ class OpenAgent:
             case "toggle_approval":
                 await talk.configure(approval=on)
             case "plan_approval":
-                raise Refused("not yet: there are no plans to approve so far")
+                await self._plan(asked.text("decision"), asked.text("feedback"), talk)
             case other:
                 raise Refused(UNKNOWN.format(other, "message, interrupt, cancel, tool_approval_response"))
+
+    async def _plan(self, decision: str, feedback: str, talk: Talk) -> None:
+        """An answer to the plan that is shown; with a no, what is to be changed."""
+        if not any(call.ask_id and call.tool == EXIT for call in self.state.calls.values()):
+            raise Refused("no plan waits for an answer at the moment")
+        yes = decision in ("approve", "approved")
+        await self._decide("approve" if yes else "deny", talk)
+        if not yes and feedback.strip():
+            await talk.say(feedback)
 
     async def _decide(self, decision: str, talk: Talk) -> None:
         if decision not in ("approve", "deny", "auto_approve"):

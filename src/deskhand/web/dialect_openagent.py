@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ..agent import state as session
+from ..policy.plan import EXIT
 from ..types import events as e
 from ..types.door import Progress
 from ..types.messages import ToolCall, Usage
@@ -16,7 +17,6 @@ Out = dict[str, Any]
 WRITES = frozenset({"write_file", "edit_file"})
 NOT_YET = {
     "teams": "not yet: the choice is kept, and there are no teammates so far",
-    "plan_mode": "not yet: the choice is kept, and nothing acts on it so far",
 }
 
 
@@ -88,8 +88,11 @@ def _recorded(state: State, item: e.Recorded) -> list[Out]:
             return _asked(state, event)
         case e.ApprovalAnswered(ask_id=ask_id, choice=choice):
             tools = [_named(call_id, call) for call_id, call in state.calls.items() if call.ask_id == ask_id]
-            decision = "approve" if choice in ("once", "always") else "deny"
-            return [{"type": "tool_approval_result", "decision": decision, "tools": tools}]
+            yes = choice in ("once", "always")
+            plans = [tool for tool in tools if tool["name"] == EXIT]
+            told = [{"type": "plan_approved" if yes else "plan_rejected", "id": each["id"]} for each in plans]
+            decision = "approve" if yes else "deny"
+            return [{"type": "tool_approval_result", "decision": decision, "tools": tools}, *told]
         case e.OptionsSet(options=options):
             changed = (("plan_mode", options.plan_mode), ("teams", options.teams), ("approval", options.approval))
             return [
@@ -186,7 +189,11 @@ def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
         words = {"question": state.redact(event.question), "choices": list(event.choices)}
         return [{"type": "question", "id": event.call_id, **words}]
     said = {"question": state.redact(event.question), "reason": state.redact(event.reason)}
-    return [{"type": "tool_approval_request", "tools": [_named(event.call_id, call)], **said}]
+    request: Out = {"type": "tool_approval_request", "tools": [_named(event.call_id, call)], **said}
+    if call.tool != EXIT:
+        return [request]
+    plan = call.input.get("plan", "") if isinstance(call.input, dict) else ""
+    return [{"type": "plan_ready", "plan": plan, "id": event.call_id}, request]
 
 
 def _named(call_id: str, call: Open) -> Out:

@@ -236,6 +236,29 @@ CREATE TABLE people_audit(
   subject TEXT NOT NULL
 ) STRICT;
 INSERT INTO people_audit VALUES(1,1700000000.0,'owner','user added','ann member');
+DROP TABLE IF EXISTS process;
+CREATE TABLE process(
+  id TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK(kind IN ('background', 'session')),
+  command TEXT NOT NULL,
+  name TEXT NOT NULL,
+  timeout_s REAL NOT NULL,
+  context BLOB NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('wanted', 'running', 'completed', 'timeout', 'error')),
+  at REAL NOT NULL,
+  started_at REAL,
+  ended_at REAL,
+  code INTEGER,
+  detail TEXT NOT NULL DEFAULT '',
+  said TEXT NOT NULL DEFAULT '',
+  label BLOB,
+  told INTEGER NOT NULL DEFAULT 0,
+  stop TEXT NOT NULL DEFAULT ''
+) STRICT, WITHOUT ROWID;
+CREATE INDEX process_of ON process(session);
+CREATE INDEX process_open ON process(told) WHERE told = 0;
 DROP TABLE IF EXISTS run;
 CREATE TABLE run(
   one INTEGER PRIMARY KEY CHECK(one = 1),

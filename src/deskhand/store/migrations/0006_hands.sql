@@ -74,3 +74,28 @@ CREATE TABLE egress_use(
   last_at REAL NOT NULL,
   PRIMARY KEY(session, host, port, refused)
 ) STRICT, WITHOUT ROWID;
+
+-- What runs beside conversations (runtime/background.py): commands in the background, whose end is told once, and
+-- sessions at a terminal. `context` is the call that it was, as JSON; `stop` says who wants it ended.
+CREATE TABLE process(
+  id TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK(kind IN ('background', 'session')),
+  command TEXT NOT NULL,
+  name TEXT NOT NULL,
+  timeout_s REAL NOT NULL,
+  context BLOB NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('wanted', 'running', 'completed', 'timeout', 'error')),
+  at REAL NOT NULL,
+  started_at REAL,
+  ended_at REAL,
+  code INTEGER,
+  detail TEXT NOT NULL DEFAULT '',
+  said TEXT NOT NULL DEFAULT '',
+  label BLOB,
+  told INTEGER NOT NULL DEFAULT 0,
+  stop TEXT NOT NULL DEFAULT ''
+) STRICT, WITHOUT ROWID;
+CREATE INDEX process_open ON process(told) WHERE told = 0;
+CREATE INDEX process_of ON process(session);

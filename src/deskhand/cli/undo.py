@@ -1,0 +1,112 @@
+"""`deskhand undo`: puts back what agents did to files and key-values, and lists it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+
+from ..runtime.config import Settings
+from ..runtime.effects import Effect, Effects, Outcome, open_effects
+from ..runtime.redaction import Redactor
+from ..store.sqlite import SqliteStore
+from .asks import name_of
+from .plain import plain
+from .run import FAILED, ME, USAGE, config_option, fail, settings_of, with_store
+from .sessions import key_of, when
+from .table import table
+
+LISTED = 50
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """What was said on the command line."""
+
+    count: int
+    session: str
+    listed: bool
+    change: int | None
+    redo: bool
+    force: bool
+    as_json: bool
+
+
+@click.command()
+@click.argument("count", default=0, metavar="[N]", type=click.IntRange(0, 1000))
+@click.option("--session", "-s", default="", metavar="NAME", help="Only what was done in this conversation.")
+@click.option("--list", "listed", is_flag=True, help="List what was done, the latest first; N lines of it.")
+@click.option("--change", type=int, metavar="NUMBER", help="This one of the list, not the latest.")
+@click.option("--redo", is_flag=True, help="Take back the latest undo.")
+@click.option("--force", is_flag=True, help="Also over what was changed since; a copy of that is kept.")
+@click.option("--json", "as_json", is_flag=True, help="With --list: print a JSON list.")
+@config_option
+def undo(config: str | None, **given: Any) -> None:
+    """Put back the files and key-values that the last thing an agent did changed, or the last N things.
+
+    What was changed since by somebody else is left alone, and said. An undo can be taken back with --redo.
+
+    \b
+    Examples:
+      deskhand undo --list
+      deskhand undo
+      deskhand undo 3 --session nov21-0930
+      deskhand undo --change 12 --force
+    """
+    settings, wanted = settings_of(config), _Wanted(**given)
+    key = key_of(settings, wanted.session) if wanted.session else ""
+    if wanted.listed:
+        _list(settings, key, wanted.count or LISTED, wanted.as_json)
+        return
+    if wanted.change is not None and (wanted.count or wanted.redo or wanted.session):
+        fail("--change names one change: leave out N, --redo and --session", USAGE)
+
+    async def use(store: SqliteStore) -> list[Outcome]:
+        async with open_effects(settings, store) as effects:
+            await effects.make_up(settings.agents)
+            chosen = await _chosen(effects, key, wanted)
+            return [await effects.undo(ME, effect, force=wanted.force) for effect in chosen]
+
+    done, hide = with_store(settings, use), Redactor(settings)
+    if not done:
+        nothing = "nothing is there to undo: `deskhand undo --list` shows all"
+        fail("there is no undo to take back" if wanted.redo else nothing)
+    for outcome in done:
+        click.echo(plain(hide(f"{outcome.effect.n}  {outcome.words}")))
+    if refused := [outcome.effect.n for outcome in done if outcome.undo is None]:
+        click.echo(f"To do it all the same, and keep a copy: deskhand undo --change {refused[0]} --force", err=True)
+        sys.exit(FAILED)
+
+
+async def _chosen(effects: Effects, session: str, wanted: _Wanted) -> list[Effect]:
+    if wanted.change is not None:
+        return [await effects.get(ME, wanted.change)]
+    return await effects.live(ME, wanted.count or 1, session, again=wanted.redo)
+
+
+def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
+    async def use(store: SqliteStore) -> list[Effect]:
+        async with open_effects(settings, store) as effects:
+            return await effects.timeline(ME, session, limit=limit)
+
+    found, hide = with_store(settings, use), Redactor(settings)
+    if as_json:
+        click.echo(hide(msgspec.json.encode(found).decode()))
+        return
+    if not found:
+        click.echo("No agent has changed a file or a key-value yet.")
+        return
+    zone = ZoneInfo(settings.config.timezone)
+    rows = []
+    for each in found:
+        where = name_of(each.session, settings)
+        rows.append((str(each.n), when(each.at, zone), where, _state(each), str(each.count), hide(each.shown)))
+    table(("number", "when", "conversation", "", "changed", "what"), rows)
+
+
+def _state(effect: Effect) -> str:
+    if effect.undoes is not None:
+        return f"of {effect.undoes}"
+    return "undone" if effect.undone_at is not None else ""

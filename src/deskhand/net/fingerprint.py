@@ -1,0 +1,153 @@
+"""Speaks to a server as a browser does, down to the TLS handshake, for sites that refuse programs.
+
+`Net.through(exchange)` does all of the judging: names, addresses, redirects. This only talks to the addresses it is
+given, and knows no others: no proxy, no name server, no cookies, no file of settings. The extra [web].
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+
+import anyio.to_thread
+from curl_cffi import Curl, CurlError, CurlInfo, CurlOpt  # noqa: TID251 -- it is given judged addresses only
+from curl_cffi.requests.impersonate import DEFAULT_CHROME  # noqa: TID251 -- the same
+
+from ..types.errors import NetError, TooLarge
+from .client import Limits, Request
+from .inflate import Meter
+from .url import short
+
+_HEADERS_BYTES, _HEADERS = 64 << 10, 200
+_WHY = {
+    1: "what it answers is no proper HTTP",
+    7: "it does not take connections there",
+    8: "what it answers is no proper HTTP",
+    16: "what it answers is no proper HTTP",
+    18: "the answer broke off before its end",
+    23: "it is packed in a way that cannot be undone",
+    35: "no encrypted connection came about",
+    52: "it hung up without an answer",
+    56: "it hung up without an answer",
+    60: "its certificate is not valid, so that nobody knows who answers",
+    61: "it says that it is compressed, and is damaged or is not",
+    92: "what it answers is no proper HTTP",
+    100: "what it answers is no proper HTTP",
+}
+"""By curl's error code, https://curl.se/libcurl/c/libcurl-errors.html"""
+_TIMED_OUT = 28
+
+
+async def exchange(request: Request, addresses: Sequence[str], limits: Limits) -> tuple[int, dict[str, str], bytes]:
+    """One request to one of `addresses`, and its answer: status, headers, unpacked body.
+
+    Raises NetError, TooLarge, TimeoutError. When it is cancelled its thread ends with the next piece that arrives, or
+    with its time.
+    """
+    call = _Call(request, tuple(addresses), limits)
+    try:
+        return await anyio.to_thread.run_sync(call.run, abandon_on_cancel=True)
+    finally:
+        call.given_up.set()
+
+
+class _Call:
+    """One exchange, in a thread of its own."""
+
+    def __init__(self, request: Request, addresses: tuple[str, ...], limits: Limits) -> None:
+        self._request, self._addresses, self._limits = request, addresses, limits
+        self.given_up = threading.Event()
+        self._meter = Meter(limits.body_bytes, limits.ratio)
+        self._curl = Curl()
+        self._body = bytearray()
+        self._status, self._head_bytes = 0, 0
+        self._headers: dict[str, str] = {}
+
+    def run(self) -> tuple[int, dict[str, str], bytes]:
+        where = short(str(self._request.url))
+        try:
+            self._set_up()
+            self._curl.perform()
+            if str(self._address()) not in self._addresses:
+                raise NetError(f"{where} was answered from an address that was not judged.")
+        except TooLarge as error:
+            raise TooLarge(f"{where} was refused: {error}") from None
+        except CurlError as error:
+            if error.code == _TIMED_OUT:
+                raise TimeoutError from error
+            why = _WHY.get(error.code, "no connection came about")
+            raise NetError(f"{self._request.url.origin} could not be fetched: {why}.") from error
+        finally:
+            self._curl.close()
+        return self._status, self._headers, bytes(self._body)
+
+    def _set_up(self) -> None:
+        url, limits, curl = self._request.url, self._limits, self._curl
+        curl.impersonate(DEFAULT_CHROME, default_headers=True)
+        host = f"[{url.host}]" if ":" in url.host else url.host
+        pinned = ",".join(f"[{each}]" if ":" in each else each for each in self._addresses)
+        options: Mapping[CurlOpt, object] = {
+            CurlOpt.URL: str(url).encode(),
+            CurlOpt.RESOLVE: [f"{host}:{url.port}:{pinned}"],
+            CurlOpt.PROXY: "",
+            CurlOpt.NOPROXY: "*",
+            CurlOpt.PROTOCOLS_STR: "http,https",
+            CurlOpt.FOLLOWLOCATION: 0,
+            CurlOpt.HTTPHEADER: [f"{name}: {value}".encode() for name, value in self._request.headers.items()],
+            CurlOpt.TIMEOUT_MS: math.ceil(limits.total_s * 1000),
+            CurlOpt.CONNECTTIMEOUT_MS: math.ceil(limits.idle_s * 1000),
+            CurlOpt.LOW_SPEED_LIMIT: 1,
+            CurlOpt.LOW_SPEED_TIME: math.ceil(limits.idle_s),
+            CurlOpt.ACCEPT_ENCODING: "gzip, deflate, br, zstd",  # as the browser says, and curl unpacks them
+            CurlOpt.FORBID_REUSE: 1,
+            CurlOpt.NOSIGNAL: 1,
+            CurlOpt.HEADERFUNCTION: self._header,
+            CurlOpt.WRITEFUNCTION: self._piece,
+        }
+        for option, value in options.items():
+            if not (option is CurlOpt.HTTPHEADER and not value):
+                curl.setopt(option, value)
+        if self._request.body is not None:
+            curl.setopt(CurlOpt.POSTFIELDS, self._request.body)
+        if self._request.method != "GET":
+            curl.setopt(CurlOpt.CUSTOMREQUEST, self._request.method)
+
+    def _address(self) -> str:
+        found = self._curl.getinfo(CurlInfo.PRIMARY_IP)
+        return found.decode() if isinstance(found, bytes) else str(found)
+
+    def _header(self, line: bytes) -> int:
+        self._head_bytes += len(line)
+        if self._head_bytes > _HEADERS_BYTES or len(self._headers) > _HEADERS:
+            raise NetError(f"{self._request.url.origin} could not be fetched: its headers never end.")
+        text = line.decode("latin-1").strip()
+        if text.startswith("HTTP/"):
+            self._headers.clear()  # 100 Continue comes before the answer
+            self._status = int([*text.split(), "0", "0"][1])
+            return len(line)
+        name, colon, value = text.partition(":")
+        name, value = name.strip().lower(), value.strip()
+        if colon:
+            self._headers[name] = f"{self._headers[name]}, {value}" if name in self._headers else value
+        elif not text:
+            self._expect()
+        return len(line)
+
+    def _expect(self) -> None:
+        """The headers are all here. Raises TooLarge before anything of the body is unpacked."""
+        packed = [each for each in self._headers.get("content-encoding", "").split(",") if each.strip()]
+        if len(packed) > 1:  # curl unpacks them all before we see anything
+            raise TooLarge(f"it is packed {len(packed)} times over, as only a trap is.")
+        length = self._headers.get("content-length", "")
+        self._meter.expect(int(length) if length.isdecimal() and len(length) < 20 else 0)
+
+    def _piece(self, piece: bytes) -> int:
+        if self.given_up.is_set():
+            raise NetError("nobody waits for it any more.")
+        arrived = self._curl.getinfo(CurlInfo.SIZE_DOWNLOAD_T)
+        if isinstance(arrived, int):
+            self._meter.receive(max(0, arrived - self._meter.received))
+        self._meter.count(len(piece))
+        self._body += piece
+        return len(piece)

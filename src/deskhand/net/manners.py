@@ -1,0 +1,60 @@
+"""How often a host is asked: with a pause in between, and not at all while it has asked us to wait."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from email.utils import parsedate_to_datetime
+
+from ..types.errors import NetError
+
+HOSTS = 1000
+"""So many hosts are remembered, those that were asked last."""
+LONGEST_WAIT_S = 600.0
+"""A host that asks for more than this is asked again after it: nobody is locked out by a header."""
+QUEUE_S = 10.0
+
+
+class Manners:
+    """What each host may be asked, and when. Times are in seconds since 1970."""
+
+    def __init__(self) -> None:
+        self._free: OrderedDict[str, float] = OrderedDict()
+        self._asked_to_wait: OrderedDict[str, float] = OrderedDict()
+
+    def delay_s(self, host: str, now: float, pause_s: float) -> float:
+        """How long to wait before `host` is asked; the place in the queue is taken with that. Raises NetError."""
+        self.check(host, now)
+        at = max(now, self._free.get(host, 0.0))
+        if at - now > QUEUE_S:
+            raise NetError(f"{host} is being asked too much at once: fetch fewer of its pages, or do it later.")
+        _put(self._free, host, at + pause_s)
+        return at - now
+
+    def check(self, host: str, now: float) -> None:
+        """Raise NetError while the host wants to be left alone."""
+        until = self._asked_to_wait.get(host, 0.0)
+        if until > now:
+            raise NetError(f"{host} asked us to wait, for {until - now:.0f} s more: try it then, or another address.")
+
+    def told(self, host: str, now: float, retry_after: str) -> float:
+        """Keep what a host said in `Retry-After`, which may be seconds or a date; returns the seconds."""
+        wait = min(max(_seconds(retry_after.strip(), now), 0.0), LONGEST_WAIT_S)
+        if wait:
+            _put(self._asked_to_wait, host, now + wait)
+        return wait
+
+
+def _seconds(text: str, now: float) -> float:
+    if text.isascii() and text.isdecimal():
+        return float(text[:12])
+    try:
+        return parsedate_to_datetime(text[:100]).timestamp() - now
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return 0.0
+
+
+def _put(times: OrderedDict[str, float], host: str, at: float) -> None:
+    times[host] = at
+    times.move_to_end(host)
+    if len(times) > HOSTS:
+        times.popitem(last=False)

@@ -1,0 +1,35 @@
+"""Files that untrusted words went into do not speak to the next conversation, until a person has seen them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from ..store.base import Store
+from ..types.labels import Label
+
+_decode = msgspec.json.Decoder(Label).decode
+
+
+class Quarantine:
+    """Which files those are. `look` brings it up to date; `version` changes with it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._paths: frozenset[str] = frozenset()
+        self.version = 0
+
+    async def look(self) -> None:
+        """Ask the database. Raises StoreError."""
+        rows = await self._store.rows("file_labels", ())
+        paths = frozenset(path for path, label in rows if _decode(label).integrity == "untrusted")
+        if paths != self._paths:
+            self._paths, self.version = paths, self.version + 1
+
+    def holds(self, path: str) -> bool:
+        """Whether this file, or one in this folder, is held back."""
+        if not self._paths:
+            return False
+        real = str(Path(path).resolve())
+        return real in self._paths or any(each.startswith(f"{real}/") for each in self._paths)

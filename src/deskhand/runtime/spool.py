@@ -1,0 +1,62 @@
+"""What a process prints: the last of it in memory, the first 32 MB in a file that outlives us."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+
+KEPT_BYTES, TAIL_BYTES = 32 << 20, 64 << 10
+
+
+class Spool:
+    """One for each process; `add` is where a sandbox puts its output. Standard error is marked, as in `shell`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.size, self.tail = path, 0, bytearray()
+        self.news = anyio.Event()
+        self._on_stderr = False
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+    def add(self, data: bytes, stderr: bool) -> None:
+        """Never blocks for longer than a write to the cache takes."""
+        if stderr != self._on_stderr:
+            self._on_stderr = stderr
+            fresh = not self.size or self.tail.endswith(b"\n")
+            self._add((b"" if fresh else b"\n") + (b"[stderr]\n" if stderr else b"[stdout]\n"))
+        self._add(data)
+        self.news.set()
+
+    def _add(self, data: bytes) -> None:
+        if (room := KEPT_BYTES - self.size) > 0 and self._file >= 0:
+            os.write(self._file, data[:room])
+        self.size += len(data)
+        self.tail += data[-TAIL_BYTES:]
+        del self.tail[:-TAIL_BYTES]
+
+    def read(self, at: int, size: int) -> tuple[int, bytes]:
+        """(where it begins, bytes): from `at` on, or from the next that is still kept."""
+        if at < KEPT_BYTES and self._file >= 0:
+            return at, os.pread(self._file, min(size, KEPT_BYTES - at), at)
+        at = max(at, self.size - len(self.tail))
+        skipped = at - (self.size - len(self.tail))
+        return at, bytes(self.tail[skipped : skipped + size])
+
+    def whole(self) -> bytes:
+        """All that is in the file."""
+        return os.pread(self._file, KEPT_BYTES, 0) if self._file >= 0 else b""
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def left_behind(path: Path) -> bytes:
+    """What a process of an earlier run had printed."""
+    try:
+        with path.open("rb") as file:
+            return file.read(KEPT_BYTES)
+    except OSError:
+        return b""

@@ -1,0 +1,33 @@
+"""The command line in a call, whichever tool it is for: what a person allows for one of them, they allow for all."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .aliases import canonical
+
+SHELL = "shell"
+RUNS = frozenset({SHELL, "background_run", "process"})
+"""The tools that run commands."""
+
+
+def command_of(tool: str, arguments: bytes) -> str | None:
+    """What this call would run, or type to a program that runs; None where it runs nothing, or would be refused."""
+    if tool not in RUNS:
+        return None
+    try:
+        given = msgspec.json.decode(arguments)
+    except ValueError:
+        return None  # the tool refuses it
+    if not isinstance(given, dict):
+        return None
+    given = canonical(tool, given)
+    if tool != "process":
+        return str(given.get("command", ""))
+    match given.get("action"):
+        case "start":
+            return str(given.get("command", ""))
+        case "write":
+            return str(given.get("input", "")) or None
+        case _:
+            return None

@@ -1,0 +1,255 @@
+"""Has Chromium show one page and gives what its scripts made of it. It runs inside the sandbox, once for each page.
+
+It speaks the protocol of https://chromedevtools.github.io/devtools-protocol/ over two pipes: messages are JSON, each
+ended by a zero byte.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from typing import Any
+
+_UNWANTED = (
+    "Translate,MediaRouter,OptimizationHints,NetworkTimeServiceQuerying,AimServerEligibilityEnabled,"
+    "AimServerRequestOnStartupEnabled,PreconnectToSearch,LensOverlay"
+)
+FLAGS = (
+    # Our sandbox is around it; it cannot make its own inside.
+    *("--headless", "--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-software-rasterizer"),
+    *("--disable-dev-shm-usage", "--user-data-dir=/tmp/profile", "--disk-cache-size=1", "--password-store=basic"),
+    *("--no-first-run", "--disable-extensions", "--disable-background-networking", "--disable-component-update"),
+    *("--disable-sync", "--disable-breakpad", "--disable-crash-reporter", "--disable-default-apps", "--mute-audio"),
+    *("--disable-domain-reliability", "--no-pings", "--dns-prefetch-disable", "--disable-quic"),
+    *("--block-new-web-contents", "--deny-permission-prompts", "--blink-settings=imagesEnabled=false"),
+    *("--js-flags=--max-old-space-size=384", "--window-size=1280,2000", "--remote-debugging-pipe"),
+    # Nothing but the proxy: no names are looked up, nothing goes out beside it, not even to this very machine.
+    *("--proxy-bypass-list=<-loopback>", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
+    *("--force-webrtc-ip-handling-policy=disable_non_proxied_udp", f"--disable-features={_UNWANTED}"),
+    # What it would ask its maker by itself goes nowhere.
+    *("--google-base-url=http://127.0.0.1:9", "--gaia-url=http://127.0.0.1:9", "--disable-field-trial-config"),
+    *("--disable-search-engine-choice-screen", "--disable-client-side-phishing-detection", "--metrics-recording-only"),
+)
+_SHOWN = ("text/", "application/xhtml+xml", "application/xml", "application/json")
+HTML_CHARS = 5_000_000
+_MESSAGE_BYTES = 40 << 20
+_LOADED_BYTES = 40 << 20
+_ANSWER_S, _REST_S = 5.0, 2.0
+# What is not seen, marked for whoever reads the markup. In a world of its own: nothing that it calls is the page's.
+_MARK_UNSEEN = """(() => {
+  const seen = {checkOpacity: true, checkVisibilityCSS: true, contentVisibilityAuto: false}
+  for (const each of document.querySelectorAll('body *')) {
+    const words = [...each.childNodes].some(n => n.nodeType === 3 && n.data.trim())
+    if (!words || each.closest('script, style, noscript, template, option')) continue
+    const size = parseFloat(getComputedStyle(each).fontSize)
+    if (!each.checkVisibility(seen) || size < 2) each.setAttribute('hidden', '')
+  }
+})()"""
+
+
+class Failed(Exception):
+    """There is no page to give. The message completes a sentence about it."""
+
+
+class Browser:
+    """A running Chromium with one page."""
+
+    def __init__(self, program: str, proxy: str, until: float) -> None:
+        self._until = until
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+        self._in, self._out, theirs_in, theirs_out = (
+            fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 10) for each in (ours_in, ours_out, theirs_in, theirs_out)
+        )
+        os.closerange(3, 10)
+        os.dup2(theirs_in, 3)  # where it reads, and 4 is where it writes
+        os.dup2(theirs_out, 4)
+        quiet = subprocess.DEVNULL
+        argv = [program, *FLAGS, f"--proxy-server={proxy}", "about:blank"]
+        self._process = subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, pass_fds=(3, 4))
+        for each in (3, 4, theirs_in, theirs_out):
+            os.close(each)
+        self._poll = select.poll()
+        self._poll.register(self._in, select.POLLIN | select.POLLHUP)
+        self._held = bytearray()
+        self._number = 0
+        self._answers: dict[int, dict[str, Any]] = {}
+        self.session = self.frame = ""
+        self.document: dict[str, Any] = {}
+        self.loaded_at: float | None = None
+        self.loaded_bytes = 0
+        self.crashed = False
+
+    def call(self, method: str, params: dict[str, Any] | None = None, wait_s: float = 20.0) -> dict[str, Any]:
+        """Send a command and wait for its answer. Raises Failed where it is refused, TimeoutError."""
+        number = self._send(method, params)
+        until = min(self._until, time.monotonic() + wait_s)
+        while number not in self._answers:
+            self.listen(until)
+            if time.monotonic() >= until and number not in self._answers:
+                raise TimeoutError(method)
+        answer = self._answers.pop(number)
+        if "error" in answer:
+            raise Failed(f"the browser refused {method}: {str(answer['error'].get('message', ''))[:200]}")
+        found: dict[str, Any] = answer.get("result", {})
+        return found
+
+    def _send(self, method: str, params: dict[str, Any] | None = None) -> int:
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params or {}}
+        if self.session:
+            message["sessionId"] = self.session
+        try:
+            os.write(self._out, json.dumps(message).encode() + b"\0")
+        except OSError as error:
+            raise Failed("the browser has ended") from error
+        return self._number
+
+    def listen(self, until: float) -> None:
+        """Take in what the browser says next; return at `until` if it says nothing."""
+        if not self._poll.poll(max(0, int((until - time.monotonic()) * 1000) + 1)):
+            return
+        piece = os.read(self._in, 1 << 20)
+        if not piece:
+            raise Failed("the browser has ended: the page took more memory than it may, or broke it")
+        self._held += piece
+        if len(self._held) > _MESSAGE_BYTES:
+            raise Failed("the page is too large")
+        *whole, rest = self._held.split(b"\0")
+        self._held = bytearray(rest)
+        for each in whole:
+            message = json.loads(each)
+            if "id" in message:
+                self._answers[message["id"]] = message
+            else:
+                self._happened(message["method"], message.get("params", {}))
+
+    def _happened(self, what: str, said: dict[str, Any]) -> None:
+        match what:
+            case "Network.responseReceived" if said.get("type") == "Document" and said.get("frameId") == self.frame:
+                self.document = said["response"]
+            case "Network.dataReceived":
+                self.loaded_bytes += int(said.get("dataLength", 0))
+            case "Page.loadEventFired":
+                self.loaded_at = time.monotonic()
+            case "Page.frameStartedLoading" if said.get("frameId") == self.frame:
+                self.loaded_at = None  # its scripts lead on to another page
+            case "Page.javascriptDialogOpening":
+                self._send("Page.handleJavaScriptDialog", {"accept": said.get("type") == "beforeunload"})
+            case "Inspector.targetCrashed":
+                self.crashed = True
+
+    def close(self) -> None:
+        self._process.kill()
+
+
+def shown(browser: Browser, url: str, wait_s: float, until: float) -> dict[str, object]:
+    """The page at `url`, as it is `wait_s` seconds after it has loaded. Raises Failed, TimeoutError."""
+    _open(browser)
+    begun = browser.call("Page.navigate", {"url": url}, until - time.monotonic())
+    if error := begun.get("errorText"):
+        raise Failed(_why(str(error), browser))
+    notes = _wait(browser, wait_s, until)
+    address = str(browser.call("Target.getTargetInfo")["targetInfo"]["url"])
+    if not address.startswith(("http://", "https://")):
+        raise Failed(_why("", browser) if address.startswith("chrome-error:") else f"it led on to {address[:80]!r}")
+    media = str(browser.document.get("mimeType", "text/html"))
+    if not media.startswith(_SHOWN):
+        raise Failed(f"it is no page but {media[:60]}; read it with tier='plain'")
+    html = _markup(browser)
+    if len(html) > HTML_CHARS:
+        notes.append(f"only the first {HTML_CHARS:,} characters of its markup are read")
+    status = int(browser.document.get("status", 200))
+    return {"url": address, "status": status, "html": html[:HTML_CHARS], "notes": notes}
+
+
+def _open(browser: Browser) -> None:
+    made = browser.call("Target.createTarget", {"url": "about:blank"})
+    attached = browser.call("Target.attachToTarget", {"targetId": made["targetId"], "flatten": True})
+    agent = str(browser.call("Browser.getVersion")["userAgent"]).replace("Headless", "")
+    browser.call("Browser.setDownloadBehavior", {"behavior": "deny"})
+    browser.session = str(attached["sessionId"])
+    for each in ("Page.enable", "Network.enable", "Inspector.enable"):
+        browser.call(each)
+    browser.call("Network.setUserAgentOverride", {"userAgent": agent})
+    browser.frame = str(browser.call("Page.getFrameTree")["frameTree"]["frame"]["id"])
+
+
+def _wait(browser: Browser, wait_s: float, until: float) -> list[str]:
+    """Let it load, and its scripts run. What was not waited for."""
+    until -= _ANSWER_S + _REST_S
+    while time.monotonic() < until:
+        if browser.crashed:
+            raise Failed("the page took more memory than it may, or broke the browser")
+        if browser.loaded_bytes > _LOADED_BYTES:
+            browser.call("Page.stopLoading")
+            return [f"it was stopped after {_LOADED_BYTES >> 20} MB"]
+        if browser.loaded_at is not None and time.monotonic() >= browser.loaded_at + wait_s:
+            return []
+        rest = until if browser.loaded_at is None else min(until, browser.loaded_at + wait_s)
+        browser.listen(rest)
+    return ["it was still loading, or its scripts still running, when the time was up"]
+
+
+def _markup(browser: Browser) -> str:
+    """The page's markup now. Scripts that never rest are ended first."""
+    try:
+        return _read(browser, _REST_S)
+    except TimeoutError:
+        for method, params in (
+            ("Emulation.setScriptExecutionDisabled", {"value": True}),
+            ("Runtime.terminateExecution", {}),
+        ):
+            browser._send(method, params)
+    try:
+        return _read(browser, _ANSWER_S)
+    except TimeoutError:
+        raise Failed("its scripts never rest, so there is no moment at which it could be read") from None
+
+
+def _read(browser: Browser, wait_s: float) -> str:
+    world = browser.call("Page.createIsolatedWorld", {"frameId": browser.frame}, wait_s)["executionContextId"]
+    marking = {"expression": _MARK_UNSEEN, "contextId": world, "timeout": 1500}
+    browser.call("Runtime.evaluate", marking, wait_s)
+    root = browser.call("DOM.getDocument", {"depth": 0}, wait_s)["root"]["nodeId"]
+    return str(browser.call("DOM.getOuterHTML", {"nodeId": root}, wait_s)["outerHTML"])
+
+
+def _why(error: str, browser: Browser) -> str:
+    """What the browser's word for it means, https://source.chromium.org/chromium/chromium/src/+/main:net/base/net_error_list.h"""
+    if browser.crashed:
+        return "the page took more memory than it may, or broke the browser"
+    if "CERT" in error or "SSL" in error:
+        return "no encrypted connection came about, or its certificate is not valid"
+    if error == "net::ERR_ABORTED":
+        return "it is a file to download, and no page; read it with tier='plain'"
+    if "TUNNEL" in error or "PROXY" in error:
+        return "the proxy does not reach it: it is not of the public web, or not there"
+    return f"it could not be loaded ({error.removeprefix('net::')[:60] or 'no answer'})"
+
+
+def main() -> None:
+    """Read what is wanted as a line of JSON, write what was found as one."""
+    asked = json.loads(sys.stdin.buffer.readline())
+    until = time.monotonic() + float(asked["time_s"])
+    browser = Browser(asked["program"], asked["proxy"], until)
+    try:
+        answer = shown(browser, asked["url"], float(asked["wait_s"]), until)
+    except Failed as error:
+        answer = {"failed": str(error)}
+    except TimeoutError:
+        answer = {"failed": "it took too long to load, or its scripts never rest"}
+    finally:
+        browser.close()
+    sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""What was fetched, as text that a model reads; and what was read lately, so that reading on asks nobody again."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import OrderedDict
+
+import msgspec
+
+from ..net.client import Fetched
+from .base import Context
+from .convert import Wanted, convert
+from .documents.invisible import without_invisible
+
+_PLAIN = frozenset(("application/json", "application/x-ndjson", "application/yaml", "application/toml"))
+_MARKUP = frozenset(("text/html", "text/xml", "text/rtf"))
+_OTHER = (b"%PDF-", b"PK\x03\x04", b"{\\rtf", b"\xd0\xcf\x11\xe0")
+_MAX_AGE = re.compile(r"(?:^|,)\s*(?:s-maxage|max-age)\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
+_PRIVATE = re.compile(r"(?:^|,)\s*(?:no-store|no-cache)\b", re.IGNORECASE)
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page as text. `url` is where it came from in the end; `notes` are lines about what is not in the text."""
+
+    url: str
+    text: str
+    title: str = ""
+    notes: str = ""
+
+
+async def read_page(fetched: Fetched, selector: str, context: Context) -> Page:
+    """The text of a page, a document or a plain file. Raises ToolError where there is none.
+
+    Markup and documents are taken apart in the sandbox; what is text already only loses what nobody would see.
+    """
+    url = str(fetched.url)
+    if not selector and _is_plain(fetched):
+        text, hidden = without_invisible(_decoded(fetched))
+        return Page(
+            url, text, notes=f"[taken out because nobody would see it: {hidden:,} characters]" if hidden else ""
+        )
+    name = fetched.url.target.partition("?")[0].rpartition("/")[2]
+    wanted = Wanted(fetched.headers.get("content-type", ""), name[:200], url, selector)
+    read = await convert(fetched.body, context.reach.sandbox, wanted)
+    return Page(url, read.text, read.title, read.remarks)
+
+
+def _is_plain(fetched: Fetched) -> bool:
+    kind, start = fetched.media_type, fetched.body[:1024]
+    text = (kind.startswith("text/") and kind not in _MARKUP) or kind in _PLAIN or kind.endswith("+json")
+    return text and b"\0" not in start and not start.startswith(_OTHER)
+
+
+def _decoded(fetched: Fetched) -> str:
+    """The text in the charset that its server says, or in UTF-8; what does not fit is replaced."""
+    body, said = fetched.body, fetched.headers.get("content-type", "").lower().partition("charset=")[2]
+    if body.startswith(codecs.BOM_UTF8):
+        return body[3:].decode("utf-8", "replace")
+    try:
+        return body.decode(said.partition(";")[0].strip(" \"'")[:40] or "utf-8", "replace")
+    except (LookupError, UnicodeError, ValueError):  # an unknown charset, or one that is none of text
+        return body.decode("utf-8", "replace")
+
+
+class Pages:
+    """The pages that an agent has read lately: at most `size_bytes` of them, each for at most `keep_s`."""
+
+    def __init__(self, keep_s: float, size_bytes: int = 8 << 20) -> None:
+        self._keep_s, self._size_bytes = keep_s, size_bytes
+        self._kept: OrderedDict[tuple[str, ...], tuple[float, int, Page]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: tuple[str, ...], now: float) -> Page | None:
+        found = self._kept.get(key)
+        if found is None or found[0] <= now:
+            return None
+        self._kept.move_to_end(key)
+        return found[2]
+
+    def put(self, key: tuple[str, ...], page: Page, cache_control: str, now: float) -> None:
+        """Keep a page, unless its server forbids it or lets it grow old at once."""
+        self._drop(key)
+        age = _MAX_AGE.search(cache_control)
+        keep_s = 0.0 if _PRIVATE.search(cache_control) else min(self._keep_s, float(age[1]) if age else self._keep_s)
+        size = 4 * len(page.text) + 1000  # at least what Python takes for it
+        if keep_s <= 0 or size > self._size_bytes:
+            return
+        self._kept[key] = now + keep_s, size, page
+        self._bytes += size
+        while self._bytes > self._size_bytes:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: tuple[str, ...]) -> None:
+        if found := self._kept.pop(key, None):
+            self._bytes -= found[1]

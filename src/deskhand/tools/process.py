@@ -1,0 +1,244 @@
+"""Commands that run beside the conversation: in the background, and in terminals that stay open."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Literal
+
+import msgspec
+
+from ..types.effects import Effect
+from ..types.errors import ToolError
+from ..types.identity import Address
+from ..types.labels import LOCAL
+from ..types.messages import Text, clean
+from ..types.process import Process
+from .base import Context, Done, Heard, Outcome, Spec, Tool, Wanted, done
+from .define import FunctionTool, decode_arguments, schema, tool
+
+TIMEOUT_S, LONGEST_S = 300.0, 24 * 3600.0
+WAIT_S, LONGEST_WAIT_S = 5.0, 60.0
+LINES, MOST_LINES = 30, 1000
+LOG_BYTES = 24_000
+STARTED_CHARS = 80
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]|[()][0-9A-B])")
+_KEYS = {
+    "enter": "\r",
+    "tab": "\t",
+    "esc": "\x1b",
+    "escape": "\x1b",
+    "backspace": "\x7f",
+    "space": " ",
+    "up": "\x1b[A",
+    "down": "\x1b[B",
+    "right": "\x1b[C",
+    "left": "\x1b[D",
+    "home": "\x1b[H",
+    "end": "\x1b[F",
+    "pageup": "\x1b[5~",
+    "pagedown": "\x1b[6~",
+    "delete": "\x1b[3~",
+}
+_CONTROL = re.compile(r"(?:ctrl|control|c)[+-]([a-z\[\]\\^_])")
+
+
+class ProcessesConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What may run beside conversations: how many at once, and for how long. `idle_s`: a session that says nothing, and
+    to which nobody says anything, ends after so long."""
+
+    per_session: Annotated[int, msgspec.Meta(ge=0, le=100)] = 4
+    per_agent: Annotated[int, msgspec.Meta(ge=0, le=100)] = 8
+    timeout_s: Annotated[float, msgspec.Meta(ge=1, le=86400)] = 300.0
+    longest_s: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] = 86400.0
+    idle_s: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] = 1800.0
+
+
+def background_tool(usual_s: float = TIMEOUT_S, longest_s: float = LONGEST_S) -> FunctionTool:
+    """`background_run`, whose commands have `usual_s` where the model does not say."""
+
+    @tool(effect="local_write", replay="commit")
+    async def background_run(command: str, context: Context, timeout_s: float = usual_s, cwd: str = "") -> Done:
+        """Run a bash command in the background, in the same sandbox as `shell`, and go on. Its result comes by itself
+        as a message when it is over, also when this turn has ended and after a restart: do not wait for it.
+
+        command: what to run; nobody can type into it
+        timeout_s: seconds until it is killed, with everything that it started
+        cwd: the folder to run it in, if not the workspace
+        """
+        if not command.strip():
+            raise ToolError("say what to run")
+        wanted = Wanted(command, cwd, min(max(timeout_s, 1.0), longest_s))
+        id_, row = await context.reach.processes().background(wanted, context)
+        line = " ".join(command.split())[:STARTED_CHARS]
+        return Done((Text(f"Background task {id_} started: {line}", LOCAL),), changes=(row,))
+
+    return background_run
+
+
+@tool
+async def check_background(context: Context, id: str = "") -> Done:
+    """Look how background commands are doing. What has ended is told by itself.
+
+    id: the one to look at; without it, all of this conversation
+    """
+    processes = context.reach.processes()
+    found = [each for each in await processes.of(context.session) if each.kind == "background"]
+    if not id.strip():
+        now = context.clock.now()
+        return done("\n".join(line(each, now) for each in found) or "No background commands in this conversation.")
+    known = next((each for each in found if each.id == id.strip()), None)
+    if known is None:
+        raise ToolError(f"there is no background command {id!r} in this conversation")
+    if not known.live:
+        return done(known.said, known.label) if known.said else done(line(known, context.clock.now()))
+    if known.state == "wanted":
+        return done(line(known, context.clock.now()))
+    heard = await processes.look_back(known.id, context.session, None, LOG_BYTES // 3)
+    text = clean(heard.data.decode(errors="replace")) or "[no output yet]"
+    return done(f"{line(known, context.clock.now())}\n{text}", heard.label)
+
+
+def line(process: Process, now: float) -> str:
+    """One line about it."""
+    state = "running" if process.live else process.state
+    took = timedelta(seconds=int(max(0.0, (process.ended_at or now) - (process.started_at or process.at))))
+    name = f" ({process.name})" if process.name else ""
+    how = f": {process.detail}" if process.detail else ""
+    return f"{process.id}{name} {state} {took} `{' '.join(process.command.split())[:120]}`{how}"
+
+
+Action = Literal["list", "start", "poll", "write", "log", "kill", "clear"]
+
+
+class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    action: Annotated[Action, msgspec.Meta(description="what to do")]
+    command: Annotated[str, msgspec.Meta(description="start: what to run, such as `bash` or `python3 -q`")] = ""
+    id: Annotated[str, msgspec.Meta(description="the session, as `start` named it")] = ""
+    input: Annotated[str, msgspec.Meta(description="write: what to type, as it is; end it with a line end")] = ""
+    keys: Annotated[list[str], msgspec.Meta(description="write: keys after it: enter, tab, up, ctrl+c …")] = []
+    wait_s: Annotated[float, msgspec.Meta(description="start, poll, write: how long to wait for output")] = WAIT_S
+    lines: Annotated[int, msgspec.Meta(description="log: how many of the last lines")] = LINES
+    offset: Annotated[int | None, msgspec.Meta(description="log: page on from this byte instead")] = None
+    name: Annotated[str, msgspec.Meta(description="start: a name for it")] = ""
+    filter: Annotated[str, msgspec.Meta(description="list: only those in whose line this stands")] = ""
+    cwd: Annotated[str, msgspec.Meta(description="start: the folder, if not the workspace")] = ""
+    columns: Annotated[int, msgspec.Meta(description="start: the width of the window")] = 100
+    rows: Annotated[int, msgspec.Meta(description="start: its height")] = 30
+
+
+_DESCRIPTION = (
+    "Sessions at a terminal that stay open between calls: start a shell, a debugger or a server, poll what it prints,"
+    " write into it, page through its log, kill it. They run in the same sandbox as `shell` and end with the"
+    " conversation. Input goes as keys do: end a line with a line end."
+)
+
+
+class ProcessTool:
+    """One tool for all that can be done with sessions at a terminal."""
+
+    def __init__(self, *, wide: bool = False) -> None:
+        self._does: Effect = "host" if wide else "local_write"
+        self.spec = Spec("process", _DESCRIPTION, schema(Arguments), self._does, "never")
+
+    def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
+        """To look is nothing, and to end one's own is nothing either."""
+        try:
+            wanted = decode_arguments(arguments, Arguments, self.spec.name)
+        except ToolError:
+            return self._does  # it will do nothing
+        return self._does if wanted.action in ("start", "write") else "none"
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        wanted = decode_arguments(arguments, Arguments, self.spec.name)
+        processes, session = context.reach.processes(), context.session
+        wait_s = min(max(wanted.wait_s, 0.0), LONGEST_WAIT_S)
+        match wanted.action:
+            case "list":
+                now = context.clock.now()
+                lines = [line(each, now) for each in await processes.of(session)]
+                return done("\n".join(each for each in lines if wanted.filter in each) or "Nothing runs here.")
+            case "start":
+                return await _start(wanted, context, wait_s)
+            case "poll":
+                heard = await processes.hear(wanted.id, session, wait_s)
+                return done(shown(heard), heard.label)
+            case "write":
+                typed = typed_keys(wanted.input, wanted.keys)
+                taken = await processes.type(wanted.id, session, typed)
+                note = "" if taken == len(typed) else f"[it took only {taken} of {len(typed)} bytes]\n"
+                heard = await processes.hear(wanted.id, session, wait_s)
+                return done(note + shown(heard), heard.label)
+            case "log":
+                return await _log(wanted, context)
+            case "kill":
+                return done(f"{wanted.id} has ended: {await processes.end(wanted.id, session, 'the agent')}")
+            case "clear":
+                return done(f"The output of {await processes.forget(session)} that had ended is gone.")
+
+
+async def _start(wanted: Arguments, context: Context, wait_s: float) -> Done:
+    if not wanted.command.strip():
+        raise ToolError("say what to run")
+    size = (min(max(wanted.columns, 10), 500), min(max(wanted.rows, 2), 200))
+    processes = context.reach.processes()
+    id_ = await processes.start(Wanted(wanted.command, wanted.cwd, LONGEST_S, wanted.name, *size), context)
+    heard = await processes.hear(id_, context.session, wait_s)
+    return done(f"Session {id_} started.\n{shown(heard)}", heard.label)
+
+
+async def _log(wanted: Arguments, context: Context) -> Done:
+    """The last lines of all that it has printed, or a page of it."""
+    processes = context.reach.processes()
+    heard = await processes.look_back(wanted.id, context.session, wanted.offset, LOG_BYTES)
+    text = plain(heard.data.decode(errors="replace"))
+    if wanted.offset is None:
+        text = "\n".join(text.splitlines()[-min(max(wanted.lines, 1), MOST_LINES) :])
+        where = f"[the last lines of {heard.size:,} bytes; page with offset=0]"
+    else:
+        end = heard.at + len(heard.data)
+        where = f"[bytes {heard.at:,} to {end:,} of {heard.size:,}" + (
+            f"; go on with offset={end}]" if end < heard.size else "]"
+        )
+    over = f"\n[ended: {heard.over}]" if heard.over else ""
+    return done(f"{text}\n{where}{over}", heard.label)
+
+
+def shown(heard: Heard) -> str:
+    """What is new, and whether it still runs."""
+    text = plain(heard.data.decode(errors="replace"))
+    left = heard.size - heard.at - len(heard.data)
+    more = f"\n[{left:,} bytes more; poll again]" if left else ""
+    if heard.over:
+        return f"{text}{more}\n[ended: {heard.over}]"
+    return (text or "[nothing new]") + more
+
+
+def plain(text: str) -> str:
+    """What a terminal would show of it, roughly: without colours and moves of the cursor, and of a line that was
+    written over the last version."""
+    text = _ESCAPES.sub("", text).replace("\r\n", "\n")
+    lines = (each.rstrip("\r").rpartition("\r")[2] for each in text.split("\n"))
+    return clean("\n".join(lines).replace("\b", "").replace("\x07", ""))
+
+
+def typed_keys(text: str, keys: list[str]) -> bytes:
+    """What a keyboard would send. Raises ToolError for a key that there is not."""
+    typed = text.replace("\r\n", "\n").replace("\n", "\r")
+    for key in keys:
+        name = key.strip().lower()
+        if control := _CONTROL.fullmatch(name):
+            typed += chr(ord(control[1].upper()) & 0x1F)
+        elif name in _KEYS:
+            typed += _KEYS[name]
+        else:
+            raise ToolError(f"there is no key {key!r}; there are: ctrl+a to ctrl+z, {', '.join(_KEYS)}")
+    if not typed:
+        raise ToolError("say what to type: `input`, `keys`, or both")
+    return typed.encode(errors="replace")
+
+
+def process_tools(*, wide: bool, usual_s: float, longest_s: float) -> tuple[Tool, ...]:
+    """All of them; with a `wide` reach they touch all of the owner's files, so they are asked about."""
+    background = background_tool(usual_s, longest_s)
+    return (background.with_effect("host") if wide else background, check_background, ProcessTool(wide=wide))

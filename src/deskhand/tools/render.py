@@ -1,0 +1,137 @@
+"""The rendered tier of `web_fetch`: Chromium shows the page, in our sandbox, with no way out but the guarded proxy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from ..net.client import Fetched
+from ..net.url import Url, parse_url
+from ..sandbox.base import Command, Exit, Mount
+from ..sandbox.warden import RELAY_PORT
+from ..types.errors import NetError, SandboxError, ToolError
+from .base import Context
+from .convert import python_command
+from .documents.browser import HTML_CHARS
+from .way import Traveller
+from .web import Wish
+
+PROGRAMS = (
+    "/usr/lib/chromium/chromium",
+    "/usr/lib/chromium-browser/chromium-browser",
+    "/usr/lib64/chromium-browser/chromium-browser",
+    "/opt/google/chrome/chrome",
+)
+INSTALL = "sudo apt-get install chromium"
+MEMORY_BYTES = 1_500 << 20
+PROCESSES = 400
+"""Threads count, and a browser has many."""
+AT_ONCE = 2
+_OF_THE_PROXY = (400, 403, 502)
+ANSWER_BYTES = 4 * HTML_CHARS + (1 << 16)
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What the program in the sandbox says; the page may have taken it over, so its shape and size are checked."""
+
+    url: str = ""
+    status: int = 0
+    html: str = ""
+    notes: list[str] = []
+    failed: str = ""
+
+
+def browser_here(programs: Sequence[str] = PROGRAMS) -> str:
+    """The Chromium of this machine; '' for none."""
+    return next((each for each in programs if os.access(each, os.X_OK)), "")
+
+
+class Rendered:
+    """A tier of `web_fetch`: for an agent at most AT_ONCE browsers run. Each shows one page, in a profile that goes
+    with it."""
+
+    def __init__(self, find: Callable[[], str] = browser_here) -> None:
+        self._find = find
+        self._turns = anyio.Semaphore(AT_ONCE)
+
+    async def __call__(self, url: Url, wish: Wish, context: Context) -> Fetched:
+        """The page as its scripts left it. Raises NetError, ToolError."""
+        program = self._find()
+        if not program:
+            raise ToolError(f"pages are rendered by Chromium, which is not installed on this machine: {INSTALL}")
+        await context.reach.net.addresses(url.host, url.port)  # says why at once, where it may not be reached
+        async with self._turns:
+            answer, refused = await self._render(program, url, wish, context)
+        last = parse_url(answer.url) if answer.url else url
+        if last.host in refused and (answer.failed or answer.status in _OF_THE_PROXY):
+            raise NetError(f"{last.origin} is not fetched: {refused[last.host].rstrip('.')}.")
+        if answer.failed:
+            raise NetError(f"{url} could not be rendered: {answer.failed[:300]}.")
+        if len(answer.html) > HTML_CHARS or not 100 <= answer.status < 600:
+            raise NetError(f"{url} could not be rendered: what the browser says of it makes no sense.")
+        headers = {"content-type": "text/html; charset=utf-8"}
+        return Fetched(last, answer.status, headers, answer.html.encode("utf-8", "replace"))
+
+    async def _render(self, program: str, url: Url, wish: Wish, context: Context) -> tuple[_Answer, dict[str, str]]:
+        sandbox = await context.reach.sandbox()
+        if not sandbox.connects:
+            raise ToolError("pages are rendered in the sandbox of bubblewrap only: sudo apt-get install bubblewrap")
+        said = bytearray()
+        traveller = Traveller(context.session, context.agent, context.principal, context.label, public=True)
+        async with context.reach.ways(traveller) as way:
+            with anyio.CancelScope() as enough:
+
+                def output(piece: bytes, is_error: bool) -> None:
+                    if not is_error and len(said) + len(piece) > ANSWER_BYTES:
+                        enough.cancel()
+                    elif not is_error:
+                        said.extend(piece)
+
+                try:
+                    ended = await sandbox.run(_command(program, url, wish, way.path), output)
+                except SandboxError as error:
+                    raise ToolError(
+                        f"{url} was not rendered, because that is only done in the sandbox: {error}"
+                    ) from error
+        if enough.cancelled_caught:
+            raise NetError(f"{url} could not be rendered: it is larger than {HTML_CHARS // 1_000_000} MB.")
+        try:
+            return msgspec.json.decode(bytes(said), type=_Answer), way.refused
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise NetError(f"{url} could not be rendered: {_how_it_broke(ended, wish)}.") from None
+
+
+def _command(program: str, url: Url, wish: Wish, egress: str) -> Command:
+    asked = {
+        "url": str(url),
+        "program": program,
+        "proxy": f"http://127.0.0.1:{RELAY_PORT}",
+        "wait_s": wish.wait_s,
+        "time_s": wish.timeout_s + wish.wait_s,
+    }
+    command = python_command("deskhand.tools.documents.browser", msgspec.json.encode(asked) + b"\n")
+    beside = () if program.startswith("/usr/") else (Mount(str(Path(program).parent)),)
+    return msgspec.structs.replace(
+        command,
+        mounts=(*command.mounts, *beside),
+        env=(("DBUS_SESSION_BUS_ADDRESS", "disabled:"), ("DBUS_SYSTEM_BUS_ADDRESS", "disabled:")),
+        timeout_s=wish.timeout_s + wish.wait_s + 5,
+        memory_bytes=MEMORY_BYTES,
+        file_bytes=64 << 20,
+        processes=PROCESSES,
+        egress=egress,
+    )
+
+
+def _how_it_broke(ended: Exit, wish: Wish) -> str:
+    if ended.limit == "memory":
+        return f"the page needs more than {MEMORY_BYTES >> 20} MB of memory"
+    if ended.limit == "processes":
+        return "the page starts more processes than it may"
+    if ended.timeout:
+        return f"it was not done after {wish.timeout_s + wish.wait_s:.0f} s"
+    return "the browser broke on it; nothing else was touched"

@@ -1,0 +1,100 @@
+"""`send_file`: a file of the workspace, sent as a file."""
+
+from __future__ import annotations
+
+import mimetypes
+from pathlib import PurePosixPath
+
+import anyio.to_thread
+import msgspec
+
+from ..types.commit import Outgoing, SayPart
+from ..types.effects import Effect
+from ..types.errors import ToolError
+from ..types.identity import Address
+from ..types.labels import LOCAL
+from ..types.messages import File, Image, Text, clean
+from .base import Context, Done, Outcome, Spec
+from .define import decode_arguments, schema
+from .marks import marks_of
+from .talk import address_of
+
+MOST_BYTES = 50 << 20
+PICTURES = frozenset({"image/png", "image/jpeg", "image/webp"})
+"""What platforms show as a picture; every other file goes as it is."""
+NAME_CHARS = 120
+
+
+class SentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of `send_file`. Without `channel` and `chat` it goes to this conversation."""
+
+    path: str
+    channel: str = ""
+    chat: str = ""
+    thread_id: str = ""
+    text: str = ""
+
+
+class SendFile:
+    """Sends a file as it is now, up to 50 MB. It is in the outbox, with a copy of its bytes, when the call is done.
+
+    `reads_log` are the channels whose people read the log itself: there the file stands in the conversation.
+    """
+
+    def __init__(self, reads_log: frozenset[str]) -> None:
+        self._reads_log = reads_log
+        description = "Send a file of up to 50 MB now, with a text beside it: here, or to another chat of a channel."
+        self.spec = Spec("send_file", description, schema(SentFile), "send_owner", "commit")
+
+    def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
+        try:
+            sent = decode_arguments(arguments, SentFile, self.spec.name)
+            return "send_owner" if address_of(sent, address) == address else "send_other"
+        except ToolError:
+            return "send_owner"  # it will not be sent
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        sent = decode_arguments(arguments, SentFile, self.spec.name)
+        address = address_of(sent, context.address)
+        here = address == context.address
+        if address.channel in self._reads_log and not here:
+            why = f"people on {address.channel!r} read only their own conversations; send it to this one, or to a chat"
+            raise ToolError(why)
+        await _may_be_sent(sent.path, here, context)
+        data = await _whole(sent.path, context)
+        blob, name = await context.reach.keep(data), _name(sent.path)
+        mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        file = File(blob, name, mime, len(data), LOCAL, f"[file sent: {name}, {len(data):,} bytes]")
+        if address.channel in self._reads_log:
+            return Done((Text("shown in the conversation\n", LOCAL), file))
+        part: SayPart = Image(blob, mime, name) if mime in PICTURES else file
+        words = (Text(clean(sent.text)),) if sent.text.strip() else ()
+        outgoing = Outgoing(f"{context.key}:send", address, (*words, part))
+        return Done((Text(f"on its way, as {outgoing.key}\n", LOCAL), file), outbox=(outgoing,))
+
+
+async def _may_be_sent(path: str, here: bool, context: Context) -> None:
+    """Raises ToolError for what is one person's alone and would reach others: no approval of a call shows what stands
+    in a file."""
+    marks = await marks_of(context)
+    if marks.closed(path, context) or (not here and marks.of(path).readers is not None):
+        raise ToolError(f"{path!r} is for its owner alone: put what others may know into another file and send that")
+
+
+async def _whole(path: str, context: Context) -> bytes:
+    """All its bytes. Raises ToolError."""
+    entry = await anyio.to_thread.run_sync(context.reach.files.stat, path)
+    if entry.kind != "file":
+        raise ToolError(f"{path!r} is no file but a {entry.kind}; pack what is in it into one file and send that")
+    data = await anyio.to_thread.run_sync(context.reach.files.read, path, MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ToolError(f"{path!r} is larger than {MOST_BYTES >> 20} MB; send a part of it, or make it smaller")
+    if not data:
+        raise ToolError(f"{path!r} is empty: there is nothing to send")
+    return data
+
+
+def _name(path: str) -> str:
+    """Its name as people are shown it; the end of a long one stays, since it says what kind of file it is."""
+    name = "".join(char for char in PurePosixPath(path).name if char.isprintable())
+    return clean(name[-NAME_CHARS:]) or "file"

@@ -1,0 +1,155 @@
+"""Takes back what a call did: makes files and key-values what they were before it, if they still are what it made them.
+
+An undo is an effect itself: what it overwrites is kept, and it can be undone. It may be cut off anywhere: what it wants
+is noted first, and brought about at the next start.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
+
+import msgspec
+
+from ..types.commit import Change
+from . import tree
+from .notes import By
+from .states import Changed, digest_of
+from .watch import Ground, marked
+
+KV = "kv:"
+"""The `folder` of effects on key-values."""
+UNKNOWN = "?"
+"""The state after a change of which only the state before was noted."""
+
+
+class Item(msgspec.Struct, frozen=True, gc=False):
+    """What an effect changed: a path in its folder, or a key-value as JSON. `blob` holds the bytes of before."""
+
+    place: bytes
+    before: str | None
+    after: str | None
+    blob: str | None = None
+
+    @property
+    def path(self) -> str:
+        return os.fsdecode(self.place)
+
+    @property
+    def shown(self) -> str:
+        """For people."""
+        text = self.place.decode(errors="backslashreplace")
+        if text.startswith("["):
+            with suppress(ValueError):
+                text = "/".join(part for part in msgspec.json.decode(text, type=tuple[str, str]) if part)
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class Left(msgspec.Struct, frozen=True, gc=False):
+    """What was not put back, and why."""
+
+    place: str
+    why: Literal["changed", "lost", "failed"]
+    words: str = ""
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What came of taking back an effect: the places that are as before, those that are not, and the rows to commit.
+    Without rows nothing was done: something has changed since."""
+
+    back: tuple[str, ...]
+    left: tuple[Left, ...]
+    rows: tuple[Change, ...] = ()
+
+    @property
+    def refused(self) -> bool:
+        return not self.rows
+
+
+def take_back(ground: Ground, items: Sequence[Item], by: By, force: bool) -> Taken:
+    """Make the paths of an effect what they were before it. All or nothing where something was changed since, unless
+    by `force`. It blocks."""
+    shadow = ground.shadow
+    paths = [each.path for each in items]
+    with shadow.lock:
+        ground.look_at(paths)
+        now = {path: seen.state for path in paths if (seen := shadow.seen.get(path)) is not None}
+        changed = [each for each in items if now.get(each.path) not in (each.after, each.before)]
+        if changed and not force:
+            return Taken((), tuple(Left(each.shown, "changed") for each in changed))
+        wanted, left = _wanted(ground, items, now)
+        planned = [Changed(path, now.get(path), state) for path, state in wanted.items()]
+        shadow.into_blobs([digest for each in planned if (digest := digest_of(each.before))])
+        one = ground.enter(by)
+        one.add(planned)
+        failed = ground.bring_about(one)
+        known = {each.path for each in items}
+        left += [Left(_shown(path), "failed", why) for path, why in failed.items() if path in known]
+        ground.leave(one, by.at)
+        missed = {each.place for each in left}
+        back = tuple(each.shown for each in items if each.shown not in missed)
+        return Taken(back, tuple(left), ground.rows(one) or marked(by))
+
+
+def _wanted(ground: Ground, items: Sequence[Item], now: Mapping[str, str]) -> tuple[dict[str, str | None], list[Left]]:
+    """What has to be made so, and what cannot be, as it was not kept."""
+    wanted, left = dict[str, str | None](), list[Left]()
+    for each in items:
+        if now.get(each.path) == each.before:
+            continue
+        heavy = each.before is None and now[each.path][0] == "h"
+        if heavy or (each.before is not None and not _kept(ground, each)):
+            left.append(Left(each.shown, "lost"))
+        else:
+            wanted[each.path] = each.before
+    for path in [path for path, state in wanted.items() if state is not None]:
+        for above in _above(path):
+            if above not in wanted and tree.status(ground.root, above) is None:
+                wanted[above] = "d0755"
+    return wanted, left
+
+
+def _kept(ground: Ground, item: Item) -> bool:
+    state = item.before or ""
+    if state[:1] == "f":
+        try:
+            ground.shadow.open(digest_of(state)).close()
+        except OSError:
+            return False
+    return state[:1] in "fld"
+
+
+def _above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:n]) for n in range(1, len(parts))]
+
+
+def _shown(path: str) -> str:
+    return Item(os.fsencode(path), None, None).shown
+
+
+def take_back_values(items: Sequence[Item], now: Mapping[bytes, str | None], by: By, force: bool) -> Taken:
+    """The same for key-values, of which `now` holds the states. Pure: the rows do it."""
+    changed = [each for each in items if now[each.place] not in (each.after, each.before)]
+    if changed and not force:
+        return Taken((), tuple(Left(each.shown, "changed") for each in changed))
+    rows = [Change("effect_add", (by.key, by.agent, by.session, by.person, by.tool, KV, by.what, by.at, by.undoes))]
+    for each in items:
+        namespace, key = msgspec.json.decode(each.place, type=tuple[str, str])
+        place = (by.key, each.place, namespace, key)
+        rows.append(Change("effect_kv_before", place))
+        if each.before is None:
+            rows.append(Change("kv_delete", (by.agent, namespace, key)))
+        else:
+            value, expires_at, label = msgspec.json.decode(each.before[2:], type=tuple[str, float | None, str])
+            row = (by.agent, namespace, key, value, expires_at, bytes.fromhex(label) or None)
+            rows.append(Change("effect_kv_put", row))
+        rows.append(Change("effect_kv_after", place))
+    return Taken(tuple(each.shown for each in items), (), (*rows, *closing(by.key), *marked(by)))
+
+
+def closing(key: str) -> tuple[Change, ...]:
+    """The rows that drop what an effect did not change."""
+    return (Change("effect_same", (key,)), Change("effect_none", (key,)))

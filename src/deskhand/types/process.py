@@ -1,0 +1,38 @@
+"""What runs beside a conversation: commands in the background, and sessions at a terminal."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .labels import UNTRUSTED, Label
+
+Kind = Literal["background", "session"]
+State = Literal["wanted", "running", "completed", "timeout", "error"]
+"""`wanted`: the call is in the log, and it is about to be started. `completed`: it ended by itself, with a code."""
+
+
+class Process(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`detail` is how it ended, where the state does not say it. `said` is what the conversation is told of its output,
+    under this `label`. Times are seconds since the epoch."""
+
+    id: str
+    session: str
+    agent: str
+    kind: Kind
+    command: str
+    name: str
+    state: State
+    at: float
+    timeout_s: float
+    started_at: float | None = None
+    ended_at: float | None = None
+    code: int | None = None
+    detail: str = ""
+    said: str = ""
+    label: Label = UNTRUSTED
+
+    @property
+    def live(self) -> bool:
+        return self.state in ("wanted", "running")

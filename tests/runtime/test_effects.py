@@ -1,0 +1,333 @@
+"""Taking back what agents did: files, commands and key-values, and taking that back again."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from deskhand.runtime.clock import RandomIds, SystemClock
+from deskhand.runtime.effects import Effects, summary
+from deskhand.runtime.reach import Reaches, Room
+from deskhand.runtime.statements import statements
+from deskhand.store.blobs import Blobs
+from deskhand.store.sqlite import SqliteStore
+from deskhand.tools.base import Context, Done, Tool
+from deskhand.tools.files import edit_file, write_file
+from deskhand.tools.kv import kv_delete, kv_set
+from deskhand.tools.watch import Watch
+from deskhand.types.commit import Change
+from deskhand.types.errors import Refused, ToolError
+from deskhand.types.identity import Address, Principal
+from deskhand.types.labels import OWNER, Label
+
+ANN, BOB = Principal("ann", ("owner",)), Principal("bob")
+
+
+class World:
+    """A workspace, its key-values and the journal; `act` does one thing as a tool would."""
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.folder = home, home / "workspace"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.calls = 0
+        self.open()
+
+    def open(self) -> None:
+        """As after a restart: nothing is remembered but what is on disk."""
+        self.store = SqliteStore(self.home / "deskhand.db", statements())
+        self.blobs = Blobs(self.home / "blobs")
+        self.store._statements["test_kv"] = "SELECT * FROM kv ORDER BY 1, 2, 3"
+        self.reaches = Reaches(self.store, self.blobs, Room())
+        self.effects = Effects(
+            self.store, lambda agent: self.reaches.of(agent, self.folder), SystemClock(), RandomIds()
+        )
+
+    async def close(self) -> None:
+        self.reaches.close()
+        await self.store.close()
+
+    async def context(self, who: Principal = ANN, session: str = "s") -> Context:
+        self.calls += 1
+        reach = await self.reaches.of("default", self.folder)
+        key = f"{session}#{self.calls}.c{random.random()}"
+        place = (session, who, Address("memory", chat="1"), "default", reach, SystemClock(), RandomIds())
+        return Context(*place, lambda text: None, key, OWNER)
+
+    async def call(self, tool: Tool, /, who: Principal = ANN, session: str = "s", **arguments: Any) -> None:
+        context = await self.context(who, session)
+        done = await tool.run(msgspec.Raw(msgspec.json.encode(arguments)), context)
+        assert isinstance(done, Done)
+        await self.store.change(done.changes)
+
+    async def shell(self, script: str, who: Principal = ANN, session: str = "s") -> None:
+        """What the tool does, without the time that the sandbox takes."""
+        async with await Watch.of(await self.context(who, session), script) as watch:
+            subprocess.run(["/bin/bash", "-c", script], cwd=self.folder, check=False, stderr=subprocess.DEVNULL)
+            looked = await watch.over()
+        await self.store.change(looked.rows)
+
+    async def killed(self, script: str) -> None:
+        """A command that is under way when the process is killed, and the next process."""
+        context = await self.context()
+        await Watch.of(context, script)
+        subprocess.run(["/bin/bash", "-c", script], cwd=self.folder, check=False, stderr=subprocess.DEVNULL)
+        assert context.reach.shadow is not None
+        context.reach.shadow.notes.close()  # as the kernel does it: the lock goes, what was noted stays
+        await self.close()
+        self.open()
+        await self.effects.make_up(["default"])
+
+    async def undo(
+        self, count: int = 1, *, again: bool = False, force: bool = False, who: Principal = ANN
+    ) -> list[Any]:
+        live = await self.effects.live(who, count, again=again)
+        return [await self.effects.undo(who, effect, force=force) for effect in live]
+
+    def hash(self) -> str:
+        """Of everything in the workspace, and of all key-values."""
+        found = []
+        for path in sorted(self.folder.rglob("*")):
+            status = path.lstat()
+            what = os.fsencode(path.readlink()) if path.is_symlink() else b""
+            what = path.read_bytes() if path.is_file() and not path.is_symlink() else what
+            mode = 0 if path.is_symlink() else status.st_mode
+            found.append((os.fsencode(path.relative_to(self.folder)), mode, what))
+        kv = self.store.look("test_kv")
+        return sha256(repr((found, kv)).encode()).hexdigest()
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    made = World(tmp_path / "home")
+    yield made
+    await made.close()
+
+
+async def test_a_file_and_back_and_forth(world: World) -> None:
+    await world.call(write_file, path="d/a.txt", content="one\n")
+    await world.call(edit_file, path="d/a.txt", edits=[{"old": "one", "new": "two"}])
+    path = world.folder / "d/a.txt"
+    path.chmod(0o640)
+    (done,) = await world.undo()
+    assert "a.txt was changed since, outside" in done.words and path.read_text() == "two\n"
+    path.chmod(0o644)
+    (done,) = await world.undo()
+    assert done.words == "Put back: d/a.txt." and path.read_text() == "one\n"
+    (done,) = await world.undo()
+    assert set(done.back) == {"d", "d/a.txt"} and not path.parent.exists()
+    assert await world.undo() == []
+    for text in ("one\n", "two\n"):
+        await world.undo(again=True)
+        assert path.read_text() == text
+    assert await world.undo(again=True) == [] and [each.tool for each in await world.effects.timeline(ANN)] == [
+        *("redo", "redo", "undo", "undo", "edit_file", "write_file")
+    ]
+    await world.undo(2)
+    assert not path.exists()
+
+
+async def test_a_file_that_changed_since_is_not_overwritten(world: World) -> None:
+    await world.call(write_file, path="a", content="one\n")
+    await world.call(write_file, path="a", content="two\n")
+    await world.shell("echo three > a")
+    _, first, _ = await world.effects.live(ANN, 3)
+    done = await world.effects.undo(ANN, first)
+    assert done.undo is None and "a was changed since by change 3 (shell: echo three > a)" in done.words
+    assert (world.folder / "a").read_text() == "three\n"
+    done = await world.effects.undo(ANN, first, force=True)
+    assert (world.folder / "a").read_text() == "one\n" and done.undo is not None
+    await world.undo(again=True)
+    assert (world.folder / "a").read_text() == "three\n"
+    with pytest.raises(Refused, match="no change 99"):
+        await world.effects.get(ANN, 99)
+
+
+async def test_values(world: World) -> None:
+    label = Label("untrusted", None, "https://x")
+    await world.store.change((Change("kv_set", ("default", "n", "k", "0", 9e9, msgspec.json.encode(label))),))
+    before = await world.store.rows("kv_get", ("default", "n", "k", 0.0))
+    await world.call(kv_set, key="k", value="1", namespace="n")
+    await world.call(kv_delete, key="k", namespace="n")
+    await world.call(kv_delete, key="k", namespace="n")
+    assert [each.tool for each in await world.effects.timeline(ANN)] == ["kv_delete", "kv_set"]
+    assert [each.words for each in await world.undo(2)] == ["Put back: n/k."] * 2
+    assert await world.store.rows("kv_get", ("default", "n", "k", 0.0)) == before
+    await world.undo(again=True)
+    await world.store.change((Change("kv_set", ("default", "n", "k", "mine", None, None)),))
+    (done,) = await world.undo()
+    assert done.undo is None and "changed since" in done.words
+    await world.undo(force=True)
+    assert await world.store.rows("kv_get", ("default", "n", "k", 0.0)) == before
+
+
+async def test_each_sees_their_own(world: World) -> None:
+    await world.call(write_file, path="a", content="a", who=ANN)
+    await world.call(write_file, path="b", content="b", who=BOB)
+    assert [each.what for each in await world.effects.timeline(BOB)] == ["b"]
+    assert [each.what for each in await world.effects.timeline(ANN)] == ["b", "a"]
+    with pytest.raises(Refused, match="no change 1"):
+        await world.effects.get(BOB, 1)
+    assert [each.effect.what for each in await world.undo(9, who=BOB)] == ["b"]
+    assert (world.folder / "a").exists()
+
+
+async def test_the_label_of_the_bytes_comes_back_with_them(world: World) -> None:
+    path = str(world.folder / "a")
+    await world.call(write_file, path="a", content="evil")
+    label = msgspec.json.encode(Label("untrusted", None, "https://x"))
+    await world.store.change((Change("file_label_set", (path, label, "s", 0.0)),))
+    await world.call(write_file, path="a", content="good")
+    await world.store.change((Change("file_label_drop", (path,)),))
+    await world.undo()
+    assert await world.store.rows("file_label_get", (path,)) == [(label,)]
+    await world.undo(again=True)
+    assert await world.store.rows("file_label_get", (path,)) == []
+
+
+async def test_what_was_not_kept_is_told(world: World) -> None:
+    large = world.folder / "large"
+    large.touch()
+    os.truncate(large, 101 << 20)
+    (world.folder / "node_modules").mkdir()
+    await world.shell("rm large; echo 1 > small; rmdir node_modules")
+    (done,) = await world.undo()
+    assert done.words == "Put back: small. Not put back, as it was not kept: large, node_modules."
+    assert not (world.folder / "small").exists() and summary([done]) == (
+        "Put back: small. Not put back, as it was not kept: large, node_modules. `deskhand undo --redo` takes that "
+        "back. Messages sent stay as they are."
+    )
+
+
+async def test_old_bytes_are_let_go(world: World) -> None:
+    for n in range(4):
+        await world.call(write_file, path="a", content=f"{n}" * 600_000)
+    await world.effects.expire(world.blobs, 30, 1)
+    assert [each.n for each in await world.effects.timeline(ANN)] == [4]
+    await world.effects.expire(world.blobs, -1, 1)
+    assert await world.effects.timeline(ANN) == [] and await world.store.rows("effect_blobs", ()) == []
+    assert world.blobs.collect(world.store.blob_used, 9e9) == 3
+
+
+NAMES = ("a", "b", "d/a", "d/b", "d/e/f", "g", "w x", "\udcff", "d")
+
+
+def _action(dice: random.Random) -> tuple[str, str, str]:
+    """A kind, a place, and something random."""
+    kinds = ("write", "edit", "shell", "shell", "shell", "kv_set", "kv_set", "kv_delete")
+    return dice.choice(kinds), dice.choice(NAMES), str(dice.randrange(100))
+
+
+def _script(dice: random.Random, place: str, what: str) -> str:
+    other = dice.choice(NAMES)
+    scripts = (
+        f"echo {what} > $P",
+        f"echo {what} >> $P",
+        "rm -rf $P",
+        "mkdir -p $P",
+        "mkdir -p d/e/f/g; touch d/e/f/g/h; chmod 700 d/e",
+        "mv $P $O",
+        "cp -r $P $O",
+        f"ln -sfn {what} $P",
+        f"chmod {dice.choice(('600', '644', '755', '555', '700'))} $P",
+        "rm -rf d; mkdir d",
+        "rm -rf ./*",
+        "ln -f $P $O",
+        f"truncate -s {what} $P; touch -d @1 $P",
+    )
+    quoted = [f"$'{os.fsencode(each).hex(' ')}'".replace(" ", "\\x").replace("$'", "$'\\x") for each in (place, other)]
+    return f"P={quoted[0]} O={quoted[1]}; {dice.choice(scripts)}".replace("$P", '"$P"').replace("$O", '"$O"')
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_as_many_undos_as_actions_give_the_same_hash(world: World, seed: int) -> None:
+    """And as many redos give every later one; with a restart now and then."""
+    dice = random.Random(seed)
+    hashes = [world.hash()]
+    for _ in range(30):
+        kind, place, what = _action(dice)
+        if kind == "shell" and dice.random() < 0.15:
+            await world.killed(_script(dice, place, what))
+        elif kind == "shell" or "\udcff" in place:
+            await world.shell(_script(dice, place, what))
+        elif kind == "write" and not (world.folder / place).is_dir() and not (world.folder / "d").is_file():
+            await _tried(world, write_file, path=place, content=what)
+        elif kind == "kv_set":
+            await world.call(kv_set, key=place, value=what)
+        elif kind == "kv_delete":
+            await world.call(kv_delete, key=place)
+        if dice.random() < 0.1:
+            await world.close()
+            world.open()
+        if (now := world.hash()) != hashes[-1]:
+            hashes.append(now)
+    live = await world.effects.live(ANN, 1000)
+    for effect, wanted in zip(live, hashes[-2::-1], strict=True):
+        done = await world.effects.undo(ANN, effect)
+        assert world.hash() == wanted, (effect, done)
+    for wanted in hashes[1:]:
+        assert len(await world.undo(again=True)) == 1 and world.hash() == wanted
+
+
+CHILD = """
+import anyio, os, signal, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_effects import ANN, World
+
+async def main():
+    world = World(Path(sys.argv[1]))
+    effect, left = await world.effects.get(ANN, 1), [int(sys.argv[2])]
+
+    def hook(event, arguments):
+        if event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.symlink", "os.chmod", "os.link"):
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    await world.effects.undo(ANN, effect)
+    await world.close()
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("step", [0, 3, 5, 7, 9, 11, 14, 17])
+async def test_an_undo_that_is_killed_is_finished_by_the_next(tmp_path: Path, step: int) -> None:
+    world = World(tmp_path / "home")
+    await world.shell("mkdir -p d/e; echo 1 > d/a; echo 1 > b; echo 1 > d/e/f; ln -s x l; true")
+    before = world.hash()
+    await world.store.change((Change("effect_expire", (9e9, 0)), Change("effect_item_expire", ())))
+    await world.close()
+    (world.home / "deskhand.db").unlink()
+    world.open()
+    await world.shell("rm -r d l; echo 2 > b; mkdir -p n/m; echo 3 > n/m/x; chmod 600 b; ln -s y k")
+    after = world.hash()
+    await world.close()
+    code = textwrap.dedent(CHILD).format(tests=str(Path(__file__).parent))
+    ended = subprocess.run([sys.executable, "-c", code, str(world.home), str(step)], check=False)
+    assert ended.returncode in (0, -signal.SIGKILL)
+    world.open()
+    await world.effects.make_up(["default"])
+    await world.undo()
+    assert world.hash() == before
+    await world.undo(again=True)
+    assert world.hash() == after
+    await world.close()
+
+
+async def _tried(world: World, tool: Tool, **arguments: Any) -> None:
+    with suppress(ToolError):
+        await world.call(tool, **arguments)
