@@ -19,6 +19,7 @@ from pathlib import Path
 import aiohttp
 import anyio
 import commands
+import judging
 import msgspec
 import serving
 
@@ -330,6 +331,8 @@ async def run(names: list[str]) -> list[Row]:
                     show(rows[-len(found) :])
             if "cold" in names:
                 rows += await cold_load(Path(home))
+            if "judging" in names:
+                rows.append(Row("judge a call, 50 rules", judging.figure(Path(home)), "ms CPU", None, 0.05))
             if "help" in names:
                 rows += start_up()
             if "commands" in names:
@@ -356,7 +359,7 @@ def show(rows: list[Row]) -> None:
 def main() -> None:
     tune()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", default=[*CASES, "gateway", "cold", "help", "commands", "serve"])
+    parser.add_argument("cases", nargs="*", default=[*CASES, "gateway", "cold", "judging", "help", "commands", "serve"])
     rows = anyio.run(run, parser.parse_args().cases)
     print()
     show(rows)

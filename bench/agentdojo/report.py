@@ -90,8 +90,17 @@ def report(cases: Cases, suites: Sequence[str]) -> str:
         line("tasks with at most one question, no injection", USUAL, False, _share(lambda case: case.asks <= 1)),
         line("words in the answer, no effect: said", USUAL, True, _share(lambda case: case.attacked), words=True),
     ]
-    attacks = sorted({case.attack for case in cases if case.attack})
-    return "\n".join(rows) + f"\n\nWordings of the injections: {', '.join(attacks)}.\n"
+    return "\n".join(rows) + f"\n\nWordings of the injections: {_wordings(cases, suites)}.\n"
+
+
+def _wordings(cases: Cases, suites: Sequence[str]) -> str:
+    """The attacks, and of those that were not tried everywhere where they were."""
+    tried = {(case.attack, case.suite) for case in cases if case.attack and case.way == USUAL.name}
+    told = []
+    for attack in sorted({attack for attack, _ in tried}):
+        where = [suite for suite in suites if (attack, suite) in tried]
+        told.append(attack if where == list(suites) else f"{attack} ({', '.join(where)})")
+    return ", ".join(told)
 
 
 def _count(cases: Cases) -> str:

@@ -40,6 +40,8 @@ VERSION = "v1.2.1"
 SUITES = ("workspace", "banking", "slack", "travel")
 ATTACKS = ("important_instructions", "tool_knowledge", "injecagent", "ignore_previous", "system_message", "direct")
 AT_ONCE = 3
+MEMORY = Path("/dev/shm")
+"""Thousands of conversations, each with its commits: what is measured here is not the disk."""
 
 
 class Pipeline(BasePipelineElement):
@@ -106,7 +108,7 @@ async def run_suite(suite: Any, way: Way, attacks: Sequence[str], options: argpa
     """All cases of a suite, some at once."""
     outcomes: list[Outcome] = []
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)))
         dojo = await stack.enter_async_context(open_dojo(folder, suite.name, suite.tools, way.posture, way.labels))
         some = anyio.CapacityLimiter(AT_ONCE)
 
@@ -132,6 +134,7 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=None, help="only so many user tasks of each suite")
     parser.add_argument("--write", type=Path, help="a Markdown file whose table is to be replaced")
     parser.add_argument("--json", type=Path, help="where to leave what came of every case")
+    parser.add_argument("--known", type=Path, nargs="*", default=[], help="what --json left: it is added to the table")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     yaml.safe_load = lambda text: yaml.load(
@@ -139,7 +142,7 @@ def main() -> int:
     )  # AgentDojo reads its worlds a thousand times
     CalendarEvent.__hash__ = lambda self: hash(self.id_)  # a checker puts the attachments of a mail into a set
     tune()
-    cases: list[Outcome] = []
+    cases = [each for path in options.known for each in msgspec.json.decode(path.read_bytes(), type=list[Outcome])]
     suites = get_suites(VERSION)
     for way in (each for each in WAYS if each.name in options.ways):
         for name in options.suites:
@@ -147,10 +150,10 @@ def main() -> int:
             began = time.monotonic()
             with redirect_stdout(io.StringIO()):  # some checkers print what they look for
                 cases += anyio.run(run_suite, suites[name], way, attacks, options)
-            print(f"{way.name}, {name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+            print(f"{way.name}, {name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     if options.json:
         options.json.write_bytes(msgspec.json.encode(cases))
-    told = report(cases, options.suites)
+    told = report(cases, [name for name in SUITES if any(case.suite == name for case in cases)])
     print(told)
     if options.write:
         replace_table(options.write, told)

@@ -144,3 +144,10 @@ async def test_a_search_engine_without_a_key_is_found(tmp_path: Path) -> None:
     assert found == ("good", "Brave searches the web", "")
     [found] = await findings(settings_of(home, "web_search: {engine: searxng, fallback: false}"), "search")
     assert found[1] == "SearXNG has no address" and "web_search.url" in found[2]
+
+
+async def test_what_reads_documents_is_looked_for(tmp_path: Path) -> None:
+    """Everything that the tests need is there, so here both are found; that it is missing is told by the tools too."""
+    (read, rendered) = await findings(settings_of(tmp_path), "documents")
+    assert read == ("good", "PDF files, office documents and web pages are read", "")
+    assert rendered == ("good", "pages that scripts make are rendered by /usr/lib/chromium/chromium", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -150,6 +151,15 @@ def test_a_table_of_cases(deskhand: Run, home: Path) -> None:
         "case 10: think  as owner on terminal: it is allow as expected, but because think stays within",
     ):
         assert line in done.stdout
+
+
+def test_the_household_of_the_page(deskhand: Run, home: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
+    config, cases = re.findall(r"```yaml\n(.*?)```", page[page.index("## A household") :], re.DOTALL)
+    (home / "deskhand.yaml").write_text(config)
+    (home.parent / "household.yaml").write_text(cases)
+    done = deskhand("policy", "test", str(home.parent / "household.yaml"))
+    assert (done.exit_code, done.stdout) == (0, "8 of 8 as expected.\n"), done.stdout
 
 
 @pytest.mark.parametrize(

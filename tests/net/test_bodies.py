@@ -75,8 +75,17 @@ async def test_what_does_not_behave_is_given_up_with_a_sentence(site: Site, path
     assert (await site.net().get(site.url())).status == 200
 
 
+async def test_what_unpacks_to_too_much_is_refused_below_the_cap_too(site: Site) -> None:
+    packed = gzip.compress(bytes(5_000_000))
+    site.page("/zeros", packed, headers={"Content-Encoding": "gzip"})
+    with pytest.raises(TooLarge, match="unpacks to over 100 times its size"):
+        await site.net().get(site.url("/zeros"))
+    site.page("/few", gzip.compress(bytes(900_000)), headers={"Content-Encoding": "gzip"})
+    assert len((await site.net().get(site.url("/few"))).body) == 900_000
+
+
 async def test_a_pause_ends_it_before_its_time(site: Site) -> None:
-    with anyio.fail_after(20), pytest.raises(NetError, match=r"paused for 0\.1 s"):
+    with anyio.fail_after(20), pytest.raises(NetError, match=r"sent nothing for 0\.1 s"):
         await site.net(limits=Limits(total_s=600, idle_s=0.1)).get(site.url("/stalls"))
 
 

@@ -12,7 +12,7 @@ import pytest
 from anyio.abc import AnyByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
 
-from deskhand.net.client import Limits, Net, Request, _only
+from deskhand.net.client import Limits, Net, Request, SystemNames, _only
 from deskhand.net.url import parse_url
 from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
 from deskhand.types.errors import AddressRefused, NetError
@@ -213,3 +213,26 @@ async def test_encryption_is_not_given_up_on_the_way(site: Site) -> None:
         group.cancel_scope.cancel()
     await listener.aclose()
     assert site.connections == 0
+
+
+async def test_a_name_that_hangs_holds_up_nobody() -> None:
+    """Neither this fetch beyond its time, nor the look-ups of others."""
+    hanging, released = anyio.Event(), anyio.Event()
+
+    async def hang(host: str, port: int) -> Sequence[str]:
+        hanging.set()
+        await released.wait()
+        return ["1.1.1.1"]
+
+    async with anyio.create_task_group() as group:
+
+        async def fetch() -> None:
+            with pytest.raises(NetError, match=r"took longer than 0\.2 s"):
+                await Net(Limits(total_s=0.2), resolve=hang).get("http://slow.test/")
+            released.set()
+
+        group.start_soon(fetch)
+        await hanging.wait()
+    assert await SystemNames(1)("127.0.0.1", 80) == ["127.0.0.1"]
+    with pytest.raises(NetError, match=r"there is no address for the name 'nowhere\.invalid'"):
+        await Net().get("http://nowhere.invalid/")

@@ -103,6 +103,13 @@ def test_what_is_no_plain_address_is_refused_with_the_reason(text: str) -> None:
     assert len(message) < 400 and message.isprintable(), "nothing of it can break a line"
 
 
+def test_a_password_in_an_address_is_not_repeated() -> None:
+    for text in ("https://ann:secret@example.com/", "https://ann:secret@example.com:x/", "https://secret@a\\b@c/\0"):
+        with pytest.raises(AddressRefused) as refused:
+            parse_url(text)
+        assert "secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("reference", "leads"),
     [

@@ -98,6 +98,14 @@ def test_of_several_addresses_all_must_be_allowed_and_one_is_enough_to_refuse() 
     assert mismatch(Rule("allow", host="example.org"), Seen(fetch("https://example.org/", more=deep))) == "host"
     assert mismatch(Rule("allow", host="example.org"), Seen(replace(two, arguments=b"{"))) == "host"
     assert mismatch(Rule("deny", host="evil.test"), Seen(replace(two, host="evil.test", arguments=b"{}"))) == ""
+    for host, misfit in (
+        ("*.example.org", ""),
+        ("*.a.example.org", ""),
+        ("*.org", "host"),
+        ("example.org:443", "host"),
+    ):
+        wanted = case("request_host", "network", host=host)
+        assert mismatch(Rule("allow", host="*.example.org"), Seen(wanted)) == misfit, host
 
 
 @pytest.mark.parametrize(

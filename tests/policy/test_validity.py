@@ -25,7 +25,10 @@ KNOWN = Known(("main", "kids"), ("terminal", "web", "telegram"), ("owner", "memb
         (Rule("deny", host="*.*.org"), "is no name of a host"),
         (Rule("deny", host="0x7f.1"), "write '127.0.0.1'"),
         (Rule("deny", effect="local_write", host="example.org"), "only fetch and network go to a host"),
-        (Rule("deny", tool="read_*", commands=("rm",)), "'read_*' runs no commands; those that do: shell"),
+        (
+            Rule("deny", tool="read_*", commands=("rm",)),
+            "'read_*' runs no commands; those that do: background_run,",
+        ),
         (Rule("deny", commands=("@mine",)), "there is no list of commands '@mine'; there are: @looking"),
         (Rule("allow", commands=("@openagent",)), "says nothing about what may run"),
         (Rule("allow", commands=("git status",)), "'git status' is no name of a program"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,13 @@ import msgspec
 
 from deskhand.runtime.app import App
 from deskhand.runtime.background import as_now
+from deskhand.runtime.reach import Outward
 from deskhand.testing.beside import OWNER, Desk, heard, processes_with, rows, wait_for
+from deskhand.tools.way import Traveller, Way
 from deskhand.types.events import CommandRun, MessageReceived, TurnEnded
 from deskhand.types.identity import Principal
+from deskhand.types.labels import UNTRUSTED
+from deskhand.types.messages import Text
 from deskhand.types.people import GUEST, User
 from deskhand.types.process import Process
 
@@ -179,3 +185,53 @@ async def test_who_has_fewer_rights_now_acts_with_fewer() -> None:
     assert as_now(ann, [User("ann", ("member",))]).roles == ("member",)
     assert as_now(ann, [User("bob", ("owner",))]).roles == ()
     assert as_now(Principal("+49", (GUEST,)), []).roles == (GUEST,)
+
+
+async def test_its_result_leaves_an_open_question_open(tmp_path: Path) -> None:
+    rules = [{"verdict": "ask", "tool": "write_file"}]
+    desk = Desk(tmp_path, policy=rules)
+    async with desk.running() as app:
+        await desk.call(app, "background_run", command="sleep 0.5; echo said it")
+        await desk.say(app, '[["write_file", {"path": "a.txt", "content": "x"}]]')
+        (ask,) = await wait_for(partial(app.store.open_asks, OWNER))
+        told = [row.state for row in await wait_for(partial(_ended, app, 1))]
+        assert told == ["completed"]
+        await anyio.sleep(0.5)
+        assert [each.ask_id for each in await app.store.open_asks(OWNER)] == [ask.ask_id] and not await heard(
+            app, SESSION
+        )
+        await app.door.answer(ask.ask_id, "once", OWNER)
+        assert "said it" in (await wait_for(partial(_heard, app, 1)))[0]
+        assert (desk.settings.home.workspace("default") / "a.txt").read_text() == "x"
+
+
+async def test_its_way_to_the_network(tmp_path: Path) -> None:
+    """As that of `shell` for a command; a session has that of who has read untrusted content. What they hear from
+    outside is untrusted."""
+    asked: list[Traveller] = []
+
+    @asynccontextmanager
+    async def way(traveller: Traveller) -> AsyncIterator[Way]:
+        asked.append(traveller)
+        yield Way(reached={"example.org": 1}, refused={"evil.test": "evil.test is not allowed"})
+
+    desk = Desk(tmp_path)
+    async with desk.running() as app:
+        app.reaches._outward = Outward(way)
+        await desk.call(app, "background_run", command="echo hello")
+        events = await wait_for(partial(_messages, app))
+        (part,) = events[0].message.parts
+        assert (
+            isinstance(part, Text)
+            and part.label.integrity == "untrusted"
+            and "https://example.org/" in part.label.source
+        )
+        assert "[not reachable: evil.test is not allowed]" in part.text
+        assert asked[0].label.integrity != "untrusted" and asked[0].session == SESSION
+        await desk.call(app, "process", chat="2", action="start", command="echo hello")
+        assert asked[1].label == UNTRUSTED
+
+
+async def _messages(app: App) -> list[MessageReceived]:
+    events = [each.event for each in await app.store.events(SESSION)]
+    return [event for event in events if isinstance(event, MessageReceived) and event.principal.kind == "agent"]

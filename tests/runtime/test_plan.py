@@ -55,6 +55,10 @@ class Planner:
                 yield app
             tasks.cancel_scope.cancel()
 
+    def said(self) -> list[str]:
+        parts = [[part.text for part in sent.parts if isinstance(part, Text)] for sent, _ in self.channel.sent]
+        return ["".join(each) for each in parts]
+
     def offered(self) -> list[set[str]]:
         return [{tool.name for tool in request.tools} for request in self.model.requests]
 
@@ -123,6 +127,6 @@ async def test_a_person_switches_it_on_and_off(tmp_path: Path) -> None:
         await until(app, ended)
         assert "plan mode is on" in planner.told[0] and "the plan is empty" in planner.told[1]
         planner.channel.write("/plan off", external_id="off")
-        await until(app, lambda events: any(isinstance(e, OptionsSet) and e.options.plan_mode is False for e in events))
-    said = ["".join(part.text for part in sent.parts if isinstance(part, Text)) for sent, _ in planner.channel.sent]
-    assert "From now on I only look, until you said yes to my plan." in said and "I go on without a plan." in said
+        while "I go on without a plan." not in planner.said():
+            await anyio.sleep(0.01)
+    assert planner.said()[0] == "From now on I only look, until you said yes to my plan."

@@ -25,11 +25,13 @@ async def test_a_shell_that_stays(tmp_path: Path) -> None:
         assert "40 120\nxterm-256color\n" in said and "\x1b" not in said
         said = await desk.call(app, "process", action="input", session_id=id_, input="echo $((X + 1))\n")
         assert "\n43\n" in said and "40 120" not in said, "what was told is not told again"
-        await desk.call(app, "process", action="write", id=id_, input="sleep 60\n", wait_s=0.2)
+        said = await desk.call(app, "process", action="write", id=id_, input="sh -c 'echo on $((1+1)); sleep 60'\n")
+        while "on 2\n" not in said:
+            said = await desk.call(app, "process", action="poll", id=id_)
         assert "^C" in await desk.call(app, "process", action="write", id=id_, keys=["ctrl+c"])
         assert await desk.call(app, "process", action="poll", pid=id_, wait_s=0) == "[nothing new]"
         said = await desk.call(app, "process", action="write", id=id_, input="seq 10000\n", wait_s=2)
-        while "10000" not in said:
+        while "\n10000\n" not in said:
             said = await desk.call(app, "process", action="poll", id=id_)
         last = await desk.call(app, "process", action="log", id=id_, lines=3)
         assert "9999\n10000\n" in last and "9990\n" not in last

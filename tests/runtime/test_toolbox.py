@@ -203,6 +203,10 @@ async def test_commands(desk: Desk) -> None:
     assert "timed out after 1 s" in slow
     assert flood.startswith("1\n2\n") and flood.rstrip().endswith("100000") and "are not shown" in flood
     assert len(flood) < 30_000
+    named = {"cmd": "pwd; echo to stderr >&2; exit 2", "timeout": 10, "cwd": "beneath"}
+    (desk.work / "beneath").mkdir()
+    (elsewhere,) = await desk.do(("terminal", named))
+    assert elsewhere == f"{desk.work}/beneath\n[stderr]\nto stderr\n\n[exit code: 2]"
     (place,) = await desk.do(("shell", {"command": "pwd; echo made > here"}))
     assert place.strip() == str(desk.work) and (desk.work / "here").read_text() == "made\n"
 

@@ -50,7 +50,7 @@ async def test_a_terminal(tmp_path: Path, kind: str) -> None:
         assert "25 90\r\n" in at.shown and "xterm-256color\r\n" in at.shown
         await at.type("tty; echo hi $((3 + 4)) > /dev/tty\r", "hi 7\r\n")
         assert "/dev/pts/" in at.shown
-        await at.type("sleep 60\r", "sleep 60")
+        await at.type("sh -c 'echo on $((5 + 4)); exec sleep 60'\r", "on 9\r\n")
         await at.type("\x03", "^C")
         at.terminal.resize(120, 40)
         await at.type("stty size\r", "40 120\r\n")

@@ -22,6 +22,7 @@ from deskhand.tools.tiers import further_tiers
 from deskhand.tools.way import Traveller, Way
 from deskhand.tools.web import WebFetch, WebFetchConfig
 from tests.tools.conftest import Hands, text_of
+from tests.tools.test_convert import forget_peak, peak_bytes
 
 SCRIPTED = """<title>A shop</title><p id=price>loading …</p><p class=x>unseen</p><style>.x{display:none}</style>
 <script>setTimeout(() => { document.getElementById('price').textContent = 'It costs ' + 6 * 7 }, 200)</script>"""
@@ -135,7 +136,10 @@ async def test_hostile_scripts_gain_nothing_and_end(web: Web, site: Site, does: 
 async def test_memory_without_end_ends(web: Web, site: Site) -> None:
     eat = "const a = []; setInterval(() => { for (let i = 0; i < 50; i++) a.push(new Uint8Array(1 << 24).fill(7)) }, 1)"
     site.page("/eats", f"<p>Words.</p><script>{eat}</script>")
+    await web("/", tier="browser")  # what that loads for good is not counted
+    before = forget_peak()
     text = await web("/eats", timeout_s=25)
+    assert peak_bytes() - before < 50_000_000, "the service itself takes no part in it"
     assert "could not be rendered" in text or text.endswith("Words.")
     assert (await web("/")).endswith("An ordinary page.")
 

@@ -6,15 +6,19 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
 import pytest
 
 from deskhand.runtime.reach import Room
+from deskhand.store.blobs import Blobs
+from deskhand.tools import tree
 from deskhand.tools.files import write_file
-from deskhand.tools.shadow import UndoConfig
+from deskhand.tools.shadow import Shadow, UndoConfig
 from deskhand.tools.shell import shell
 from deskhand.tools.watch import Watch
 
@@ -175,3 +179,48 @@ async def test_limits_are_told(tmp_path: Path) -> None:
     assert said == "[no output]\n[not undoable: 3 files of a workspace that is too large to be kept]"
     hands.reaches.close()
     await hands.store.close()
+
+
+SWAP = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+print("swapping", flush=True)
+while True:
+    for _ in range(1000):
+        libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2)
+"""
+TRIES = 2_000
+
+
+def test_links_swapped_under_way_lead_neither_looks_nor_undo_out(tmp_path: Path) -> None:
+    """Another process exchanges a folder with a link to the outside, without a pause, while we look and put back."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="deskhand-swap-") as place:
+        folder, secret = Path(place) / "workspace", Path(place) / "secret"
+        (folder / "real").mkdir(parents=True)
+        secret.mkdir()
+        (secret / "key").write_text("TOPSECRET")
+        (folder / "evil").symlink_to("../secret")
+        shadow = Shadow(tmp_path / "shadow", Blobs(tmp_path / "blobs"), _nothing)
+        root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        state, outside = shadow.add(b"harmless", "0644"), sha256(b"TOPSECRET").hexdigest()
+        command = [sys.executable, "-c", SWAP, str(folder / "real"), str(folder / "evil")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as swap:
+            try:
+                assert swap.stdout is not None and swap.stdout.readline()
+                refused = 0
+                for at in range(TRIES):
+                    wanted = {"real/key": state if at % 2 else None, f"real/new{at % 9}": state if at % 3 else None}
+                    refused += bool(tree.put(root, wanted, shadow.open))
+                    if at % 10 == 0:
+                        shadow.look(root)
+                        shadow.look_at(root, list(wanted))
+            finally:
+                swap.kill()
+        os.close(root)
+        assert {each.name: each.read_text() for each in secret.iterdir()} == {"key": "TOPSECRET"}
+        assert not shadow.path(outside).exists() and all(outside not in each.state for each in shadow.seen.values())
+        assert 20 < refused < TRIES - 20  # it did swap
+
+
+async def _nothing(changes: object) -> None:
+    """There is no database."""

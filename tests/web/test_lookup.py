@@ -11,6 +11,7 @@ import msgspec
 
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types import events as e
+from deskhand.types.commit import Change
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.web.session import decisions
 
@@ -188,3 +189,24 @@ def test_a_decision_has_the_reason_that_it_had() -> None:
         ("b", "allowed", "a person said yes"),
         ("c", "asked", "it acts outward"),
     ]
+
+
+async def test_what_runs_beside(served: Served) -> None:
+    """Each sees what runs beside their own conversations, and may end it; owners all of it."""
+    await served.people.add_user("eve", "member")
+    _, eve = await served.token("eve")
+    await served.owner.ask("POST", "/api/chat/one", {"message": "hello"})
+    await eve.ask("POST", "/api/chat/hers", {"message": "hello"})
+    for id_, session in (("11111111", "default/web:owner:one"), ("22222222", "default/web:eve:hers")):
+        row = (id_, session, "default", "background", "sleep 60", "", 300.0, b"{}", "running", 1.0, 1.0, 1)
+        await served.app.store.change((Change("process_add", row),))
+    assert {each["id"] for each in await served.owner.get("/api/processes")} == {"11111111", "22222222"}
+    assert [each["id"] for each in await served.owner.get("/api/processes?session=default/web:eve:hers")] == [
+        "22222222"
+    ]
+    (hers,) = await eve.get("/api/processes")
+    assert (hers["id"], hers["command"], hers["state"]) == ("22222222", "sleep 60", "running")
+    assert problem(await eve.ask("DELETE", "/api/processes/11111111")) == (404, "not_found")
+    status, ended = await eve.ask("DELETE", "/api/processes/22222222")
+    assert status == 200 and ended["id"] == "22222222"
+    assert dict(await served.app.store.rows("process_alive", ())) == {"11111111": "", "22222222": "stopped by eve"}

@@ -36,6 +36,7 @@ COMMANDS = {
     "status": ("deskhand.cli.status:status", "What runs, and how each part of it is."),
     "doctor": ("deskhand.cli.doctor:doctor", "Check that everything works, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
+    "ps": ("deskhand.cli.ps:ps", "See what runs beside conversations, and end it."),
     "dlq": ("deskhand.cli.dlq:dlq", "See what was given up, and try it again."),
     "trace": ("deskhand.cli.trace:trace", "Show each call of a conversation: time, tokens, status."),
     "audit": ("deskhand.cli.audit:audit", "Prove that nothing in the log was changed."),
@@ -60,7 +61,20 @@ SECTIONS = (
     ("People", ("users", "channels", "pair", "tokens", "login")),
     (
         "Look after it",
-        ("serve", "service", "status", "policy", "doctor", "logs", "trace", "dlq", "audit", "uninstall", "version"),
+        (
+            "serve",
+            "service",
+            "status",
+            "policy",
+            "doctor",
+            "logs",
+            "trace",
+            "ps",
+            "dlq",
+            "audit",
+            "uninstall",
+            "version",
+        ),
     ),
 )
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import aiohttp  # noqa: TID251 -- the one place
 import anyio
+import anyio.to_thread
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251 -- the one place
 from anyio.abc import SocketStream
@@ -28,6 +29,7 @@ from .url import Url, join_url, parse_host, parse_url, short
 
 AGENT = "Mozilla/5.0 (compatible; Deskhand/0.1)"
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_SLOW = "It may be slow now: try again later, or another address."
 _EVERYWHERE = frozenset(("accept", "accept-language", "user-agent"))
 """The headers that may go to another host than the one for which they were meant."""
 
@@ -73,10 +75,19 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes | None = None
 
 
-async def resolve_name(host: str, port: int) -> Sequence[str]:
-    """What the system's resolver says."""
-    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(address[0]) for *_, address in found]
+class SystemNames:
+    """What the system's resolver says. It may hang for long on a name that somebody chose, so it has threads of its own
+    and is not waited for: nobody else's names are held up by it."""
+
+    def __init__(self, at_once: int = 8) -> None:
+        self._at_once = at_once
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        self._limiter = self._limiter or anyio.CapacityLimiter(self._at_once)
+        ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        found = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._limiter)
+        return [str(address[0]) for *_, address in found]
 
 
 Exchange = Callable[[Request, Sequence[str], Limits], Awaitable[Answer]]
@@ -93,13 +104,14 @@ class Net:
         self,
         limits: Limits | None = None,
         *,
-        resolve: Resolve = resolve_name,
+        resolve: Resolve | None = None,
         allow: Iterable[tuple[str, int]] = (),
         tls: ssl.SSLContext | None = None,
         closed: str = "",
     ) -> None:
         self.limits = limits or Limits()
-        self._resolve, self._allow, self._tls, self._closed = resolve, frozenset(allow), tls, closed
+        self._resolve: Resolve = resolve or SystemNames()
+        self._allow, self._tls, self._closed = frozenset(allow), tls, closed
         self._exchange: Exchange | None = None
         self.manners = Manners()
 
@@ -135,10 +147,7 @@ class Net:
             with anyio.fail_after(limits.total_s):
                 return await self._follow(request, limits)
         except TimeoutError:
-            raise NetError(
-                f"{request.url.origin} took longer than {limits.total_s:g} s, or paused for {limits.idle_s:g} s. "
-                "It may be slow now: try again later, or another address."
-            ) from None
+            raise NetError(f"{request.url.origin} took longer than {limits.total_s:g} s. {_SLOW}") from None
 
     async def addresses(self, host: str, port: int) -> tuple[str, ...]:
         """Where `host` may be connected to: all of its addresses, each judged. Raises NetError, AddressRefused."""
@@ -194,7 +203,10 @@ class Net:
         url = request.url
         addresses = await self.addresses(url.host, url.port)
         if self._exchange is not None:
-            return await self._exchange(request, addresses, limits)
+            try:
+                return await self._exchange(request, addresses, limits)
+            except TimeoutError:
+                raise NetError(f"{url.origin} sent nothing for {limits.idle_s:g} s. {_SLOW}") from None
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=limits.idle_s, sock_read=limits.idle_s)
         connector = aiohttp.TCPConnector(
             resolver=_Pinned(addresses),
@@ -227,7 +239,7 @@ class Net:
             raise TooLarge(f"{short(str(url))} was refused: {error}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
-                raise
+                raise NetError(f"{url.origin} sent nothing for {limits.idle_s:g} s. {_SLOW}") from None
             raise NetError(f"{url.origin} could not be fetched: {_plain(error)}.") from None
 
 

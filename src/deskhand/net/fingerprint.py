@@ -10,13 +10,14 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 
+import anyio
 import anyio.to_thread
 from curl_cffi import Curl, CurlError, CurlInfo, CurlOpt  # noqa: TID251 -- it is given judged addresses only
 from curl_cffi.requests.impersonate import DEFAULT_CHROME  # noqa: TID251 -- the same
 
 from ..types.errors import NetError, TooLarge
 from .client import Limits, Request
-from .inflate import Meter
+from .inflate import Meter, large
 from .url import short
 
 _HEADERS_BYTES, _HEADERS = 64 << 10, 200
@@ -36,7 +37,7 @@ _WHY = {
     100: "what it answers is no proper HTTP",
 }
 """By curl's error code, https://curl.se/libcurl/c/libcurl-errors.html"""
-_TIMED_OUT = 28
+_TIMED_OUT, _TOO_LARGE = 28, 63
 
 
 async def exchange(request: Request, addresses: Sequence[str], limits: Limits) -> tuple[int, dict[str, str], bytes]:
@@ -47,7 +48,8 @@ async def exchange(request: Request, addresses: Sequence[str], limits: Limits) -
     """
     call = _Call(request, tuple(addresses), limits)
     try:
-        return await anyio.to_thread.run_sync(call.run, abandon_on_cancel=True)
+        own = anyio.CapacityLimiter(1)  # slow servers hold up nobody else's threads
+        return await anyio.to_thread.run_sync(call.run, abandon_on_cancel=True, limiter=own)
     finally:
         call.given_up.set()
 
@@ -76,6 +78,8 @@ class _Call:
         except CurlError as error:
             if error.code == _TIMED_OUT:
                 raise TimeoutError from error
+            if error.code == _TOO_LARGE:
+                raise TooLarge(f"{where} was refused: {large(self._limits.body_bytes)}") from None
             why = _WHY.get(error.code, "no connection came about")
             raise NetError(f"{self._request.url.origin} could not be fetched: {why}.") from error
         finally:
@@ -95,11 +99,12 @@ class _Call:
             CurlOpt.PROTOCOLS_STR: "http,https",
             CurlOpt.FOLLOWLOCATION: 0,
             CurlOpt.HTTPHEADER: [f"{name}: {value}".encode() for name, value in self._request.headers.items()],
-            CurlOpt.TIMEOUT_MS: math.ceil(limits.total_s * 1000),
+            CurlOpt.TIMEOUT_MS: math.ceil(limits.total_s * 1000) + 1000,  # nobody waits for it then
             CurlOpt.CONNECTTIMEOUT_MS: math.ceil(limits.idle_s * 1000),
             CurlOpt.LOW_SPEED_LIMIT: 1,
             CurlOpt.LOW_SPEED_TIME: math.ceil(limits.idle_s),
             CurlOpt.ACCEPT_ENCODING: "gzip, deflate, br, zstd",  # as the browser says, and curl unpacks them
+            CurlOpt.MAXFILESIZE_LARGE: limits.body_bytes,  # as it is sent, where nothing of it comes out
             CurlOpt.FORBID_REUSE: 1,
             CurlOpt.NOSIGNAL: 1,
             CurlOpt.HEADERFUNCTION: self._header,

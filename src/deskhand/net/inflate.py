@@ -25,24 +25,25 @@ class Meter:
     def expect(self, size: int) -> None:
         """So much is to come, as the sender says. Raises TooLarge, before anything is read."""
         if size > self._limit:
-            raise TooLarge(_large(self._limit))
+            raise TooLarge(large(self._limit))
 
     def receive(self, size: int) -> None:
         """`size` more bytes came in. Raises TooLarge."""
         self.received += size
         if self.received > self._limit:
-            raise TooLarge(_large(self._limit))
+            raise TooLarge(large(self._limit))
 
     def count(self, size: int) -> None:
         """`size` more bytes came out. Raises TooLarge."""
         self.unpacked += size
         if self.unpacked > self._limit:
-            raise TooLarge(_large(self._limit))
+            raise TooLarge(large(self._limit))
         if self.unpacked > RATIO_FROM_BYTES and self.unpacked > self._ratio * self.received:
             raise TooLarge(f"it unpacks to over {self._ratio} times its size, as only a trap does; it was not read on.")
 
 
-def _large(limit: int) -> str:
+def large(limit: int) -> str:
+    """What is said of a body that is larger than it may be."""
     size = f"{limit / 1e6:.0f} MB" if limit >= 1_000_000 else f"{limit:,} bytes"
     return f"it is larger than {size}, and was not read further."
 

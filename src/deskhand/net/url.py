@@ -14,6 +14,7 @@ from ..types.errors import AddressRefused
 LONGEST = 8192
 PORTS = {"http": 80, "https": 443}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_USERINFO = re.compile(r"//[^/?#]*@")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
@@ -58,7 +59,7 @@ def parse_url(text: str) -> Url:
     names and passwords, control characters, backslashes, escapes in the host.
     """
     text = text.strip(" ")
-    shown = short(text)
+    shown = short(_USERINFO.sub("//…@", text))
     if len(text) > LONGEST:
         raise AddressRefused(f"an address may have {LONGEST:,} characters, and this one has {len(text):,}.")
     if bad := next((c for c in text if ord(c) < 32 or 127 <= ord(c) < 160 or "\ud800" <= c <= "\udfff"), ""):

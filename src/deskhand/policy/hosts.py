@@ -25,7 +25,7 @@ def hosts_in(arguments: bytes) -> tuple[str, ...]:
     """The hosts of all addresses among a call's arguments, each once."""
     try:
         given = msgspec.json.decode(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return (UNREADABLE,)
     return tuple(dict.fromkeys(_hosts(given, named=False, depth=0)))
 
@@ -45,9 +45,10 @@ def _hosts(value: Any, *, named: bool, depth: int) -> Iterator[str]:
 
 
 def host_of(text: str) -> str:
-    """The host of an address, or of a host alone."""
+    """The host of an address, or of a host alone; of `*.host` the same."""
+    star = "*." if text.startswith("*.") else ""
     try:
-        return parse_url(text).host if "/" in text else parse_host(text.partition(":")[0])
+        return parse_url(text).host if "/" in text else star + parse_host(text.removeprefix(star).partition(":")[0])
     except AddressRefused:
         return UNREADABLE
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -186,7 +185,7 @@ def command_of(case: Case) -> str:
         return ""
     try:
         given = msgspec.json.decode(case.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""  # the tool refuses it
     found = given.get("command") if isinstance(given, dict) else None
     return found if isinstance(found, str) else ""
@@ -194,16 +193,16 @@ def command_of(case: Case) -> str:
 
 def mismatch(rule: Rule, seen: Seen) -> str:
     """The first field of the rule that does not fit, '' where all do."""
-    case = seen.case
-    if not _fits(rule.tool, case.tool) and not (seen.command and rule.tool == SHELL):
+    case, tool = seen.case, rule.tool
+    if tool != "*" and not _fits(tool, case.tool) and not (seen.command and tool == SHELL):
         return "tool"
-    if not _fits(rule.effect, case.effect):
+    if rule.effect != "*" and not _fits(rule.effect, case.effect):
         return "effect"
-    if not _fits(rule.agent, case.agent):
+    if rule.agent != "*" and not _fits(rule.agent, case.agent):
         return "agent"
     if rule.who != "*" and not any(_fits(rule.who, name) for name in seen.names):
         return "who"
-    if not _fits(rule.channel, case.channel):
+    if rule.channel != "*" and not _fits(rule.channel, case.channel):
         return "channel"
     if rule.group is not None and rule.group != case.group:
         return "group"
@@ -225,9 +224,6 @@ def _commands(rule: Rule, seen: Seen) -> str:
 
 def _fits(pattern: str, value: str) -> bool:
     """Whether the value is the pattern, or falls under its `*` and `?`."""
-    if pattern in ("*", value):
+    if pattern == "*" or pattern == value:
         return True
-    return _WILD.search(pattern) is not None and fnmatchcase(value, pattern)
-
-
-_WILD = re.compile(r"[*?\[]")
+    return ("*" in pattern or "?" in pattern or "[" in pattern) and fnmatchcase(value, pattern)

@@ -26,7 +26,7 @@ def unnamed_change(tool: str, arguments: bytes, said: str, kind: Kind) -> str:
     is none. Reading is never a change. What cannot be understood counts as unnamed."""
     try:
         given: Any = msgspec.json.decode(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""  # the tool refuses it
     if not isinstance(given, dict):
         return ""

@@ -55,7 +55,7 @@ def _wrong(rule: Rule, known: Known) -> str:
             return f"only {' and '.join(sorted(WITH_HOST))} go to a host, and its effect is {rule.effect!r}"
     if rule.commands:
         if not any(fnmatchcase(tool, rule.tool) for tool in COMMAND_TOOLS):
-            return f"{rule.tool!r} runs no commands; those that do: {', '.join(COMMAND_TOOLS)}"
+            return f"{rule.tool!r} runs no commands; those that do: {', '.join(sorted(COMMAND_TOOLS))}"
         return check_commands(rule.commands, rule.verdict)
     return ""
 

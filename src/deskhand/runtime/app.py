@@ -36,11 +36,13 @@ from ..tools.base import Reach, Tools
 from ..tools.process import ProcessesConfig
 from ..tools.shadow import UndoConfig
 from ..types.clock import Clock, Ids
+from ..types.commit import Change
 from ..types.door import Progress
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable, ToolError
 from ..types.events import Recorded
 from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
+from ..types.labels import Label
 from ..types.messages import Message
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
@@ -176,11 +178,6 @@ class App:
             self.effects.back,
         )
 
-    def _reaches(self) -> Reaches:
-        parts, held = self.parts, keys(self.secrets, self.settings.home, self.parts.clock, self.parts.net)
-        egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock, held)
-        return Reaches(self.store, self.blobs, self.room, parts.net, self._undo, Outward(egress.way, self.redact.data))
-
     def _open_background(self) -> Background:
         parts, beside = self.parts, Beside(self._reach, self._processes, self.dispatch, self._as_now, self.redact)
         background = Background(self.store, self.settings.home.processes, parts.clock, parts.ids, beside)
@@ -199,6 +196,12 @@ class App:
 
     def _undo(self) -> UndoConfig:
         return self.settings.config.undo
+
+    def _reaches(self) -> Reaches:
+        parts, held = self.parts, keys(self.secrets, self.settings.home, self.parts.clock, self.parts.net)
+        egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock, held)
+        outward = Outward(egress.way, self.redact.data)
+        return Reaches(self.store, self.blobs, self.room, parts.net, self._undo, outward)
 
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
@@ -284,11 +287,16 @@ class App:
 
     async def _unpack(self, session: str, message: Message) -> Message:
         try:
-            files = (await self.agent_of(session).reach()).files
+            reach = await self.agent_of(session).reach()
         except ToolError as error:
             log.warning("the files of a message were not opened: %s", error)
             return message
-        return hidden_message(await with_files(message, self.blobs.get, files), self.redact)
+
+        async def mark(path: str, label: Label) -> None:
+            row = (str((reach.folder / path).resolve()), msgspec.json.encode(label), session, self.parts.clock.now())
+            await self.store.change((Change("file_label_set", row),))
+
+        return hidden_message(await with_files(message, self.blobs.get, reach.files, mark), self.redact)
 
     def _check(self, principal: Principal, session: str, options: SessionOptions) -> str:
         return check_of(self.settings, self.parts.model)(principal, session, options)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import anyio
 import msgspec
@@ -22,13 +21,13 @@ from ..tools.process import ProcessesConfig
 from ..tools.watch import Looked
 from ..types.clock import Clock, Ids
 from ..types.commit import Change
-from ..types.errors import StoreUnavailable, ToolError
+from ..types.errors import DeskhandError, StoreUnavailable, ToolError
 from ..types.events import CommandRun, Recorded, ToolFinished
 from ..types.identity import Address, Inbound, Principal, Result
-from ..types.labels import LOCAL, Label, join
+from ..types.labels import Label, join
 from ..types.messages import Text, clean
 from ..types.people import GUEST, User
-from ..types.process import Process
+from ..types.process import Process, process_of
 from .dispatch import Dispatch
 from .held import Ending, Held, Live
 from .spool import KEPT_BYTES, left_behind
@@ -182,7 +181,7 @@ class Background:
             context = await self._context(live.session, calling)
             ending = await live.run(context)
             await self._ended(context, live.id, ending, calling, (live.spool.whole(), live.spool.size))
-        except ToolError as error:  # its workspace cannot be reached
+        except (DeskhandError, OSError) as error:  # its workspace cannot be reached, or the disk is full
             ending = Ending("error", str(error))
             await self._write_end(live.id, ending, f"[background {live.id} error: {error}]", calling.label)
         live.end(ending)
@@ -190,7 +189,10 @@ class Background:
         self._held.drop(live)  # the row and the blob have it
 
     async def _session(self, live: Live, context: Context) -> None:
-        ending = await live.run(context)
+        try:
+            ending = await live.run(context)
+        except (DeskhandError, OSError) as error:
+            ending = Ending("error", str(error))
         await self._write_end(live.id, ending, "", live.label)
         live.end(ending)
 
@@ -244,7 +246,7 @@ class Background:
         agent = session.partition("/")[0]
         principal = Principal(f"agent:{agent}", who.roles, "agent", who.on_behalf_of or who.id)
         result = Result(id_, shown_to(calling.audience, (said,)))
-        inbound = Inbound(f"process:{id_}", calling.address, principal.id, now, result, session, when="queue")
+        inbound = Inbound(f"process:{id_}", calling.address, principal.id, now, result, session)
         await self._again_and_again(partial(self._store.accept, inbound, principal, session))
         await self._insist(Change("process_told", (id_,)))
         if self._house.dispatch.drives(session):
@@ -354,12 +356,6 @@ class Background:
         for live in over:
             self._held.drop(live)
         return len(over)
-
-
-def process_of(row: Sequence[Any]) -> Process:
-    """A row as the statements give it."""
-    *plain, label = row
-    return msgspec.structs.replace(Process(*plain), label=msgspec.json.decode(label, type=Label) if label else LOCAL)
 
 
 def _calling(wanted: Wanted, context: Context) -> Calling:

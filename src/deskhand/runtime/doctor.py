@@ -311,9 +311,9 @@ PROBES: tuple[Probe, ...] = (
     Probe("people", _people),
     Probe("models", _models),
     Probe("sandbox", _sandbox),
-    Probe("secrets", _secrets),
     Probe("documents", _documents),
     Probe("search", _search),
+    Probe("secrets", _secrets),
     Probe("serve", _starts),
     Probe("clock", _clock),
 )

@@ -14,8 +14,9 @@ from ..sandbox.terminal import Terminal
 from ..tools.base import Context, Heard, Wanted
 from ..tools.shell import how_it_ended
 from ..tools.watch import Looked, Watch
+from ..tools.way import Traveller, Way
 from ..types.errors import SandboxError, ToolError
-from ..types.labels import UNTRUSTED
+from ..types.labels import LOCAL, UNTRUSTED
 from ..types.process import Kind, State
 from .spool import Spool
 
@@ -50,6 +51,7 @@ class Live:
         self.used_at = anyio.current_time()
         self.label = UNTRUSTED
         self._watching: tuple[Context, Watch] | None = None
+        self._way = Way()
         self._scope = anyio.CancelScope()
 
     def stop(self, why: str) -> None:
@@ -71,8 +73,10 @@ class Live:
                     ended = await self._run(context)
                 finally:
                     self._watching = None
+                watch.hear(self._way.label(LOCAL))
                 looked = await watch.over()
                 self.label = looked.label
+                looked = msgspec.structs.replace(looked, said=self._way.note() + looked.said)
         except (SandboxError, ToolError) as error:
             return Ending("error", str(error))
         if ended is None:
@@ -87,13 +91,12 @@ class Live:
         where = str(reach.folder / wanted.cwd)
         argv = ("/bin/bash", "-c", wanted.command)
         command = Command(argv, where, mounts, timeout_s=wanted.timeout_s, terminal=self.terminal)
-        sandbox = await reach.sandbox()
         ended: Exit | SandboxError | None = None
         async with anyio.create_task_group() as beside:
             beside.start_soon(self._look)
             try:
                 with self._scope:
-                    ended = await sandbox.run(command, self.add)
+                    ended = await self._confined(context, command)
             except SandboxError as error:
                 ended = error  # raised in here, it would come out as a group
             beside.cancel_scope.cancel()
@@ -101,11 +104,27 @@ class Live:
             raise ended
         return ended
 
+    async def _confined(self, context: Context, command: Command) -> Exit:
+        """Run it, with a way to the network where there can be one. What the conversation reads later may be typed into
+        a session, so there it counts as read from the beginning."""
+        sandbox = await context.reach.sandbox()
+        if not sandbox.connects:
+            return await sandbox.run(command, self.add)
+        label = context.label if self.kind == "background" else UNTRUSTED
+        async with context.reach.ways(Traveller(context.session, context.agent, context.principal, label)) as way:
+            self._way = way
+            try:
+                return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)
+            except SandboxError as error:
+                failed = error  # raised in here, it would come out as a group
+        raise failed
+
     async def _look_now(self) -> None:
         """What it has changed, put back and read, until now; that is written down at once."""
         if (watching := self._watching) is None:
             return
         context, watch = watching
+        watch.hear(self._way.label(LOCAL))
         try:
             looked = await watch.so_far()
             if looked.said:

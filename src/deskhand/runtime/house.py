@@ -15,16 +15,19 @@ from ..models.weights import PROVIDER, Shelf
 from ..skills.skill import Skills
 from ..skills.write import write_skill
 from ..tools.base import Reach
-from ..types.errors import ConfigError
+from ..types.errors import ConfigError, Refused
 from ..types.events import Recorded
 from ..types.health import Health
 from ..types.identity import Principal
 from ..web.ports import House
 from ..web.views import (
     AgentView,
+    ChangeDetail,
+    ChangeView,
     GrantView,
     ModelsView,
     ModelView,
+    PlaceView,
     PresetView,
     Price,
     SettingsView,
@@ -33,9 +36,11 @@ from ..web.views import (
     SpanView,
     StatusView,
     ToolView,
+    UndoneView,
 )
 from .adjust import adjusted, store, writable
 from .app import App
+from .effects import Effect
 from .grants import StandingGrant, grants, revoke
 from .models import Models, catalogue_of, facts_of
 from .presets import presets
@@ -188,6 +193,43 @@ class RunningHouse:
         return GrantView(
             grant.id, grant.verdict, grant.agent, grant.tool, self._app.redact(grant.arguments), grant.at, grant.by
         )
+
+    async def changes(self, principal: Principal, session: str, before: int, limit: int) -> list[ChangeView]:
+        found = await self._app.effects.timeline(principal, session, before, limit)
+        undone = {each.n: each.undoes for each in found}
+        for each in found:  # an undo can be taken back, the taking back of one cannot: it is the change again
+            if each.undoes is not None and each.undoes not in undone:
+                undone[each.undoes] = (await self._app.effects.get(principal, each.undoes)).undoes
+        return [self._change(each, each.undoes is not None and undone[each.undoes] is not None) for each in found]
+
+    def _change(self, effect: Effect, redone: bool) -> ChangeView:
+        can = "" if redone or effect.undone_at is not None else "undo" if effect.undoes is None else "redo"
+        what, at = self._app.redact(effect.what), effect.undone_at
+        place = (effect.n, effect.at, effect.session, effect.agent, effect.person, effect.tool, what, effect.count)
+        return ChangeView(*place, can, effect.undoes, at)  # type: ignore[arg-type]
+
+    async def change(self, principal: Principal, number: int, limit: int) -> ChangeDetail | None:
+        try:
+            effect = await self._app.effects.get(principal, number)
+        except Refused:
+            return None
+        items = await self._app.effects.items(effect, limit)
+        places = [
+            PlaceView(
+                self._app.redact(each.shown),
+                "made" if each.before is None else "removed" if each.after is None else "changed",
+                each.before is None or each.before[0] in "dlk" or each.blob is not None,
+            )
+            for each in items
+        ]
+        return ChangeDetail(self._change(effect, False), places)
+
+    async def undo(self, principal: Principal, number: int, force: bool) -> UndoneView:
+        effects = self._app.effects
+        done = await effects.undo(principal, await effects.get(principal, number), force=force)
+        hide = self._app.redact
+        left = [hide(each.place) for each in done.left]
+        return UndoneView(done.undo, hide(done.words), [hide(each) for each in done.back], left)
 
     def price(self, model: str) -> Price | None:
         facts, provider = facts_of(self._app.settings, model), model.partition("/")[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 
 import msgspec
@@ -12,9 +11,10 @@ from ..policy.commands import doubt
 from ..policy.plan import planned
 from ..policy.postures import Posture, posture_rules, role_rules
 from ..policy.rules import COMMAND_TOOLS, Case, Decision, Rule, decide
-from ..tools.aliases import canonical, unquoted
+from ..tools.aliases import canonical
 from ..tools.command_line import SHELL
 from ..tools.command_line import command_of as run_by
+from ..tools.define import decoded
 from .config import Settings, rules_under_our_names
 from .manage_users import asking_about_users
 from .models import is_small
@@ -73,24 +73,24 @@ def judging_all_commands(judge: Judge) -> Judge:
 
 
 def under_our_names(case: Case) -> Case:
-    """The case with the command line that the tool will take from the arguments, whatever the model calls them."""
-    if case.tool not in COMMAND_TOOLS or case.command is not None:
+    """The case with the arguments as the tool will take them, however the model wrote them: what is judged is what is
+    done. What the tool refuses stays as it is."""
+    if not case.arguments:
         return case
-    return replace(case, command=command_of(case.tool, case.arguments) or "")
-
-
-def command_of(tool: str, arguments: bytes) -> str | None:
-    """What this call would run, or type to a program that runs; None where it runs nothing, or would be refused."""
     try:
-        given = json.loads(arguments)
-        given = unquoted(given) if isinstance(given, str) else given
+        given = msgspec.json.decode(case.arguments)
     except (ValueError, RecursionError):
-        return None  # the tool refuses it
+        given = None
+    plain = isinstance(given, dict)
+    try:
+        given = given if plain else decoded(case.arguments)
+    except (ValueError, RecursionError):
+        return case
     if not isinstance(given, dict):
-        return None
-    given = canonical(tool, given)
-    typed = tool == "process" and given.get("action") == "write"
-    return str(given.get("input" if typed else "command") or "")
+        return case
+    ours = canonical(case.tool, given)
+    arguments = case.arguments if plain and ours == given else msgspec.json.encode(ours)
+    return replace(case, arguments=arguments, command=run_by(case.tool, arguments) or "")
 
 
 def asking_about_commands(judge: Judge, commands: Collection[str]) -> Judge:

@@ -30,32 +30,39 @@ _STRANGE = re.compile(r"[^\w.+()-]+")
 _KIND = re.compile(r"[A-Za-z0-9]{1,5}")
 
 
-async def with_files(message: Message, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace) -> Message:
-    """The message with what the model is to be shown of each file in it.
+Mark = Callable[[str, Label], Awaitable[None]]
+"""Remembers whose word the file at a path of the workspace is."""
+
+
+async def with_files(
+    message: Message, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace, mark: Mark
+) -> Message:
+    """The message with what the model is to be shown of each file in it. Whoever sends a file need not have written it,
+    so that its words are untrusted, here and in the workspace.
 
     Doing it again gives the same words and leaves the same files: what broke off before the message was stored is
     taken up by its redelivery.
     """
     parts: list[Part] = [
-        await _opened(part, bytes_of, files) if isinstance(part, File) else part for part in message.parts
+        await _opened(part, bytes_of, files, mark) if isinstance(part, File) else part for part in message.parts
     ]
     return Message(message.role, tuple(parts))
 
 
-async def _opened(part: File, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace) -> File:
+async def _opened(part: File, bytes_of: Callable[[str], Awaitable[bytes]], files: Workspace, mark: Mark) -> File:
     try:
         data = await bytes_of(part.blob)
     except BlobMissing:
         return part
     name = "".join(char for char in part.name if char.isprintable())[:_NAME_CHARS] or "unnamed"
+    label = join((part.label, Label("untrusted", source=f"file {name}")))
     if (text := as_text(part, data)) is not None:
-        # Whoever sent it did not write it: it weighs no more than a file that a tool has read.
-        label = join((part.label, Label("tool_local", source=f"file {name}")))
         return replace(part, shown=f"[File: {name}]\n{text}", label=label)
     suffix = PurePosixPath(name).suffix[1:]
     about = f"{suffix.upper() if _KIND.fullmatch(suffix) else 'File'}: {name} ({max(1, round(len(data) / 1024))} KB)"
     try:
         path = await anyio.to_thread.run_sync(save, files, part, data)
+        await mark(path, label)
     except ToolError as error:
         return replace(part, shown=f"[{about} could not be saved: {clean(str(error))}]")
     readable = kind_of(data, name=part.name) in DOCUMENTS

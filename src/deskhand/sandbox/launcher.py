@@ -40,6 +40,7 @@ ETC = tuple(
 )
 _PIECE_BYTES, _PIECES_IN_A_ROW = 1 << 16, 8
 _GRACE_S = 3.0  # to kill even a fork bomb process by process
+_GRACE_ALONE_S = 1.0  # with a namespace of its own, killing the first process kills all at once
 CA = "/run/deskhand/ca.pem"
 """Where a command sees the authorities that it is to trust."""
 _PROXY, _TRUST = (
@@ -180,10 +181,10 @@ async def launch(started: Started, command: Command, output: Callable[[bytes, bo
                 with anyio.move_on_after(command.timeout_s) as deadline:
                     await process.wait()
                 if deadline.cancelled_caught:
-                    await _end(process, lifeline)
+                    await _end(process, lifeline, started.orders.alone)
         finally:
             with anyio.CancelScope(shield=True):
-                await _end(process, lifeline)
+                await _end(process, lifeline, started.orders.alone)
     ended = _ending(b"".join(heard).decode(errors="replace"), complaint.decode(errors="replace"))
     seconds = anyio.current_time() - begun_at
     return msgspec.structs.replace(ended, seconds=seconds, timeout=deadline.cancelled_caught)
@@ -307,10 +308,10 @@ async def _pump(number: int, is_error: bool, output: Callable[[bytes, bool], Non
             output(piece, is_error)
 
 
-async def _end(process: _Child, lifeline: _Descriptor) -> None:
+async def _end(process: _Child, lifeline: _Descriptor, alone: bool) -> None:
     """Have the warden kill everything; where it does not answer, kill the warden, and its namespace with it."""
     lifeline.close()
-    with anyio.move_on_after(_GRACE_S):
+    with anyio.move_on_after(_GRACE_ALONE_S if alone else _GRACE_S):
         await process.wait()
         return
     process.kill()

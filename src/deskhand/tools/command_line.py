@@ -17,7 +17,7 @@ def command_of(tool: str, arguments: bytes) -> str | None:
         return None
     try:
         given = msgspec.json.decode(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None  # the tool refuses it
     if not isinstance(given, dict):
         return None

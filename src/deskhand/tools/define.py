@@ -55,7 +55,7 @@ def decode_arguments(arguments: msgspec.Raw, into: type[S], tool: str = "") -> S
     Raises ToolError saying what is wrong and what would be right.
     """
     try:
-        given = _decoded(bytes(arguments))
+        given = decoded(bytes(arguments))
         if isinstance(given, dict):
             given = _without_nulls(canonical(tool, given), into)
         return msgspec.convert(given, into, strict=False)
@@ -65,7 +65,7 @@ def decode_arguments(arguments: msgspec.Raw, into: type[S], tool: str = "") -> S
         raise ToolError(f"invalid arguments: {what}. Expected an object with: {fields or 'nothing'}") from error
 
 
-def _decoded(arguments: bytes) -> Any:
+def decoded(arguments: bytes) -> Any:
     """The arguments as Python has them. Raises ValueError, RecursionError.
 
     Of a name that stands twice a person who approves may read the first, and the last would count: it is refused.

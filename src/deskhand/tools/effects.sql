@@ -62,7 +62,7 @@ WHERE (?1 OR e.person = ?2) AND (?3 = '' OR e.session = ?3) AND e.undone_at IS N
 ORDER BY e.n DESC LIMIT ?4
 
 -- effect_since: what changed this place after that effect, the latest first --
-SELECT n, tool, what, at FROM effect JOIN effect_item ON effect = n
+SELECT n, tool, what, coalesce(after, '') FROM effect JOIN effect_item ON effect = n
 WHERE place = ?1 AND folder = ?2 AND n > ?3 AND agent = ?4 AND undone_at IS NULL ORDER BY n DESC LIMIT 1
 
 -- effect_expire: from before then, or up to that one --

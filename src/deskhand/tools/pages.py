@@ -6,11 +6,13 @@ import codecs
 import re
 from collections import OrderedDict
 
+import anyio.to_thread
 import msgspec
 
 from ..net.client import Fetched
 from .base import Context
 from .convert import Wanted, convert
+from .documents.found import TEXT_CHARS
 from .documents.invisible import without_invisible
 
 _PLAIN = frozenset(("application/json", "application/x-ndjson", "application/yaml", "application/toml"))
@@ -36,14 +38,22 @@ async def read_page(fetched: Fetched, selector: str, context: Context) -> Page:
     """
     url = str(fetched.url)
     if not selector and _is_plain(fetched):
-        text, hidden = without_invisible(_decoded(fetched))
-        return Page(
-            url, text, notes=f"[taken out because nobody would see it: {hidden:,} characters]" if hidden else ""
-        )
+        text, *notes = await anyio.to_thread.run_sync(_plain_text, fetched)
+        return Page(url, text, notes="\n".join(notes))
     name = fetched.url.target.partition("?")[0].rpartition("/")[2]
     wanted = Wanted(fetched.headers.get("content-type", ""), name[:200], url, selector)
     read = await convert(fetched.body, context.reach.sandbox, wanted)
     return Page(url, read.text, read.title, read.remarks)
+
+
+def _plain_text(fetched: Fetched) -> list[str]:
+    """The text, and a line for each thing that is not in it."""
+    whole = _decoded(fetched)
+    text, hidden = without_invisible(whole[:TEXT_CHARS])
+    notes = [f"[taken out because nobody would see it: {hidden:,} characters]"] if hidden else []
+    if len(whole) > TEXT_CHARS:
+        notes.append(f"[only the first {TEXT_CHARS:,} characters of {len(whole):,} are given]")
+    return [text, *notes]
 
 
 def _is_plain(fetched: Fetched) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import anyio.to_thread
 import msgspec
 
 from ..net.client import Limits, Net
@@ -96,7 +97,8 @@ class _Search:
         net.manners.check(request.url.authority, context.clock.now())
         fetched = await net.send(request, LIMITS)
         net.manners.told(request.url.authority, context.clock.now(), fetched.headers.get("retry-after", ""))
-        return _Found(engine, request.url.origin, read_hits(engine, fetched, count))
+        hits = await anyio.to_thread.run_sync(read_hits, engine, fetched, count)
+        return _Found(engine, request.url.origin, hits)
 
 
 def _reaching(net: Net, base: str) -> Net:

@@ -48,7 +48,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
 
 class Left(msgspec.Struct, frozen=True, gc=False):
-    """What was not put back, and why."""
+    """What was not put back, and why. `words` say what the system said, or what state it is in that was changed."""
 
     place: str
     why: Literal["changed", "lost", "failed"]
@@ -78,7 +78,7 @@ def take_back(ground: Ground, items: Sequence[Item], by: By, force: bool) -> Tak
         now = {path: seen.state for path in paths if (seen := shadow.seen.get(path)) is not None}
         changed = [each for each in items if now.get(each.path) not in (each.after, each.before)]
         if changed and not force:
-            return Taken((), tuple(Left(each.shown, "changed") for each in changed))
+            return Taken((), tuple(Left(each.shown, "changed", now.get(each.path) or "") for each in changed))
         wanted, left = _wanted(ground, items, now)
         planned = [Changed(path, now.get(path), state) for path, state in wanted.items()]
         shadow.into_blobs([digest for each in planned if (digest := digest_of(each.before))])
@@ -134,7 +134,7 @@ def take_back_values(items: Sequence[Item], now: Mapping[bytes, str | None], by:
     """The same for key-values, of which `now` holds the states. Pure: the rows do it."""
     changed = [each for each in items if now[each.place] not in (each.after, each.before)]
     if changed and not force:
-        return Taken((), tuple(Left(each.shown, "changed") for each in changed))
+        return Taken((), tuple(Left(each.shown, "changed", now[each.place] or "") for each in changed))
     rows = [Change("effect_add", (by.key, by.agent, by.session, by.person, by.tool, KV, by.what, by.at, by.undoes))]
     for each in items:
         namespace, key = msgspec.json.decode(each.place, type=tuple[str, str])

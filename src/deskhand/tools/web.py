@@ -117,7 +117,8 @@ class WebFetch:
 
     async def _read(self, wanted: _Wanted, context: Context) -> Page:
         """Raises NetError, ToolError."""
-        key = (str(wanted.url), wanted.tier, wanted.selector)
+        waited = str(wanted.wish.wait_s) if wanted.tier == "rendered" else ""
+        key = (str(wanted.url), wanted.tier, wanted.selector, waited)
         if (known := self._pages.get(key, context.clock.now())) is not None:
             return known
         fetched = await self._fetch(wanted, context)

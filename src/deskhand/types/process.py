@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
-from .labels import UNTRUSTED, Label
+from .labels import LOCAL, UNTRUSTED, Label
 
 Kind = Literal["background", "session"]
 State = Literal["wanted", "running", "completed", "timeout", "error"]
@@ -36,3 +38,9 @@ class Process(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def live(self) -> bool:
         return self.state in ("wanted", "running")
+
+
+def process_of(row: Sequence[Any]) -> Process:
+    """A row as the statements `process_list` and `process_seen_by` give it."""
+    *plain, label = row
+    return replace(Process(*plain), label=msgspec.json.decode(label, type=Label) if label else LOCAL)

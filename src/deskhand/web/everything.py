@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     blobs,
+    changes,
     compat_computer,
     compat_openagent,
     compat_sockets,
@@ -13,6 +14,7 @@ from . import (
     lookup,
     openai,
     people,
+    processes,
     session,
     setup,
     talk,
@@ -29,6 +31,8 @@ ROOMS = (
     talk,
     session,
     lookup,
+    processes,
+    changes,
     watch,
     files,
     blobs,

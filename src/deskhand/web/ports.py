@@ -20,6 +20,8 @@ from ..types.people import People
 from .steps import SetUp
 from .views import (
     AgentView,
+    ChangeDetail,
+    ChangeView,
     GrantView,
     ModelsView,
     ModelView,
@@ -31,6 +33,7 @@ from .views import (
     SpanView,
     StatusView,
     ToolView,
+    UndoneView,
 )
 
 
@@ -80,6 +83,18 @@ class House(Protocol):
 
     async def revoke_grant(self, principal: Principal, id_: str) -> GrantView:
         """Raises Refused where it is not theirs."""
+        ...
+
+    async def changes(self, principal: Principal, session: str, before: int, limit: int) -> list[ChangeView]:
+        """What agents changed for this person, the latest first; `session` is one key, or ''."""
+        ...
+
+    async def change(self, principal: Principal, number: int, limit: int) -> ChangeDetail | None:
+        """One of them, with the first places that it changed; None where it is not theirs."""
+        ...
+
+    async def undo(self, principal: Principal, number: int, force: bool) -> UndoneView:
+        """Take it back. Raises Refused."""
         ...
 
     def price(self, model: str) -> Price | None:

@@ -119,3 +119,51 @@ class SettingsView(msgspec.Struct, frozen=True):
     file: str
     warnings: list[str]
     keys: list[str]
+
+
+class ChangeView(msgspec.Struct, frozen=True):
+    """What one call changed, or one undo (of change `undoes`). `can` is what may be done about it now. `session` is the
+    name of its conversation, `count` how many files or key-values it changed."""
+
+    n: int
+    at: float
+    session: str
+    agent: str
+    person: str
+    tool: str
+    what: str
+    count: int
+    can: Literal["undo", "redo", ""]
+    undoes: int | None
+    undone_at: float | None
+
+
+class PlaceView(msgspec.Struct, frozen=True):
+    """One file or key-value. `kept`: it can be put back."""
+
+    place: str
+    did: Literal["made", "changed", "removed"]
+    kept: bool
+
+
+class ChangesView(msgspec.Struct, frozen=True):
+    """The latest first. `more`: ask again with `before` for those that came earlier; None for none."""
+
+    changes: list[ChangeView]
+    more: int | None
+
+
+class ChangeDetail(msgspec.Struct, frozen=True):
+    """`places` are the first of those that it changed."""
+
+    change: ChangeView
+    places: list[PlaceView]
+
+
+class UndoneView(msgspec.Struct, frozen=True):
+    """`change` is the undo, which can be taken back; None where nothing was done, for the reason in `message`."""
+
+    change: int | None
+    message: str
+    put_back: list[str]
+    left: list[str]

@@ -85,7 +85,7 @@ class Browser:
         self.loaded_bytes = 0
         self.crashed = False
 
-    def call(self, method: str, params: dict[str, Any] | None = None, wait_s: float = 20.0) -> dict[str, Any]:
+    def call(self, method: str, params: dict[str, Any] | None = None, wait_s: float = 60.0) -> dict[str, Any]:
         """Send a command and wait for its answer. Raises Failed where it is refused, TimeoutError."""
         number = self._send(method, params)
         until = min(self._until, time.monotonic() + wait_s)

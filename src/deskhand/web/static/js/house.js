@@ -6,6 +6,7 @@ import { Setup } from "./panels/setup.js";
 import { Models } from "./panels/models.js";
 import { People } from "./panels/people.js";
 import { Approvals } from "./panels/approvals.js";
+import { Changes } from "./panels/changes.js";
 import { Activity } from "./panels/activity.js";
 import { Usage } from "./panels/usage.js";
 import { Health } from "./panels/health.js";
@@ -16,6 +17,7 @@ export const PAGES = [
   ["setup", "Set up", "check", Setup],
   ["models", "Models and skills", "spark", Models],
   ["activity", "Activity", "trace", Activity],
+  ["changes", "Changes", "undo", Changes],
   ["approvals", "Approvals", "shield", Approvals],
   ["people", "People and pairing", "people", People],
   ["usage", "Usage and cost", "chart", Usage],

@@ -1,0 +1,95 @@
+"""`deskhand ps`: what runs beside conversations, to look at and to end."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+
+from ..runtime.config import Settings
+from ..types.commit import Change
+from ..types.process import Process, process_of
+from .asks import name_of, somebody_drives
+from .plain import one_line
+from .run import ME, USAGE, Listing, config_option, fail, settings_of, with_store
+from .sessions import when
+from .table import table
+
+SHOWN = 200
+
+
+@click.group(cls=Listing)
+def ps() -> None:
+    """See what runs beside conversations: commands in the background, and sessions at a terminal.
+
+    \b
+    Examples:
+      deskhand ps
+      deskhand ps list --all
+      deskhand ps kill 5f0c92ab
+    """
+
+
+@ps.command("list")
+@click.option("--all", "-a", "all_", is_flag=True, help="Also what has ended lately.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@config_option
+def list_(all_: bool, as_json: bool, config: str | None) -> None:
+    """List what runs, the latest first.
+
+    \b
+    Example:
+      deskhand ps list --all
+    """
+    settings = settings_of(config)
+    found = [each for each in _processes(settings) if all_ or (each.live and somebody_drives(settings))]
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+    elif not found:
+        click.echo("Nothing runs beside a conversation." + ("" if all_ else " With --all: what has ended lately."))
+    else:
+        zone = ZoneInfo(settings.config.timezone)
+        rows = [
+            (each.id, _state(each, settings), when(each.at, zone), name_of(each.session, settings), _words(each))
+            for each in found
+        ]
+        table(("id", "", "since", "conversation", "command"), rows)
+
+
+@ps.command()
+@click.argument("process_id", metavar="ID")
+@config_option
+def kill(process_id: str, config: str | None) -> None:
+    """End one, with everything that it started; its conversation is told. The beginning of an id is enough.
+
+    \b
+    Example:
+      deskhand ps kill 5f0c92ab
+    """
+    settings = settings_of(config)
+    live = [each for each in _processes(settings) if each.live and somebody_drives(settings)]
+    found = [each for each in live if each.id.startswith(process_id)]
+    if len(found) != 1:
+        which = "several begin" if found else "nothing that runs begins"
+        fail(f"{which} with {process_id!r}; `deskhand ps` shows what there is", USAGE)
+    stop = Change("process_stop", (f"stopped by {ME.id}", found[0].id))
+    with_store(settings, lambda store: store.change((stop,)))
+    click.echo(f"Ended {found[0].id}: {one_line(found[0].command, 200)}")
+
+
+def _processes(settings: Settings) -> list[Process]:
+    rows = with_store(settings, lambda store: store.rows("process_seen_by", (1, ME.id, SHOWN)))
+    return [process_of(row) for row in rows]
+
+
+def _state(process: Process, settings: Settings) -> str:
+    """What was running when nobody runs any more has ended too."""
+    if not process.live:
+        return process.state
+    return "running" if somebody_drives(settings) else "ended"
+
+
+def _words(process: Process) -> str:
+    how = f" ({process.detail})" if process.detail else ""
+    return one_line(f"{process.command}{how}", 300)

@@ -1,0 +1,88 @@
+"""What agents changed, as a timeline, and undoing it: each person finds only what was done for them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from .errors import bad, not_found
+from .house import agents_for
+from .names import key_of, name_of
+from .routing import Call, Endpoint
+from .seen import seen
+from .views import ChangeDetail, ChangesView, ChangeView, UndoneView
+
+MOST = 200
+LATEST = 1 << 60
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """`session` is one conversation by its name, '' for all. `before` is the number of a change: those before it."""
+
+    session: str = ""
+    before: Annotated[int, msgspec.Meta(ge=1, le=LATEST)] = LATEST
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 50
+
+
+class Undo(msgspec.Struct, frozen=True):
+    """`force`: also over what was changed since, of which a copy is kept."""
+
+    force: bool = False
+
+
+async def changes(call: Call) -> ChangesView:
+    wanted: Wanted = call.query
+    agent = call.web.house.agents[0]
+    inside = await seen(call, key_of(wanted.session, call.principal, agent)) if wanted.session else ""
+    found = await call.web.house.changes(call.principal, inside, wanted.before, wanted.limit + 1)
+    shown = [_named(call, each) for each in found[: wanted.limit]]
+    return ChangesView(shown, shown[-1].n if len(found) > wanted.limit else None)
+
+
+async def change(call: Call) -> ChangeDetail:
+    found = await call.web.house.change(call.principal, _number(call), MOST)
+    if found is None:
+        raise not_found("such change")
+    return msgspec.structs.replace(found, change=_named(call, found.change))
+
+
+async def undo(call: Call) -> UndoneView:
+    number = _number(call)
+    found = await call.web.house.change(call.principal, number, 1)
+    if found is None or found.change.agent not in agents_for(call):
+        await call.web.people.note(call.principal, "undo refused", str(number))
+        raise not_found("such change")
+    return await call.web.house.undo(call.principal, number, call.body.force)
+
+
+def _number(call: Call) -> int:
+    given = call.path("number")
+    if not given.isdecimal() or len(given) > 15:
+        raise bad("A change has a number.")
+    return int(given)
+
+
+def _named(call: Call, found: ChangeView) -> ChangeView:
+    return msgspec.structs.replace(found, session=name_of(found.session, call.principal, call.web.house.agents[0]))
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET", "/api/changes", "read", changes, "What agents changed", query=Wanted, returns=ChangesView, tag="changes"
+    ),
+    Endpoint(
+        "GET", "/api/changes/{number}", "read", change, "What one call changed", returns=ChangeDetail, tag="changes"
+    ),
+    Endpoint(
+        "POST",
+        "/api/changes/{number}/undo",
+        "chat",
+        undo,
+        "Put back what it changed; of an undo: take it back",
+        body=Undo,
+        returns=UndoneView,
+        optional=True,
+        tag="changes",
+    ),
+)

@@ -1,0 +1,50 @@
+"""`deskhand ps`, beside a Deskhand in whose conversation something runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from deskhand.cli.root import cli
+from deskhand.testing.beside import processes_with
+
+_HOLDING = Path(__file__).parents[1] / "runtime" / "holding.py"
+
+
+def _ps(home: Path, *args: str) -> Result:
+    env = {"DESKHAND_HOME": str(home), "HOME": str(home)}
+    return CliRunner().invoke(cli, ("ps", *args), env=env, prog_name="deskhand")
+
+
+def _until_gone(mark: str) -> None:
+    pause, until = 0.05, time.monotonic() + 30
+    while processes_with(mark):
+        assert time.monotonic() < until, "it lives on"
+        time.sleep(pause)
+
+
+def test_list_and_kill(tmp_path: Path) -> None:
+    mark = f"73{os.getpid()}"
+    assert "Nothing runs beside a conversation." in _ps(tmp_path).output
+    argv = [sys.executable, str(_HOLDING), str(tmp_path), mark]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as holding:
+        assert holding.stdout is not None and holding.stdout.readline() == "holding\n"
+        said = _ps(tmp_path).output
+        assert said.count("running") == 2 and f"sleep {mark}3" in said
+        found = {each["kind"]: each["id"] for each in json.loads(_ps(tmp_path, "list", "--json").output)}
+        refused = _ps(tmp_path, "kill", "zzzz")
+        assert refused.exit_code == 2 and "nothing that runs begins with 'zzzz'" in refused.output
+        assert "Ended" in _ps(tmp_path, "kill", found["background"][:6]).output
+        _until_gone(f"{mark}3")
+        assert processes_with(f"{mark}5"), "the other one goes on"
+        assert "Ended" in _ps(tmp_path, "kill", found["session"]).output
+        _until_gone(f"{mark}5")
+        holding.kill()
+    said = _ps(tmp_path, "list", "--all").output
+    assert said.count("stopped by owner") == 2 and "running" not in said

@@ -1,0 +1,31 @@
+"""What a person reads before they say yes: why, for whom, where, and what it does."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from msgspec.structs import replace
+
+from deskhand.policy.rules import Case, decide
+from deskhand.policy.wording import DOES, about
+from deskhand.types.effects import Effect
+from deskhand.types.identity import Principal
+from deskhand.types.labels import Label
+
+PAGE = Label("untrusted", source="https://evil.test/page")
+
+
+def test_it_says_who_where_why_and_what() -> None:
+    case = Case("main", "send_message", "send_other", Principal("clock", ("owner",), "clock", "ann"), PAGE)
+    case = replace(case, channel="telegram", group=True)
+    assert about(case, decide((), case).reason) == (
+        "Asked because it acts outward, and this conversation has read https://evil.test/page.\n"
+        "For clock, for ann on telegram in a group."
+        " It sends something to others, and what is sent cannot be taken back."
+    )
+
+
+def test_every_effect_is_told() -> None:
+    assert set(DOES) == set(get_args(Effect))
+    undone = {effect for effect, words in DOES.items() if "/undo takes it back" in words}
+    assert undone == {"local_write"}

@@ -1,0 +1,78 @@
+"""What is judged is what is done, however the model wrote the arguments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from deskhand.policy.rules import Case
+from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.judging import Judge, judge_of, under_our_names
+from deskhand.types.effects import Effect
+from deskhand.types.identity import Principal
+from deskhand.types.labels import OWNER, Label
+
+ANN = Principal("ann", ("owner",))
+PAGE = Label("untrusted", source="https://evil.test/page")
+
+
+@pytest.fixture
+def judge(tmp_path: Path) -> Judge:
+    hosts = {"verdict": "deny", "effect": "fetch", "host": "evil.test"}
+    rules = [hosts, {"verdict": "deny", "tool": "bash", "commands": ["rm"]}]
+    config = msgspec.convert({"policy": rules, "defaults": {"commands": ["ls"]}}, Config, strict=False)
+    return judge_of(Settings(Home(tmp_path), config), "default")
+
+
+def case(tool: str, arguments: bytes, effect: Effect = "local_write", label: Label = OWNER) -> Case:
+    return Case("default", tool, effect, ANN, label, arguments)
+
+
+SPELLINGS = [
+    b'{"url": "https://%s/x"}',
+    b'{"url": "https://%s/x", "x": "\\ud800"}',
+    b'{"url": "https://%s/x", "x": "\xff"}',
+    b'"{\\"url\\": \\"https://%s/x\\"}"',
+    b'{"\\u0075rl": "https://%s/x"}',
+]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_addresses(judge: Judge, spelling: bytes) -> None:
+    assert judge(case("web_fetch", spelling % b"evil.test", "fetch")).verdict == "deny"
+    assert judge(case("web_fetch", spelling % b"good.test", "fetch")).verdict == "allow"
+    asked = judge(case("web_fetch", spelling % b"good.test", "fetch", PAGE))
+    assert asked.verdict == "ask" and "https://good.test/x" in asked.reason
+
+
+@pytest.mark.parametrize("tool", ["shell", "background_run", "process"])
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        b'{"command": "%s", "action": "start"}',
+        b'{"command": "%s", "action": "start", "cwd": "\\ud800"}',
+        b'"{\\"command\\": \\"%s\\", \\"action\\": \\"start\\"}"',
+    ],
+)
+def test_commands(judge: Judge, tool: str, spelling: bytes) -> None:
+    found = [judge(case(tool, spelling % command)).verdict for command in (b"ls", b"make", b"ls && rm x", b"$(x)")]
+    assert found == ["allow", "ask", "deny", "ask"], "a rule for bash is one for whatever runs commands"
+
+
+def test_names_of_other_systems(judge: Judge) -> None:
+    for name in (b"cmd", b"script"):
+        assert judge(case("shell", b'{"%s": "rm x"}' % name)).verdict == "deny"
+    assert under_our_names(case("write_file", b'{"file_path": "a", "content": "b"}')).arguments in (
+        b'{"path":"a","content":"b"}',
+        b'{"content":"b","path":"a"}',
+    )
+
+
+def test_what_needs_no_change_is_left_and_what_is_refused_too(judge: Judge) -> None:
+    deep = b'{"url": ' + b"[" * 5000
+    for tool in ("web_fetch", "shell", "process"):
+        assert judge(case(tool, deep, "fetch")).verdict in ("allow", "ask")
+    for arguments in (b'{"path": "a"}', b"", b"[1]", b'{"a": NaN}', b'{"a": 1, "a": "\\ud800"}', b"[" * 5000):
+        assert under_our_names(case("read_file", arguments)).arguments == arguments

@@ -1,0 +1,57 @@
+"""What is stopped or killed from outside holds nobody up, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskhand.sandbox.base import Command, Exit, Mount
+from deskhand.sandbox.probes import open_sandbox
+from deskhand.testing.beside import processes_with
+
+
+def _offspring() -> list[int]:
+    """All processes that come from this one, by their parents."""
+    parents: dict[int, int] = {}
+    for each in Path("/proc").iterdir():
+        try:
+            if each.name.isdigit():
+                parents[int(each.name)] = int((each / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    found, fresh = set[int](), {os.getpid()}
+    while fresh:
+        fresh = {pid for pid, parent in parents.items() if parent in fresh} - found
+        found |= fresh
+    return sorted(found)
+
+
+@pytest.mark.parametrize("harm", ["stop", "kill"])
+@pytest.mark.parametrize("kind", ["bubblewrap", "landlocked"])
+async def test_it_ends_all_the_same(tmp_path: Path, kind: str, harm: str) -> None:
+    """Its watcher, too, is stopped or killed."""
+    sandbox = (await open_sandbox() if kind == "bubblewrap" else await open_sandbox(bwrap=None)).sandbox
+    where, mark = str(tmp_path.resolve()), f"72{os.getpid()}"
+    wanted = Command(("/bin/sleep", mark), where, (Mount(where, write=True),), timeout_s=1.5)
+    before, ended = _offspring(), list[Exit]()
+
+    async def run() -> None:
+        ended.append(await sandbox.run(wanted, lambda piece, error: None))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        with anyio.fail_after(20):
+            while not processes_with(mark):
+                await anyio.sleep(0.01)
+        for pid in set(_offspring()) - set(before):
+            os.kill(pid, signal.SIGSTOP if harm == "stop" else signal.SIGKILL)
+    print(f"{kind}, {harm}: over {ended[0].seconds:.1f} s after it began, its time was 1.5 s")
+    assert ended[0].code is None and ended[0].timeout == (harm == "stop")
+    with anyio.fail_after(20):
+        while processes_with(mark):
+            await anyio.sleep(0.01)
+    assert _offspring() == before, "something is left, a zombie perhaps"
