@@ -91,10 +91,12 @@ class World:
             trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             trust.load_verify_locations(cadata=self.authority.pem)
             net = Net(resolve=resolve, allow=[(HOST, self.server.port)], tls=trust)
-            async with open_app(self.settings, Parts(lambda _: self.model, sandbox=sandbox, net=net)) as app:
-                tasks.start_soon(app.run)
+            parts = Parts(lambda _: self.model, sandbox=sandbox, net=net)
+            async with open_app(self.settings, parts) as app, anyio.create_task_group() as driving:
+                driving.start_soon(app.run)
                 yield app
-                tasks.cancel_scope.cancel()
+                driving.cancel_scope.cancel()
+            tasks.cancel_scope.cancel()
 
     async def _submit(self, app: App, body: Body) -> None:
         self._count += 1
@@ -238,7 +240,8 @@ async def test_only_whom_a_rule_names_may_use_it(world: World) -> None:
         await world.request(app, "one", "once")
         assert "answered" in await world.shell(app, "one", curl(world, more="-k"))
         world.secrets.add_rule("github", SecretRule(world.where))
-        assert "answered" in await world.shell(app, "one", curl(world))
+        await world.request(app, "two", "once")
+        assert "answered" in await world.shell(app, "two", curl(world))
     assert [b"canary-of-the-owner" in request for request in world.server.requests] == [False, True]
 
 
