@@ -50,10 +50,11 @@ class Reads:
     async def of(cls, context: Context) -> Reads:
         """Begin to look."""
         marks = await marks_of(context)
-        return await anyio.to_thread.run_sync(cls._of, marks, context)
+        return await anyio.to_thread.run_sync(cls.begun, marks, context)
 
     @classmethod
-    def _of(cls, marks: Marks, context: Context) -> Reads:
+    def begun(cls, marks: Marks, context: Context) -> Reads:
+        """The same, which blocks."""
         roots = (os.path.realpath(context.reach.folder), *(mount.path for mount in context.reach.mounts))
         stored = [path for path in marks.stored if any(path.startswith(f"{root}/") for root in roots)]
         marked = [*stored, *(path for path in _private(roots[0]) if path not in marks.stored)]

@@ -31,6 +31,8 @@ from .states import Changed, digest_of, state_of
 SETTLED_NS = 50_000_000
 """A file that was changed this short before it was read may be changed again without a new time: it is read again."""
 MOST_NAMES = 200_000
+FEW_NAMES, SLOW_NS = 200, 3_000_000
+"""So few names are looked at without a thread, as long as that does not take longer: it costs half of the look."""
 _CLONE = 0x40049409  # FICLONE, <linux/fs.h>
 _CLONED_FROM_BYTES = 1 << 16
 
@@ -79,6 +81,7 @@ class Shadow:
         self.lock = threading.RLock()
         self.cut = False
         self._loaded = self._stale = False
+        self._slow = 0
         self._bytes = self._files = self._taken = 0
         self._clones = True
 
@@ -111,6 +114,20 @@ class Shadow:
             self._note(dict(walk.fresh), gone)
             return changed
 
+    def same(self, root: int) -> bool:
+        """Whether all is as at the last look, as far as that can be told at once, without a thread: the workspace is
+        small, its disk quick, and nobody else looks."""
+        self._slow -= self._slow > 0  # a disk that was slow once is tried again, after ten looks
+        if not self._loaded or self._slow or len(self.seen) > FEW_NAMES or not self.lock.acquire(blocking=False):
+            return False
+        try:
+            began, walk = time.monotonic_ns(), _Walk(self, root, peek=True)
+            walk.run()
+            self._slow = 10 * (time.monotonic_ns() - began > SLOW_NS)
+            return not walk.differs and len(walk.found) == len(self.seen)
+        finally:
+            self.lock.release()
+
     def look_at(self, root: int, paths: Sequence[str]) -> list[Changed]:
         """The same for these paths alone."""
         with self.lock:
@@ -124,8 +141,11 @@ class Shadow:
                 elif was is not None and was.settled and _same(was, status):
                     continue
                 else:
-                    with tree.parent(root, path) as (above, name):
-                        now = fresh[path] = self.read(above, name, status, path)
+                    try:
+                        with tree.parent(root, path) as (above, name):
+                            now = fresh[path] = self.read(above, name, status, path)
+                    except OSError:  # its folder went, or became a link, just now
+                        continue
                 if (was.state if was else None) != (now.state if now else None):
                     changed.append(Changed(path, was.state if was else None, now.state if now else None))
             self._note(fresh, gone)
@@ -329,7 +349,8 @@ def _same(was: Seen, status: os.stat_result) -> bool:
 class _Walk:
     """One walk over a workspace, the nearest names first."""
 
-    def __init__(self, shadow: Shadow, root: int) -> None:
+    def __init__(self, shadow: Shadow, root: int, peek: bool = False) -> None:
+        self._peek, self.differs = peek, False
         self._shadow, self._root, self._device = shadow, root, os.fstat(root).st_dev
         self.found: set[str] = set()
         self.fresh: list[tuple[str, Seen]] = []
@@ -338,6 +359,8 @@ class _Walk:
     def run(self) -> None:
         self._shadow.cut = False
         for folder in self._todo:
+            if self.differs:
+                return
             if len(self.found) > MOST_NAMES:
                 self._shadow.cut = True
                 self._unseen(folder)
@@ -381,6 +404,9 @@ class _Walk:
                     and was.mtime_ns == status.st_mtime_ns
                 ):
                     continue
+                if self._peek:
+                    self.differs = True
+                    return
                 self.fresh.append((path, self._shadow.read(descriptor, entry.name, status, path)))
 
     def _unseen(self, folder: str) -> None:

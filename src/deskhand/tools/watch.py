@@ -23,6 +23,7 @@ from ..types.labels import LOCAL, Label
 from . import tree
 from .base import Context, Reach
 from .guarded import put_back
+from .marks import marks_of
 from .notes import By, Running
 from .reads import Reads
 from .shadow import Shadow
@@ -56,6 +57,10 @@ class Ground:
     @property
     def _running(self) -> list[Running]:
         return self.shadow.running
+
+    def same(self) -> bool:
+        """Whether nothing has changed, where that can be told at once; then there is nothing to do in a thread."""
+        return self.shadow.same(self.root)
 
     def begin(self, by: By) -> Running:
         """Look, and note that it begins. What changed before is nobody's, unless something runs."""
@@ -284,9 +289,16 @@ class Watch:
         """Look before the command. Raises ToolError."""
         where, _ = ground(context.reach)
         await make_up(context.reach, where, context.clock.now())
-        reads = await Reads.of(context)
+        marks, doer = await marks_of(context), by(context, tool, what)
+
+        def begin() -> tuple[Reads, Running]:
+            return Reads.begun(marks, context), where.begin(doer)
+
         try:
-            one = await anyio.to_thread.run_sync(where.begin, by(context, tool, what))
+            if not marks.stored and where.same():
+                reads, one = Reads.begun(marks, context), where.enter(doer)
+            else:
+                reads, one = await anyio.to_thread.run_sync(begin)
         except OSError as error:
             raise ToolError(f"nothing is run, as what is there could not be kept: {error.strerror}") from error
         return cls(context, where, one, reads)
@@ -308,7 +320,11 @@ class Watch:
     async def over(self) -> Looked:
         """Look after it, when nothing that it started is left."""
         now = self._context.clock.now()
-        looked = await anyio.to_thread.run_sync(partial(self._where.look, self._one, now))
+        if not self._one.items and not self._one.touched and self._where.same():
+            self._where.leave(self._one, now)
+            looked = Looked()
+        else:
+            looked = await anyio.to_thread.run_sync(partial(self._where.look, self._one, now))
         self._ended = True
         return await self._read(looked)
 

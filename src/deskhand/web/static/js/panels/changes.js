@@ -26,7 +26,7 @@ export function Changes() {
 function Change({ one, said, take }) {
   const [places, setPlaces] = useState(null), gone = one.undone_at !== null;
   const show = () => (places ? setPlaces(null) : attempt(async () => setPlaces((await get(`/api/changes/${one.n}`)).places)));
-  return html`<li class="tall"><span class="grow">
+  return html`<li><span class="grow">
       <strong>${one.tool || "changed"}</strong> <span class=${`cut ${gone ? "muted" : ""}`}>${one.what}</span>
       <span class="small muted">${moment(one.at)} · <button type="button" class="link" aria-expanded=${String(places !== null)} onClick=${show}>${many(one.count, "change")}</button> · <a href=${hrefOf(one.session)}>conversation</a>${one.person ? ` · for ${one.person}` : ""}</span>
       ${places && html`<ul class="small places">${places.map((each) => html`<li key=${each.place}><code>${each.place}</code> <span class="muted">${each.did}${each.kept ? "" : ", not kept"}</span></li>`)}${places.length < one.count && html`<li class="muted">and ${one.count - places.length} more</li>`}</ul>`}

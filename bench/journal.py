@@ -1,0 +1,62 @@
+"""What it costs to judge a call and to keep what it changes: the policy and the two looks at the workspace, without the
+command between them."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from deskhand.policy.postures import posture_rules
+from deskhand.policy.rules import Case, decide
+from deskhand.runtime.clock import RandomIds, SystemClock
+from deskhand.runtime.reach import Reaches, Room
+from deskhand.runtime.statements import statements
+from deskhand.store.blobs import Blobs
+from deskhand.store.sqlite import SqliteStore
+from deskhand.tools.base import Context
+from deskhand.tools.watch import Watch
+from deskhand.types.identity import Address, Principal
+from deskhand.types.labels import OWNER
+
+FILES, TIMES, ROUNDS = 20, 200, 5
+
+
+async def figures() -> tuple[float, float]:
+    """(CPU, wall) milliseconds of a call that changes nothing, in a workspace of FILES files in 4 folders."""
+    with tempfile.TemporaryDirectory(prefix="deskhand-bench-") as place:
+        home, folder = Path(place), Path(place) / "workspace"
+        for n in range(FILES):
+            (folder / f"f{n % 4}").mkdir(parents=True, exist_ok=True)
+            (folder / f"f{n % 4}" / f"{n}.txt").write_text("words\n" * 100)
+        store = SqliteStore(home / "deskhand.db", statements())
+        reaches = Reaches(store, Blobs(home / "blobs"), Room())
+        reach, who = await reaches.of("bench", folder.resolve()), Principal("owner", ("owner",))
+        place_ = ("bench/terminal:1", who, Address("terminal", chat="1"), "bench", reach, SystemClock(), RandomIds())
+        context = Context(*place_, lambda text: None, "call", OWNER)
+        rules = posture_rules("workspace-free")
+        case = Case("bench", "shell", "local_write", who, OWNER, b'{"command": "true"}')
+
+        async def once(n: int) -> None:
+            decide(rules, case)
+            watch = await Watch.of(msgspec.structs.replace(context, key=f"call{n}"), "true")
+            await watch.over()
+
+        cpu, wall = list[float](), list[float]()
+        for n in range(ROUNDS + 1):
+            began, used = time.perf_counter(), time.process_time()
+            for each in range(TIMES):
+                await once(n * TIMES + each)
+            wall.append((time.perf_counter() - began) / TIMES * 1e3)
+            cpu.append((time.process_time() - used) / TIMES * 1e3)
+        reaches.close()
+        await store.close()
+    return statistics.median(cpu[1:]), statistics.median(wall[1:])
+
+
+if __name__ == "__main__":
+    print("policy and journal, ms CPU, ms wall:", *(f"{each:.3f}" for each in anyio.run(figures)))
