@@ -32,23 +32,17 @@ from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
-from ..tools.base import Reach, Tools
-from ..tools.process import ProcessesConfig
-from ..tools.shadow import UndoConfig
+from ..tools.base import Tools
 from ..types.clock import Clock, Ids
-from ..types.commit import Change
 from ..types.door import Progress
-from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable, ToolError
+from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable
 from ..types.events import Recorded
 from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
-from ..types.labels import Label
-from ..types.messages import Message
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
 from .agents import House, check_of, make_agent
-from .background import Background, Beside, as_now
-from .broker import keys
+from .background import as_now
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
 from .clock import RandomIds, SystemClock
@@ -57,11 +51,10 @@ from .decided import Decided
 from .dispatch import Dispatch, Takes
 from .door import NO_ACCESS, Access, LocalDoor
 from .drafts import Drafts
-from .effects import Effects
-from .egress import Egress
 from .feed import Feed
+from .hands import Ground, Hands
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
-from .hiding import hidden, hidden_message
+from .hiding import hidden
 from .keyring import Keyring
 from .lock import Holder, held, holder_of
 from .logs import renew_logging
@@ -69,8 +62,7 @@ from .outbox import Outbox, as_it_stands
 from .pairing import RESERVED
 from .people import Guests, open_people
 from .plugins import Plugins
-from .reach import Outward, Reaches, Room
-from .received import with_files
+from .reach import Room
 from .redaction import Redactor
 from .restart import Restart
 from .retries import Retries
@@ -137,8 +129,6 @@ class App:
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
-        self.reaches = self._reaches()
-        self.effects = Effects(self.store, self._reach, parts.clock, parts.ids)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
         channels = {channel.name: channel for channel in parts.channels}
@@ -149,16 +139,23 @@ class App:
         self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
         self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
+        self.hands = self._open_hands()
+        self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
         seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
-        access = Access(self.authorise, self._route, people.may_talk, self._unpack, people.note, *seen)
+        access = Access(self.authorise, self._route, people.may_talk, self.hands.unpack, people.note, *seen)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
         self._render()
-        self.background = self._open_background()
         self.plugins = plugins_of(settings)
         self._agents = self._made(settings, self.plugins)
         self._ports = self._open_ports()
+
+    def _open_hands(self) -> Hands:
+        parts = self.parts
+        about = (parts.net, parts.clock, parts.ids, self.secrets, self.redact, self.dispatch)
+        ground = Ground(self.store, self.blobs, self.room, *about, lambda: self.settings, self.agent_of, self._as_now)
+        return Hands(ground)
 
     def _open_ports(self) -> Ports:
         parts = self.parts
@@ -178,30 +175,9 @@ class App:
             self.effects.back,
         )
 
-    def _open_background(self) -> Background:
-        parts, beside = self.parts, Beside(self._reach, self._processes, self.dispatch, self._as_now, self.redact)
-        background = Background(self.store, self.settings.home.processes, parts.clock, parts.ids, beside)
-        self.reaches.processes = lambda: background
-        return background
-
-    async def _reach(self, agent: str) -> Reach:
-        return await self.agent_of(agent).reach()
-
-    def _processes(self) -> ProcessesConfig:
-        return self.settings.config.processes
-
     async def _as_now(self, principal: Principal) -> Principal:
         """The same person with the roles that they still have. Who is asked elsewhere is known there."""
         return principal if self.parts.authorise else as_now(principal, await self.people.users())
-
-    def _undo(self) -> UndoConfig:
-        return self.settings.config.undo
-
-    def _reaches(self) -> Reaches:
-        parts, held = self.parts, keys(self.secrets, self.settings.home, self.parts.clock, self.parts.net)
-        egress = Egress(self.store, parts.net, lambda: self.settings.config.egress, parts.clock, held)
-        outward = Outward(egress.way, self.redact.data)
-        return Reaches(self.store, self.blobs, self.room, parts.net, self._undo, outward)
 
     def _roles(self) -> Roles:
         return {name: role.agents for name, role in self.settings.config.roles.items()}
@@ -285,19 +261,6 @@ class App:
     def _driver(self, session: str) -> Driver:
         return Driver(session, self.agent_of(session), self._ports)
 
-    async def _unpack(self, session: str, message: Message) -> Message:
-        try:
-            reach = await self.agent_of(session).reach()
-        except ToolError as error:
-            log.warning("the files of a message were not opened: %s", error)
-            return message
-
-        async def mark(path: str, label: Label) -> None:
-            row = (str((reach.folder / path).resolve()), msgspec.json.encode(label), session, self.parts.clock.now())
-            await self.store.change((Change("file_label_set", row),))
-
-        return hidden_message(await with_files(message, self.blobs.get, reach.files, mark), self.redact)
-
     def _check(self, principal: Principal, session: str, options: SessionOptions) -> str:
         return check_of(self.settings, self.parts.model)(principal, session, options)
 
@@ -378,7 +341,7 @@ class App:
         home, clock = self.settings.home, self.parts.clock
         yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
         yield Child("processes", self.background.run)
-        yield Child("sweep", partial(sweep, self.store, self.blobs, clock, self._forget))
+        yield Child("sweep", partial(sweep, self.store, self.blobs, clock, self.hands.tidy))
         yield Child("anchor", partial(anchor, self.store, home.anchors, clock))
         yield Child("health", self.vitals.keep)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
@@ -391,14 +354,6 @@ class App:
             yield Child("asks", self.decided.run)
         if self.signs.channels:
             yield Child("signs", self.signs.run)
-
-    async def _forget(self) -> None:
-        """Note what commands did that were killed with a process, and let go of what was kept to undo changes, by the
-        settings."""
-        await self.effects.make_up(self.settings.agents)
-        kept = self.settings.config.undo
-        await self.effects.expire(self.blobs, kept.days, kept.mb)
-        await anyio.to_thread.run_sync(self.reaches.prune)
 
     def _receiving(self) -> Iterator[Child]:
         for channel in self.parts.channels:

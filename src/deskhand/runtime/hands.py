@@ -1,0 +1,99 @@
+"""What the tools of all agents reach, wired once: files, commands, the network, undo, and what runs beside."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+import anyio.to_thread
+import msgspec
+
+from ..agent.profile import Agent
+from ..net.client import Net
+from ..store.base import Store
+from ..store.blobs import Blobs
+from ..tools.base import Reach
+from ..types.clock import Clock, Ids
+from ..types.commit import Change
+from ..types.errors import ToolError
+from ..types.identity import Principal
+from ..types.labels import Label
+from ..types.messages import Message
+from .background import Background, Beside
+from .broker import keys
+from .config import Config, Settings
+from .dispatch import Dispatch
+from .effects import Effects
+from .egress import Egress
+from .hiding import hidden_message
+from .reach import Outward, Reaches, Room
+from .received import with_files
+from .redaction import Redactor
+from .secrets import Secrets
+
+log = logging.getLogger(__name__)
+
+
+class Ground(msgspec.Struct, frozen=True):
+    """What they stand on. `settings` are those that hold now, `agent_of` says who drives a conversation, `as_now` gives
+    a person the roles that they still have."""
+
+    store: Store
+    blobs: Blobs
+    room: Room
+    net: Net
+    clock: Clock
+    ids: Ids
+    secrets: Secrets
+    redact: Redactor
+    dispatch: Dispatch
+    settings: Callable[[], Settings]
+    agent_of: Callable[[str], Agent]
+    as_now: Callable[[Principal], Awaitable[Principal]]
+
+
+class Hands:
+    """`reaches` of agents, `effects` that can be undone, and the `background` in which commands go on."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        home = ground.settings().home
+        held = keys(ground.secrets, home, ground.clock, ground.net)
+        egress = Egress(ground.store, ground.net, lambda: self._config.egress, ground.clock, held)
+        outward = Outward(egress.way, ground.redact.data)
+        undo = lambda: self._config.undo  # noqa: E731 -- beside its neighbours
+        self.reaches = Reaches(ground.store, ground.blobs, ground.room, ground.net, undo, outward)
+        self.effects = Effects(ground.store, self._reach, ground.clock, ground.ids)
+        beside = Beside(self._reach, lambda: self._config.processes, ground.dispatch, ground.as_now, ground.redact)
+        self.background = Background(ground.store, home.processes, ground.clock, ground.ids, beside)
+        self.reaches.processes = lambda: self.background
+
+    @property
+    def _config(self) -> Config:
+        return self._ground.settings().config
+
+    async def _reach(self, agent: str) -> Reach:
+        return await self._ground.agent_of(agent).reach()
+
+    async def unpack(self, session: str, message: Message) -> Message:
+        """The message with what the model is to be shown of the files in it, which come to lie in the workspace."""
+        ground = self._ground
+        try:
+            reach = await ground.agent_of(session).reach()
+        except ToolError as error:
+            log.warning("the files of a message were not opened: %s", error)
+            return message
+
+        async def mark(path: str, label: Label) -> None:
+            row = (str((reach.folder / path).resolve()), msgspec.json.encode(label), session, ground.clock.now())
+            await ground.store.change((Change("file_label_set", row),))
+
+        return hidden_message(await with_files(message, ground.blobs.get, reach.files, mark), ground.redact)
+
+    async def tidy(self) -> None:
+        """Note what commands did that were killed with a process, and let go of what was kept to undo changes, by the
+        settings."""
+        await self.effects.make_up(self._ground.settings().agents)
+        kept = self._config.undo
+        await self.effects.expire(self._ground.blobs, kept.days, kept.mb)
+        await anyio.to_thread.run_sync(self.reaches.prune)
