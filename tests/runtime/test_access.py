@@ -53,7 +53,22 @@ from deskhand.web.routing import Needs
 T0 = 1_800_000_000.0
 
 COMMAND_RULES = dict.fromkeys(
-    ("help", "stop", "start", "status", "undo", "retry", "branch", "model", "title", "approval"), ""
+    (
+        "help",
+        "stop",
+        "start",
+        "status",
+        "undo",
+        "retry",
+        "branch",
+        "clean",
+        "trust",
+        "model",
+        "title",
+        "approval",
+        "plan",
+    ),
+    "",
 ) | {"restart": "owner"}
 """The role that each chat command needs; '' for everyone who may talk here."""
 BODY_RULES: dict[type, tuple[str, ...]] = {

@@ -160,8 +160,9 @@ def test(file: Path, config: str | None) -> None:
     """Check a table of calls and the verdicts that you expect. Ends with 1 where one is another.
 
     \b
-    FILE is YAML: a list of calls, each with `tool` and `expect`, and if you like `arguments`, `agent`, `as`,
-    `channel`, `group`, `untrusted`, `host`, `planning` and `because` (a part of the reason):
+    FILE is YAML: a list of calls, each with `tool` and `expect`, and if you like
+    `arguments`, `agent`, `as`, `channel`, `group`, `untrusted`, `host`, `planning`
+    and `because` (a part of the reason):
       - {tool: shell, arguments: "rm -r build", as: kids, expect: deny}
 
     \b

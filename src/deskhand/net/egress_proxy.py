@@ -229,9 +229,9 @@ async def _tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
         await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
         first, _ = client.http.trailing_data
         refused = await _carried(client.stream, upstream, bytes(first), (host, port), sent)
-    finally:
-        await anyio.aclose_forcefully(upstream)
+    finally:  # told first: where the command is over, nothing can be waited for any more
         gate.told(Use(host, port, refused, sent.up, sent.down))
+        await anyio.aclose_forcefully(upstream)
 
 
 async def _ended_here(client: Peer, host: str, port: int, gate: Gate) -> None:

@@ -156,6 +156,10 @@ const EVENTS = {
     const then = !event.next_model ? "" : event.next_model === event.model ? "Trying again." : `Going on with ${event.next_model}.`;
     add(next, recorded, { kind: "note", tone: then ? "warn" : "bad", text: event.detail || event.error, then, error: event.error, model: event.model, retryAt: event.retry_at ?? null });
   },
+  asked_aside(next, event) {
+    const usage = event.usage ?? {};
+    next.usage = { read: next.usage.read + (usage.input_tokens ?? 0), written: next.usage.written + (usage.output_tokens ?? 0), cached: next.usage.cached + (usage.cached_tokens ?? 0) };
+  },
   tool_started(next, event, recorded) {
     change(next, recorded, (item) => item.kind === "tool" && item.callId === event.call_id, { since: recorded.at });
   },
