@@ -31,11 +31,11 @@ def lasting(label: Label) -> bool:
 
 
 class Marks:
-    """The marks of all files, as they were at one moment. Paths are as tools take them: absolute, or in the
-    workspace."""
+    """The marks of all files, as they were at one moment. Paths are as tools take them: absolute, or in the workspace,
+    whose real path is `folder`."""
 
     def __init__(self, folder: str, stored: Mapping[str, Label]) -> None:
-        self._folder, self.stored = os.path.realpath(folder), stored
+        self._folder, self.stored = folder, stored
 
     def real(self, path: str) -> str:
         """The one name of a file, however it is written."""
@@ -76,7 +76,7 @@ class Marks:
 async def marks_of(context: Context) -> Marks:
     """The marks as they are now."""
     rows = await context.reach.rows("file_labels", ())
-    return Marks(str(context.reach.folder), {path: _decode(label) for path, label in rows})
+    return Marks(context.reach.files.roots[0][0], {path: _decode(label) for path, label in rows})
 
 
 async def label_of_blob(digest: str, context: Context) -> Label:

@@ -23,6 +23,8 @@ from .marks import PRIVATE, Marks, lasting, marks_of
 
 MOST = 500
 """With more marked files than this all count as read: looking would take longer than the command."""
+FEW = 32
+"""So many are looked at where we are: going to a thread would take longer."""
 _LONG_AGO_NS = 1_000_000_000
 
 
@@ -55,7 +57,7 @@ class Reads:
     @classmethod
     def begun(cls, marks: Marks, context: Context) -> Reads:
         """The same, which blocks."""
-        roots = (os.path.realpath(context.reach.folder), *(mount.path for mount in context.reach.mounts))
+        roots = (context.reach.files.roots[0][0], *(mount.path for mount in context.reach.mounts))
         stored = [path for path in marks.stored if any(path.startswith(f"{root}/") for root in roots)]
         marked = [*stored, *(path for path in _private(roots[0]) if path not in marks.stored)]
         if not marked:
@@ -82,7 +84,9 @@ class Reads:
         """The command is over, or has come so far: see what it read."""
         if self._armed is None:
             self.read = tuple(self._marked)
-        elif self._armed:
+        elif len(self._armed) <= FEW:
+            self.read = tuple(self._looked(self._armed))
+        else:
             self.read = await anyio.to_thread.run_sync(lambda: tuple(self._looked(self._armed or ())))
 
     def _looked(self, armed: Sequence[_Armed]) -> Iterator[str]:
