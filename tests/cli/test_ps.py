@@ -45,6 +45,10 @@ def test_list_and_kill(tmp_path: Path) -> None:
         assert processes_with(f"{mark}5"), "the other one goes on"
         assert "Ended" in _ps(tmp_path, "kill", found["session"]).output
         _until_gone(f"{mark}5")
+        until = time.monotonic() + 30
+        while _ps(tmp_path, "list", "--all").output.count("stopped by owner") < 2:  # it looks after them first
+            assert time.monotonic() < until, "nobody says how they ended"
+            time.sleep(0.1)
         holding.kill()
     said = _ps(tmp_path, "list", "--all").output
     assert said.count("stopped by owner") == 2 and "running" not in said

@@ -137,7 +137,7 @@ class Calls:
             effect = judged(call.call.arguments, turn.address)
         agent, state = self._journal.agent, self._journal.state
         label, known = self._label, tuple[Given, ...]()
-        if effect == "fetch" and label.integrity == "untrusted":
+        if effect == "fetch" and (label.integrity == "untrusted" or label.readers is not None):
             reads = {name for name, each in agent.tools.items() if each.spec.effect == "fetch"}
             known = given((each.message for each in state.messages), lambda name: TOOLS.get(name, name) in reads)
         said, arguments = "\n".join(turn.said), bytes(call.call.arguments)
@@ -220,7 +220,8 @@ class Calls:
         match outcome:
             case Done(parts=parts, status=status, end_turn=end_turn):
                 journal.change(outcome.changes, outcome.outbox)
-                parts = shown_to(journal.state.audience, parts)
+                kept = shown_to(journal.state.audience, parts)
+                parts, status = kept, status if kept == parts else "ok"  # how it ended would be told as well
                 cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
                 journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn, ready.why))
                 if outcome.options is not None and (turn := journal.state.turn) is not None:

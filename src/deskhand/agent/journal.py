@@ -76,16 +76,20 @@ class Journal:
     def change(self, changes: tuple[Change, ...], outbox: tuple[Outgoing, ...] = ()) -> None:
         """Rows to be written in the same commit."""
         self._changes += changes
-        self._outbox += outbox
+        here = self.state.turn.address if self.state.turn is not None else None  # elsewhere a person saw each byte
+        self._outbox += [replace(o, parts=self._quieted(o.parts)) if o.address == here else o for o in outbox]
 
     def say(self, to: Address, parts: tuple[SayPart, ...], reply_to: str = "", ask: Choices | None = None) -> None:
         """Owe an answer there, if answers there go through the outbox."""
         if self.ports.posts(to):
-            if trusting(self.state.label, self.state.options.trust or ()).integrity == "untrusted":
-                said = [each.message for each in self.state.messages]
-                parts = tuple(replace(p, text=quiet(p.text, said)) if isinstance(p, Text) else p for p in parts)
             key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
-            self._outbox.append(Outgoing(key, to, parts, reply_to, ask))
+            self._outbox.append(Outgoing(key, to, self._quieted(parts), reply_to, ask))
+
+    def _quieted(self, parts: tuple[SayPart, ...]) -> tuple[SayPart, ...]:
+        if trusting(self.state.label, self.state.options.trust or ()).integrity != "untrusted":
+            return parts
+        said = [each.message for each in self.state.messages]
+        return tuple(replace(part, text=quiet(part.text, said)) if isinstance(part, Text) else part for part in parts)
 
     async def flush(self, *, wake_at: float | None = None, close: bool = False) -> None:
         """Write what is pending and show it. Raises StaleSession, StoreUnavailable."""

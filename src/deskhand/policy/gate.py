@@ -87,16 +87,23 @@ def objection(effect: Effect, arguments: bytes, label: Label, known: Collection[
     if label.integrity == "untrusted":
         if effect in OUTWARD:
             return f"it acts outward, and this conversation has read {told(label)}"
-        decoded = _decoded(arguments)
-        if effect == "fetch" and (strange := next((url for url in addresses(decoded) if not _given(url, known)), "")):
+        if effect == "fetch" and (strange := _strange(arguments, known)):
             return f"nobody here named the address {strange[:200]!r}, and this conversation has read {told(label)}"
     if effect == "local_write" and not (owner and label.integrity != "untrusted"):
         read = f"this conversation has read {told(label)}" if label.integrity == "untrusted" else "no owner asks for it"
         if path := steering(_decoded(arguments)):
             return f"{path} tells the agent what to do from now on, and {read}"
-    if label.readers is not None and effect in OUTWARD:
+    private = label.readers is not None
+    if private and effect == "fetch" and (strange := _strange(arguments, [each for each in known if not each.host])):
+        return f"nobody here named the address {strange[:200]!r}, and this conversation has read {told(label)}"
+    if private and effect in OUTWARD:
         return f"this conversation has read what only {_readers(label)} may see: {told(label)}"
     return ""
+
+
+def _strange(arguments: bytes, known: Collection[Given]) -> str:
+    """The first address in these arguments that was not given; '' for none."""
+    return next((url for url in addresses(_decoded(arguments)) if not _given(url, known)), "")
 
 
 def _given(url: str, known: Collection[Given]) -> bool:

@@ -35,8 +35,8 @@ _GIT_LONG = ("--ex", "--up", "--rec", "--op", "--ou", "--te", "--ed", "--pag")
 _AWK = re.compile(r"system|getline|[|>@]")
 _SED_AT = r"(?:\d+|\$|/(?:[^/\\\n]|\\[^\n])*+/)?"
 _SED = re.compile(
-    rf"{_SED_AT}(?:,{_SED_AT})? *!? *(?:[pdq=]?|s(?P<mark>[/|,:])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*+(?P=mark)"
-    r"(?:(?!(?P=mark))[^\\\n]|\\[^\n])*+(?P=mark)[gpiI\d]*)"
+    rf"{_SED_AT}(?:,{_SED_AT})? *!? *(?:[pdq=]?|s(?P<mark>[/|,:])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)"
+    r"(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)[gpiI\d]*)"
 )
 _TAR_SHORT = re.compile(r"-?[cxtvfzjJpkmhaOPruAC0-9]+")
 _TAR_LONG = ("--exclude=", "--strip-components=", "--directory=")

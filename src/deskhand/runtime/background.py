@@ -338,9 +338,9 @@ class Background:
         """See Processes."""
         return await self._held.find(id_, session).look_back(at, size)
 
-    async def type(self, id_: str, session: str, typed: bytes) -> int:
+    async def type(self, id_: str, session: str, typed: bytes, label: Label) -> int:
         """See Processes."""
-        return await self._held.find(id_, session).type(typed)
+        return await self._held.find(id_, session).type(typed, label)
 
     async def end(self, id_: str, session: str, by: str) -> str:
         """See Processes."""

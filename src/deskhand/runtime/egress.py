@@ -92,7 +92,7 @@ class Egress:
         always = [*map(parse_entry, self._config().allow), *_hosts_of(said, "always")]
         always += [parse_entry(each) for each, _, knowing in rows if not knowing]
         knowing = [parse_entry(each) for each, _, knows in rows if knows]
-        tainted = traveller.label.integrity == "untrusted"
+        tainted = traveller.label.integrity == "untrusted" or traveller.label.readers is not None
         why = check_target(host, port, public=False, entries=knowing if tainted else (*knowing, *always))
         if not why:
             return ""

@@ -16,7 +16,7 @@ from ..tools.shell import how_it_ended
 from ..tools.watch import Looked, Watch
 from ..tools.way import Traveller, Way
 from ..types.errors import SandboxError, ToolError
-from ..types.labels import LOCAL, UNTRUSTED
+from ..types.labels import LOCAL, OWNER, UNTRUSTED, Label, join
 from ..types.process import Kind, State
 from .spool import Spool
 
@@ -51,7 +51,7 @@ class Live:
         self.used_at = anyio.current_time()
         self.label = UNTRUSTED
         self._watching: tuple[Context, Watch] | None = None
-        self._way = Way()
+        self._way, self._typed = Way(), OWNER
         self._scope = anyio.CancelScope()
 
     def stop(self, why: str) -> None:
@@ -73,7 +73,7 @@ class Live:
                     ended = await self._run(context)
                 finally:
                     self._watching = None
-                watch.hear(self._way.label(LOCAL))
+                watch.hear(join((self._way.label(LOCAL), self._typed)))
                 looked = await watch.over()
                 self.label = looked.label
                 looked = msgspec.structs.replace(looked, said=self._way.note() + looked.said)
@@ -122,9 +122,11 @@ class Live:
     async def _look_now(self) -> None:
         """What it has changed, put back and read, until now; that is written down at once."""
         if (watching := self._watching) is None:
+            if self.spool.size and not self.over.is_set():  # it has ended, and the last look is under way
+                await self.over.wait()
             return
         context, watch = watching
-        watch.hear(self._way.label(LOCAL))
+        watch.hear(join((self._way.label(LOCAL), self._typed)))
         try:
             looked = await watch.so_far()
             if looked.said:
@@ -166,20 +168,21 @@ class Live:
             wait_s -= 0.15
             if quiet.cancelled_caught:
                 break
-        await self._look_now()
         at, data = self.spool.read(self.heard, HEARD_BYTES)
         self.heard = at + len(data)
+        await self._look_now()  # after that: the label is that of all that it had read when it said this
         return Heard(data, at, self.spool.size, self.how, self.label)
 
     async def look_back(self, at: int | None, size: int) -> Heard:
         """A piece of all that was printed, the last one without `at`."""
         self.used_at = anyio.current_time()
-        await self._look_now()
         begin, data = self.spool.read(max(0, self.spool.size - size if at is None else at), size)
+        await self._look_now()
         return Heard(data, begin, self.spool.size, self.how, self.label)
 
-    async def type(self, typed: bytes) -> int:
+    async def type(self, typed: bytes, label: Label) -> int:
         """Raises ToolError where nobody reads it."""
+        self._typed = join((self._typed, label))
         self.used_at = anyio.current_time()
         if self.over.is_set():
             raise ToolError(f"{self.id} has ended ({self.how}); start it again to type into it")

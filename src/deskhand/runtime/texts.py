@@ -31,7 +31,8 @@ class Texts:
     def __call__(self, name: str) -> str:
         """What is to be read of the file; '' where it has nothing to say, or is none."""
         try:
-            status = os.stat(f"{self._folder}/{name}")  # noqa: PTH116 -- before every model call, and a third of the cost
+            # Before every model call, and a third of the cost. Where tools write, a link is not followed.
+            status = (os.stat if self._links else os.lstat)(f"{self._folder}/{name}")
         except OSError:
             return ""
         if self._holds(f"{self._folder}/{name}"):

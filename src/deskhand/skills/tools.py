@@ -17,14 +17,15 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
     """`list_skills` and `read_skill` over what there is at each call."""
 
     @tool
-    async def list_skills() -> str:
+    async def list_skills(context: Context) -> Done:
         """The skills that there are, and what each is for."""
-        found = await anyio.to_thread.run_sync(skills.find)
+        found, marks = await anyio.to_thread.run_sync(skills.find), await marks_of(context)
+        label = marks.joined(str(each.folder / skill_files.FILE_NAME) for each in found.values())
         lines = [
             f"{each.name}: {each.description}" + (f" [{each.problem}]" if each.problem else "")
             for each in found.values()
         ]
-        return "\n".join(lines) or "there are no skills"
+        return await shown("\n".join(lines) or "there are no skills", context, label)
 
     @tool
     async def read_skill(skill: str, context: Context, path: str = "") -> Done:

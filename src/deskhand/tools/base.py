@@ -89,8 +89,9 @@ class Processes(Protocol):
         """A piece of all that it has printed; the last one where `at` is None."""
         ...
 
-    async def type(self, id_: str, session: str, typed: bytes) -> int:
-        """Type into its terminal. Returns how many bytes it has taken."""
+    async def type(self, id_: str, session: str, typed: bytes, label: Label) -> int:
+        """Type into its terminal what has this label: so has whatever it says and makes from then on. Returns how many
+        bytes it has taken."""
         ...
 
     async def end(self, id_: str, session: str, by: str) -> str:

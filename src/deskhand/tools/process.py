@@ -165,7 +165,7 @@ class ProcessTool:
                 return done(shown(heard), heard.label)
             case "write":
                 typed = typed_keys(wanted.input, wanted.keys)
-                taken = await processes.type(wanted.id, session, typed)
+                taken = await processes.type(wanted.id, session, typed, context.label)
                 note = "" if taken == len(typed) else f"[it took only {taken} of {len(typed)} bytes]\n"
                 heard = await processes.hear(wanted.id, session, wait_s)
                 return done(note + shown(heard), heard.label)
