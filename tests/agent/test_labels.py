@@ -16,7 +16,7 @@ from deskhand.tools.define import tool
 from deskhand.types.events import ApprovalAsked, CommandRun, ToolFinished
 from deskhand.types.identity import Command
 from deskhand.types.labels import Label
-from deskhand.types.messages import Message, ToolCall, ToolResult
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
 POSTED: list[str] = []
@@ -134,3 +134,19 @@ async def test_what_is_the_owners_is_withheld_from_others(bench: MakeBench) -> N
     await one.say(Command("start"), ANN)
     await one.say("diary", BOB)
     assert "withheld" in (await one.results())[-1].text and "tea" not in (await one.results())[-1].text
+
+
+async def test_how_a_withheld_call_ended_is_not_told_either(bench: MakeBench) -> None:
+    @tool
+    async def grep(context: Context) -> Done:
+        """Look whether it is true."""
+        return Done((Text("", Label("tool_local", ("role:owner",), "file USER.md")),), "error")
+
+    def ask(request: Request) -> Message:
+        made = any(shown.message.calls for shown in request.messages)
+        return say("done") if made else say("", ToolCall("g", "grep", msgspec.Raw(b"{}")))
+
+    one = bench(ScriptedModel(ask), [grep])
+    await one.say("go", BOB)
+    result = (await one.results())[-1]
+    assert result.status == "ok" and "withheld" in result.text

@@ -152,6 +152,16 @@ def test_what_few_may_see_goes_out_only_with_them() -> None:
     assert decide((), case("look", "none", BOB, private)).verdict == "allow"
 
 
+def test_after_private_words_only_people_and_searches_name_addresses() -> None:
+    private = Label("tool_local", ("role:owner",), "file USER.md")
+    for url, verdict in (
+        ("https://said.test/x", "allow"),
+        ("https://page.test/b", "ask"),
+        ("https://evil.test/7", "ask"),
+    ):
+        assert decide((Rule("allow"),), fetch(url, private)).verdict == verdict, url
+
+
 def test_trust_reaches_what_is_named_and_nothing_else() -> None:
     both = join((PAGE, Label("untrusted", source="https://evil.test/")))
     assert trusting(PAGE, ["page.test"]).integrity == "tool_local"

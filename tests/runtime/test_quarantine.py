@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
 from deskhand.runtime.app import App
 from deskhand.types.commit import Change
 from deskhand.types.events import ApprovalAsked, ToolFinished, TurnEnded
-from deskhand.types.identity import Address, Answer, Inbound
+from deskhand.types.identity import Address, Answer, Inbound, Said
 from deskhand.types.labels import Label
+from deskhand.types.messages import Message, Text
 
 from .test_hands import Agent, find
 
@@ -123,3 +125,36 @@ async def test_a_file_that_came_of_it_taints_who_reads_it(home: Path) -> None:
         events = [each.event for each in await app.store.events(session)]
         assert not any(isinstance(event, ApprovalAsked) for event in events)
         assert any(isinstance(event, ToolFinished) and event.allowed.startswith("rule 1") for event in events)
+
+
+async def test_a_link_does_not_speak_for_what_nobody_marks(home: Path) -> None:
+    agent = Agent(home, {"policy": [{"verdict": "allow"}]})
+    async with agent.running() as app:
+        workspace = await laid_out(agent, app)
+        command = (
+            f"mkdir -p node_modules; echo '{ORDER}' > node_modules/a.md; rm -f SOUL.md; ln -s node_modules/a.md SOUL.md"
+        )
+        await agent.results(app, READ, ("shell", {"command": command}))
+        assert (workspace / "SOUL.md").is_symlink() and ORDER not in await prompted(agent, app)
+
+
+async def test_what_is_typed_into_a_session_keeps_its_label(home: Path) -> None:
+    agent = Agent(home, {"policy": [{"verdict": "allow"}]})
+    async with agent.running() as app:
+        workspace = await laid_out(agent, app)
+        start = ("process", {"action": "start", "command": "bash --norc"})
+        wait = {"action": "write", "wait_s": 3}
+        session = await agent.start(app, start)
+        await find(app, session, TurnEnded)
+        started = [each.event for each in await app.store.events(session) if isinstance(each.event, ToolFinished)]
+        ids = [each.id for each in await app.background.of(session)]
+        assert ids, started[0].result.text
+        agent._calls = [READ, ("process", {**wait, "id": ids[0], "input": f"echo '{ORDER}' > SOUL.md\n"})]
+        again = Said(Message("user", (Text("go on"),)))
+        count = len(await app.store.events(session))
+        await app.door.submit(Inbound("again", Address("terminal", chat="1"), "owner", 1.0, again, session))
+        with anyio.fail_after(40):
+            while not any(isinstance(e.event, TurnEnded) for e in (await app.store.events(session))[count:]):
+                await anyio.sleep(0.02)
+        assert ORDER in (workspace / "SOUL.md").read_text()
+        assert ORDER not in await prompted(agent, app)
