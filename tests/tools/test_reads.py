@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from deskhand.sandbox.base import Command, Mount
@@ -104,6 +105,20 @@ async def test_what_comes_of_it_is_marked_too(hands: Hands) -> None:
     assert (await run(hands, "mv twice.md moved.md", "moved.md"))[1] == {"moved.md"}
     label, _ = await run(hands, "cat moved.md")
     assert label.sources == ("https://page.test/",)
+
+
+async def test_where_nobody_watches_it_is_marked_all_the_same(hands: Hands, tmp_path: Path) -> None:
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    await hands.allow(beside, write=True)
+    hands.write("node_modules/old.js", b"mine\n")
+    hands.write("USER.md", b"likes tea\n")
+    await marked(hands, "page.md")
+    await anyio.sleep(0.05)  # what is there must be older than the command, by a tick of the kernel's clock
+    await run(hands, "mkdir -p .cache; cp page.md node_modules/x.js; cat USER.md > .cache/x")
+    assert (await run(hands, "cat node_modules/old.js"))[0] == LOCAL
+    assert (await run(hands, "cat node_modules/x.js"))[0].integrity == "untrusted"
+    assert (await run(hands, "cat .cache/x"))[0].readers == ("role:owner",)
 
 
 async def test_folders_and_links_that_came_of_it(hands: Hands) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import anyio.to_thread
 import msgspec
@@ -19,6 +21,7 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from .base import Context
+from .heavy import is_heavy
 from .marks import PRIVATE, Marks, lasting, marks_of
 
 MOST = 500
@@ -26,6 +29,8 @@ MOST = 500
 FEW = 32
 """So many are looked at where we are: going to a thread would take longer."""
 _LONG_AGO_NS = 1_000_000_000
+_COARSE_NS = 20_000_000
+"""The times of files are of the last tick of the kernel's clock."""
 
 
 class _Armed(msgspec.Struct, frozen=True):
@@ -45,6 +50,7 @@ class Reads:
         self._marks, self._marked, self._armed = marks, marked, armed
         self.read: tuple[str, ...] = ()
         """The marked files that were read; a folder stands for those in it, whose names were."""
+        self._begun_ns = time.time_ns() - _COARSE_NS
         self.heard: Label = LOCAL
         """Whose word came to the command from elsewhere."""
 
@@ -114,7 +120,8 @@ class Reads:
             return ()
         moved = {each.inode: self._marks.of(each.path) for each in self._armed or () if not each.folder}
         rows: list[Change] = []
-        for path in changed:
+        beside = _unwatched(context, self._begun_ns) if lasting(label) else ()
+        for path in (*changed, *beside):
             try:
                 status = os.lstat(path)
             except OSError:
@@ -124,6 +131,28 @@ class Reads:
             if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):  # a link says what it leads to
                 rows += self._marks.written(path, join((label, moved.get(status.st_ino, LOCAL))), context)
         return tuple(rows)
+
+
+def _unwatched(context: Context, since_ns: int) -> Iterator[str]:
+    """The files that were changed since then where nobody watches: in folders that programs make again, and in those
+    allowed beside the workspace. What goes on there is looked at only where it must be marked."""
+    root = context.reach.files.roots[0][0]
+    for at, folders, _ in os.walk(root):
+        inside = at[len(root) + 1 :]
+        for name in [name for name in folders if is_heavy(f"{inside}/{name}".lstrip("/"))]:
+            folders.remove(name)
+            yield from _changed_since(f"{at}/{name}", since_ns)
+    for mount in context.reach.mounts:
+        if mount.write and not mount.path.startswith(f"{root}/"):
+            yield from _changed_since(mount.path, since_ns)
+
+
+def _changed_since(folder: str, since_ns: int) -> Iterator[str]:
+    for at, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                if os.lstat(f"{at}/{name}").st_ctime_ns >= since_ns:
+                    yield f"{at}/{name}"
 
 
 def _arm(path: str, descriptor: int) -> _Armed:
