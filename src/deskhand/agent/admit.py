@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..policy.approval import may_approve, read_choice
+from ..policy.approval import answered, may_approve, read_choice
 from ..types import events as e
 from ..types.identity import Answer, Command, Edit, Principal, Reaction, Result, Rewind, Said, Waiting
-from ..types.labels import LOCAL
-from ..types.messages import Message, ResultStatus, Text, ToolResult
-from ..types.turn import OpenCall
+from ..types.messages import Message, ToolResult
+from ..types.turn import OpenCall, closed, interrupted, received
 from .state import State
 
 Commands = Callable[[State, Waiting], list[e.AnyEvent] | None]
@@ -35,7 +34,7 @@ def _stop(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | 
     body = row.inbound.body
     if not isinstance(body, Command) or body.name != "stop":
         return None
-    return [*interrupted(state, f"{row.principal.id} stopped it"), *(commands(state, row) or ())]
+    return [*interrupted(state.calls, f"{row.principal.id} stopped it"), *(commands(state, row) or ())]
 
 
 def _command(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
@@ -56,7 +55,7 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] 
             elif not (call.ask.binds or _is_asked(state, row.principal) or "owner" in row.principal.roles):
                 said = "That was asked of somebody else."
             else:
-                return [_answered(call, row, choice)]
+                return [answered(call.ask, row, choice)]
             return [e.CommandRun(row.inbox_id, row.principal, "answer", ask_id, said, refused=True)]
         case Result(call_id=call_id, parts=parts) if call_id in state.calls:
             return [e.ToolFinished(ToolResult(call_id, parts))]
@@ -68,26 +67,15 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] 
                 meant = bool(read_choice(message.text)) and may_approve(row.principal)
             else:
                 meant = _is_asked(state, row.principal)
-            return [_answered(call, row, message.text)] if meant else None
+            return [answered(call.ask, row, message.text)] if meant else None
         case _:
             return None
-
-
-def _answered(call: OpenCall, row: Waiting, choice: str) -> e.AnyEvent:
-    if call.ask is None:
-        raise AssertionError("only an open ask is answered")
-    if call.ask.binds:
-        choice_ = read_choice(choice) or "no"
-        return e.ApprovalAnswered(row.inbox_id, call.ask.ask_id, choice_, row.principal, row.inbound.at)
-    body = row.inbound.body
-    message = body.message if isinstance(body, Said) else Message("user", (Text(choice, LOCAL),))
-    return e.QuestionAnswered(row.inbox_id, call.ask.ask_id, row.principal, message)
 
 
 def _interrupt(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     if row.inbound.when != "interrupt" or not isinstance(row.inbound.body, Said) or not _is_asked(state, row.principal):
         return None
-    return [*interrupted(state, "overtaken by a new message"), received(row, row.inbound.body.message)]
+    return [*interrupted(state.calls, "overtaken by a new message"), received(row, row.inbound.body.message)]
 
 
 def _enter(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
@@ -107,8 +95,8 @@ def _enter(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] |
         return None
     if state.calls and (_resting(state) is None or isinstance(body, Result)):
         return None  # a call is to be run first; and only a person's words take the place of their answer
-    closed = [_closed(call, "superseded", "a new message came instead of an answer") for call in state.calls.values()]
-    return [*closed, received(row, message)]
+    why = "a new message came instead of an answer"
+    return [*(closed(call, "superseded", why) for call in state.calls.values()), received(row, message)]
 
 
 def _is_asked(state: State, principal: Principal) -> bool:
@@ -121,21 +109,3 @@ def _resting(state: State) -> OpenCall | None:
     """The first open call, if it waits for a person; those behind it wait for it."""
     first = next(iter(state.calls.values()), None)
     return first if first is not None and first.ask is not None else None
-
-
-def received(row: Waiting, message: Message) -> e.MessageReceived:
-    inbound = row.inbound
-    return e.MessageReceived(
-        row.inbox_id, row.principal, inbound.address, message, inbound.external_id, inbound.reply_to
-    )
-
-
-def interrupted(state: State, reason: str) -> list[e.AnyEvent]:
-    """The end of every open call."""
-    return [_closed(call, "interrupted", reason) for call in state.calls.values()]
-
-
-def _closed(call: OpenCall, status: ResultStatus, reason: str) -> e.CallClosed:
-    if call.started and call.ask is None:
-        reason = f"{reason}; it may or may not have happened"
-    return e.CallClosed(call.call.id, status, reason)

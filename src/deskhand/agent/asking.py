@@ -32,6 +32,7 @@ class Asking:
         self._schemas = tuple(ToolSchema(spec.name, spec.description, spec.parameters) for spec in specs)
         self._partial: list[str] = []
         self._attempt = 0
+        self._searched: dict[float, int] = {}
 
     def snapshot(self) -> Progress | None:
         """All the text of the reply that is being written, for who comes late."""
@@ -50,6 +51,7 @@ class Asking:
         await journal.flush()
         if journal.agent.look is not None:
             await journal.agent.look()
+        await self._recall()
         model = step.model or self._first()
         self._partial, reply, failed = [], None, None
         with self._interrupt:
@@ -72,6 +74,15 @@ class Asking:
         if reply is not None:
             journal.record(ModelReplied(usable(reply.message, step.tools), model, reply.finish, reply.usage))
         self._partial, self._attempt = [], 0 if reply is not None else self._attempt + 1
+
+    async def _recall(self) -> None:
+        """Look up what was said since the last time; it is written with the reply."""
+        state, turn, recall = self._journal.state, self._journal.state.turn, self._journal.agent.recall
+        if turn is None or recall is None or len(turn.said) in (turn.recalled, self._searched.get(turn.opened_at)):
+            return
+        self._searched = {turn.opened_at: len(turn.said)}
+        if (found := await recall(state)) is not None:
+            self._journal.record(found)
 
     def _first(self) -> str:
         """The first model of the chain that is not to be left alone now."""

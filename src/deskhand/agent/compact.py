@@ -32,5 +32,5 @@ def compacted(state: State) -> tuple[tuple[int, Message], ...]:
 def ledger(state: State) -> Ledger:
     """What the state knows besides messages, but for the size of a context that is about to change."""
     turn = None if state.turn is None else msgspec.convert(state.turn, OpenTurn, from_attributes=True)
-    kept = (state.archived, state.label, state.asides, state.sent)
-    return Ledger(state.usage, state.masked_up_to, turn, *kept, options=state.options, shared=state.shared)
+    kept = (state.archived, state.label, state.asides, state.sent, 0, state.options)
+    return Ledger(state.usage, state.masked_up_to, turn, *kept, state.shared, state.person)

@@ -16,7 +16,7 @@ from ..tools.base import Reach, Tools
 from ..tools.hooks import Hooks
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
-from ..types.events import AnyEvent, ModelFailed, Recorded
+from ..types.events import AnyEvent, ModelFailed, Recalled, Recorded
 from ..types.identity import Address, Principal
 from ..types.limits import Limits
 from ..types.options import SessionOptions
@@ -32,7 +32,7 @@ class Agent(msgspec.Struct, frozen=True):
     `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox. `hooks` are None
     where nobody has any. `commands` carries out chat commands and sets options. `fit` gives the limits with
     another model in front. `cheap_model` is asked first what is asked aside.
-    `look` is called before `prompt`: what that may show is then known.
+    `look` is called before `prompt`: what that may show is then known. `recall` looks up in memory what was just said.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Agent(msgspec.Struct, frozen=True):
     fit: Callable[[str], Limits] | None = None
     cheap_model: str = ""
     look: Callable[[], Awaitable[None]] | None = None
+    recall: Callable[[State], Awaitable[Recalled | None]] | None = None
 
 
 def under(agent: Agent, options: SessionOptions) -> Agent:

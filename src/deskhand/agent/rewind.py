@@ -25,7 +25,7 @@ from ..types.identity import Command, Principal, Rewind, Waiting
 from ..types.labels import LOCAL
 from ..types.messages import Message, Part, Text, Usage
 from ..types.options import TITLE_CHARS
-from .admit import interrupted, received
+from ..types.turn import interrupted, received
 from .compact import compacted, ledger
 from .state import State, fold
 
@@ -129,7 +129,7 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
         raise Refused("others have asked something since then, so only an owner may undo it")
     back = past.state(to_n)
     then = replace(ledger(back), usage=state.usage, options=state.options, context_tokens=back.context_tokens)
-    events = interrupted(state, f"{who.id} went back")
+    events: list[AnyEvent] = [*interrupted(state.calls, f"{who.id} went back")]
     if state.turn is not None:
         events.append(TurnEnded("stopped", tuple(state.turn.answers)))
     events += [Undone(row.inbox_id, who, to_n), Compacted(compacted(back), "", 0, then)]

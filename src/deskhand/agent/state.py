@@ -14,7 +14,7 @@ from ..models.base import Shown
 from ..models.forms import FORMS, as_shown
 from ..types import events as e
 from ..types.dates import stamp
-from ..types.identity import readers_of
+from ..types.identity import acts_for, company, readers_of
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Part, Text, ToolResult, Usage
 from ..types.options import SessionOptions
@@ -30,7 +30,8 @@ class State(msgspec.Struct):
     `messages` is the conversation as the model is to see it, every call in it followed by its result unless that call
     is in `calls`: the open ones, in the order in which they were made. `zone` is where messages are dated; None: not
     at all. `context_tokens` is what the model counted at its last call. `label` is the lowest of all that it has read,
-    `pictures` where the images are, `asides` what the next message is told with; `shared`: others than owners read it.
+    `pictures` where the images are, `asides` what the next message is told with; `shared`: others than owners read it;
+    `person` is the one person who takes part, EVERYBODY where it is a group or several have.
     """
 
     session: str
@@ -51,6 +52,7 @@ class State(msgspec.Struct):
     sent: dict[str, str] = {}
     options: SessionOptions = SessionOptions()
     shared: bool = False
+    person: str = ""
 
     @property
     def audience(self) -> tuple[str, ...]:
@@ -76,6 +78,7 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
         state.turn.answers.append(event.inbox_id)
         state.turn.pieces, state.turn.empty, state.turn.finish, state.turn.ending = [], 0, "", ""
     state.shared |= event.address.group or "owner" not in event.principal.roles
+    state.person = company(state.person, event.address, acts_for(event.principal))
     message = event.message
     state.turn.said.append(message.text)
     if state.asides:
@@ -83,6 +86,15 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
     if state.zone is not None:
         message = Message("user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts))
     _show(state, recorded.n, message)
+
+
+def _recall(state: State, recorded: e.Recorded, event: e.Recalled) -> None:
+    _turn(state).recalled = len(_turn(state).said)
+    if state.messages[-1].message.role != "user":  # it was rewound meanwhile
+        return _show(state, recorded.n, Message("user", (event.part,)))
+    said = state.messages.pop()
+    _show(state, said.key // FORMS, Message("user", (*said.message.parts, event.part)))
+    return None
 
 
 def _reply(state: State, recorded: e.Recorded, event: e.ModelReplied) -> None:
@@ -199,7 +211,7 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
     state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label
     state.context_tokens, state.archived, state.options = ledger.context_tokens, ledger.archived, ledger.options
     state.asides, state.sent = dict(ledger.asides), dict(ledger.sent)
-    state.shared, state.turn = ledger.shared, None
+    state.shared, state.person, state.turn = ledger.shared, ledger.person, None
     if ledger.turn is not None:
         state.turn = msgspec.convert(ledger.turn, Turn, from_attributes=True)
         state.turn.compacted = state.turn.overflows
@@ -260,6 +272,7 @@ _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
     e.QuestionAnswered: _ask,
     e.ModelFailed: _note,
     e.Hinted: _note,
+    e.Recalled: _recall,
     e.CommandRun: _note,
     e.Compacted: _restore,
     e.Masked: _mask,

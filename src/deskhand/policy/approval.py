@@ -9,8 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from ..types.identity import Principal
-from ..types.messages import ResultStatus, ToolCall
+from ..types.events import ApprovalAnswered, QuestionAnswered
+from ..types.identity import Principal, Said, Waiting
+from ..types.labels import LOCAL
+from ..types.messages import Message, ResultStatus, Text, ToolCall
 from ..types.turn import OpenAsk
 
 EXECUTE_WITHIN_S = 600.0
@@ -102,6 +104,15 @@ def _escaped(char: str) -> str:
 def read_choice(text: str) -> Choice | None:
     """What a typed answer to an approval means: `once`, `always`, `no`, `never`, or None where it is neither."""
     return _MEANS.get(text.strip().strip(".!/").lower())
+
+
+def answered(ask: OpenAsk, row: Waiting, choice: str) -> ApprovalAnswered | QuestionAnswered:
+    """The event with which somebody answers this; what is neither yes nor no to an approval is a no."""
+    if ask.binds:
+        return ApprovalAnswered(row.inbox_id, ask.ask_id, read_choice(choice) or "no", row.principal, row.inbound.at)
+    body = row.inbound.body
+    message = body.message if isinstance(body, Said) else Message("user", (Text(choice, LOCAL),))
+    return QuestionAnswered(row.inbox_id, ask.ask_id, row.principal, message)
 
 
 def lapsed(same: bool, age_s: float) -> str:

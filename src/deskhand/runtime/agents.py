@@ -30,6 +30,7 @@ from .reach import Reaches, without_secrets, workspace_of
 from .small import with_listing
 from .templates import lay_out
 from .toolbox import skill_folders, skills_of, toolbox
+from .works import Works
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ log = logging.getLogger(__name__)
 class House(msgspec.Struct, frozen=True):
     """What agents have in common. Without `tools` each has those that its settings allow. `told` is what a channel has
     to say about a place, by the channel's name. `model` opens `provider/name`. `beside` says what runs beside a
-    session."""
+    session, `works` what goes on when nobody writes."""
 
     reaches: Reaches
     plugins: Plugins
@@ -45,6 +46,7 @@ class House(msgspec.Struct, frozen=True):
     tools: Tools | None
     told: Mapping[str, Callable[[Address], str]]
     model: Callable[[str], Model]
+    works: Works
     people: People | None = None
     beside: Callable[[str], str] = lambda session: ""
 
@@ -73,11 +75,12 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
     async def reach() -> Reach:
         return await house.reaches.of(name, workspace, beside)
 
+    more = (*house.works.tools(name), *house.plugins.tools)
     return Agent(
         name,
         config.models,
         prompt,
-        house.tools if house.tools is not None else toolbox(settings, name, skills, house.plugins.tools, house.people),
+        house.tools if house.tools is not None else toolbox(settings, name, skills, more, house.people),
         judge_of(settings, name),
         reach,
         str(workspace),
@@ -89,6 +92,7 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         commands=partial(run, check_of(settings, house.model), beside=house.beside),
         cheap_model=config.cheap_model,
         look=house.reaches.quarantine.look,
+        recall=partial(house.works.recall, name),
         fit=lambda model: settings.limits(config, facts_of(settings, model).window),
     )
 
@@ -130,4 +134,4 @@ def _prompt(settings: Settings, name: str, skills: Skills, house: House) -> Prom
         }
         return "\n\n".join(filter(None, (index(found), learned)))
 
-    return Prompt(sources, can, house.clock, extras)
+    return Prompt(sources, can, house.clock, extras, partial(house.works.pinned, name))

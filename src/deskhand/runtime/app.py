@@ -78,6 +78,7 @@ from .strangers import Strangers, Ways
 from .toolbox import READ_FROM_LOG, plugins_of
 from .usage import UsageShown
 from .vitals import Vitals
+from .works import Works
 
 log = logging.getLogger(__name__)
 
@@ -140,6 +141,7 @@ class App:
         self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
         self.hands = self._open_hands()
+        self.works = Works(self.hands.ground, self.agent, parts.model)
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
         seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
         access = Access(self.authorise, self._route, people.may_talk, self.hands.unpack, people.note, *seen)
@@ -147,7 +149,8 @@ class App:
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
         self._render()
-        self.plugins = plugins_of(settings)
+        self.plugins = Plugins()
+        self.plugins = self._plugins(settings)
         self._agents = self._made(settings, self.plugins)
         self._ports = self._open_ports()
 
@@ -193,8 +196,13 @@ class App:
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
         parts = self.parts
         beside = self.background.shown
-        house = House(self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.people, beside)
+        house = House(
+            self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.works, self.people, beside
+        )
         return {name: make_agent(settings, name, house) for name in settings.agents}
+
+    def _plugins(self, settings: Settings) -> Plugins:
+        return plugins_of(settings, self.plugins, self.works.tools(settings.agents[0]))
 
     async def _follow(self) -> None:
         """Take up what the configuration says while we run."""
@@ -217,7 +225,7 @@ class App:
         Raises ConfigError, OSError, and then all stays as it is."""
         try:
             settings = await anyio.to_thread.run_sync(read_again, self.settings)
-            plugins = plugins_of(settings, self.plugins)
+            plugins = self._plugins(settings)
             agents = self._made(settings, plugins)
         except (ConfigError, OSError) as error:
             self._problem = Problem(self.redact(str(error)), self.parts.clock.now())
@@ -284,6 +292,7 @@ class App:
         self.feed.publish(session, item)
         if isinstance(item, Recorded):
             self.background.see(item)
+            self.works.see(item)
             if self.parts.channels:
                 self.outbox.poke()
                 self.decided.see(item)
@@ -341,6 +350,7 @@ class App:
         home, clock = self.settings.home, self.parts.clock
         yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
         yield Child("processes", self.background.run)
+        yield from self.works.children()
         yield Child("sweep", partial(sweep, self.store, self.blobs, clock, self.hands.tidy))
         yield Child("anchor", partial(anchor, self.store, home.anchors, clock))
         yield Child("health", self.vitals.keep)

@@ -56,7 +56,7 @@ class Hands:
     """`reaches` of agents, `effects` that can be undone, and the `background` in which commands go on."""
 
     def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+        self.ground = ground
         home = ground.settings().home
         held = keys(ground.secrets, home, ground.clock, ground.net)
         egress = Egress(ground.store, ground.net, lambda: self._config.egress, ground.clock, held)
@@ -70,14 +70,14 @@ class Hands:
 
     @property
     def _config(self) -> Config:
-        return self._ground.settings().config
+        return self.ground.settings().config
 
     async def _reach(self, agent: str) -> Reach:
-        return await self._ground.agent_of(agent).reach()
+        return await self.ground.agent_of(agent).reach()
 
     async def unpack(self, session: str, message: Message) -> Message:
         """The message with what the model is to be shown of the files in it, which come to lie in the workspace."""
-        ground = self._ground
+        ground = self.ground
         try:
             reach = await ground.agent_of(session).reach()
         except ToolError as error:
@@ -93,7 +93,7 @@ class Hands:
     async def tidy(self) -> None:
         """Note what commands did that were killed with a process, and let go of what was kept to undo changes, by the
         settings."""
-        await self.effects.make_up(self._ground.settings().agents)
+        await self.effects.make_up(self.ground.settings().agents)
         kept = self._config.undo
-        await self.effects.expire(self._ground.blobs, kept.days, kept.mb)
+        await self.effects.expire(self.ground.blobs, kept.days, kept.mb)
         await anyio.to_thread.run_sync(self.reaches.prune)

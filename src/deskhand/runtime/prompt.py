@@ -14,7 +14,7 @@ import msgspec
 from ..agent.state import State
 from ..types.clock import Clock
 from ..types.errors import ConfigError
-from ..types.identity import Address, Principal
+from ..types.identity import EVERYBODY, Address, Principal
 from ..types.labels import LOCAL
 from ..types.messages import Audio, Text
 from .knowledge import Knowledge
@@ -70,11 +70,18 @@ class Sources(msgspec.Struct, frozen=True):
 
 class Prompt:
     """Reads the files when they have changed, so that an edit is seen by the next call; until then it gives the very
-    same bytes. `skills` gives their index, `extras` what a channel adds. Raises ConfigError for an unknown preset."""
+    same bytes. `skills` gives their index, `extras` what a channel adds, `pinned` the facts that are always
+    told: to a person who is alone here, or to everybody (''). Raises ConfigError for an unknown preset."""
 
     def __init__(
-        self, sources: Sources, skills: Callable[[], str], clock: Clock, extras: Callable[[Address], str] = lambda _: ""
+        self,
+        sources: Sources,
+        skills: Callable[[], str],
+        clock: Clock,
+        extras: Callable[[Address], str] = lambda _: "",
+        pinned: Callable[[str], str] = lambda _: "",
     ) -> None:
+        self._pinned = pinned
         self._sources, self._skills, self._extras, self._clock = sources, skills, extras, clock
         self._system, self._own = Texts(sources.home, links=True), Texts(sources.own, links=True)
         held = sources.quarantine.holds if sources.quarantine else lambda path: False
@@ -91,7 +98,9 @@ class Prompt:
             return (ONE_LINE, *([own] if own else []))
         preset = self._chosen(state.options.preset or "")
         alone = not state.shared and private(turn.address, turn.principal)
-        pieces = [piece for piece in self._stable(preset, alone) if piece]
+        pieces = [
+            piece for piece in self._stable(preset, alone, "" if state.person == EVERYBODY else state.person) if piece
+        ]
         if pieces != self._joined[0]:
             self._joined = (pieces, "\n\n".join(pieces))
         spoken = heard(state) if sources.voice is None else sources.voice
@@ -113,7 +122,7 @@ class Prompt:
                 name = ""
         return self._presets[name]()
 
-    def _stable(self, preset: str, private: bool) -> Iterator[str]:
+    def _stable(self, preset: str, private: bool, person: str) -> Iterator[str]:
         full = self._sources.mode == "full"
         yield self._system("SYSTEM.md") or SYSTEM
         yield self._own("AGENT.md")
@@ -125,6 +134,7 @@ class Prompt:
         yield self._skills()
         if full:
             yield self._knowledge.index()
+            yield titled("Known", self._pinned(person))
         if full and private:
             yield titled("MEMORY", self._work(MEMORY_FILE))
             for name in self._days():

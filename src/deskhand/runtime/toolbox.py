@@ -86,9 +86,9 @@ def _beside(settings: Settings, *, wide: bool) -> tuple[Tool, ...]:
     return process_tools(wide=wide, usual_s=limits.timeout_s, longest_s=limits.longest_s)
 
 
-def plugins_of(settings: Settings, known: Plugins | None = None) -> Plugins:
-    """The plugins that the configuration names, each tool under a name that we do not have. Those that are `known` are
-    not loaded again."""
+def plugins_of(settings: Settings, known: Plugins | None = None, beside: Sequence[Tool] = ()) -> Plugins:
+    """The plugins that the configuration names, each tool under a name that we do not have: `beside` are tools of ours
+    that are not made here. Those that are `known` are not loaded again."""
     first = settings.agents[0]
-    taken = [tool.spec.name for tool in ours(settings, first, skills_of(settings, first))]
+    taken = [tool.spec.name for tool in (*ours(settings, first, skills_of(settings, first)), *beside)]
     return load_plugins(settings, taken, known or Plugins())

@@ -152,6 +152,14 @@ class CallClosed(Event, frozen=True, tag="call_closed"):
     reason: str
 
 
+class Recalled(Event, frozen=True, tag="recalled"):
+    """What memory holds of what was just said: `part` is shown to the model at the end of that message. It came from
+    `facts` (their ids), so it is never stored as something new."""
+
+    facts: tuple[int, ...]
+    part: Text
+
+
 class Hinted(Event, frozen=True, tag="hinted"):
     """The runtime told the model something. `why` names the rule."""
 
@@ -249,6 +257,8 @@ class OpenTurn(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     finish: str = ""
     overflows: int = 0
     asked: int = 0
+    said: tuple[str, ...] = ()
+    recalled: int = 0
 
 
 class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -264,6 +274,7 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     context_tokens: int = 0
     options: SessionOptions = SessionOptions()
     shared: bool = False
+    person: str = ""
 
 
 AnyEvent = (
@@ -281,6 +292,7 @@ AnyEvent = (
     | QuestionAsked
     | QuestionAnswered
     | CallClosed
+    | Recalled
     | Hinted
     | Masked
     | Compacted

@@ -33,9 +33,23 @@ class Principal(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 SYSTEM = Principal("system", ("owner",), "system")
 
 
+EVERYBODY = "*"
+
+
+def company(before: str, address: Address, person: str) -> str:
+    """Who takes part in a conversation ('' before anybody did) once this person has said something at this address:
+    their id while they are alone with the agent, else EVERYBODY."""
+    return person if before in ("", person) and not address.group else EVERYBODY
+
+
 def readers_of(principal: Principal) -> tuple[str, ...]:
     """The names under which the readers of a label mean this principal."""
     return (principal.id, *(f"role:{role}" for role in principal.roles))
+
+
+def acts_for(principal: Principal) -> str:
+    """The person whose doing it is."""
+    return principal.on_behalf_of or principal.id
 
 
 class Answer(msgspec.Struct, frozen=True, tag="answer", gc=False):

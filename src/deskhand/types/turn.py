@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
-from .events import ModelFailed
-from .identity import Address, Principal
-from .messages import Message, ToolCall, Usage
+from .events import CallClosed, MessageReceived, ModelFailed
+from .identity import Address, Principal, Waiting
+from .messages import Message, ResultStatus, ToolCall, Usage
 
 TURN = "turn"
 """What a stop is given that means what runs, and never the conversation."""
@@ -41,7 +43,8 @@ class OpenCall(msgspec.Struct):
 class Turn(msgspec.Struct):
     """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
     replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at; `said` is what people
-    wrote in this turn, `ending` what a tool ends it with, `asked` how often it asked for a yes."""
+    wrote in this turn, of which so many as `recalled` says were looked up in memory; `ending` is what a tool ends it
+    with, `asked` how often it asked for a yes."""
 
     principal: Principal
     address: Address
@@ -63,3 +66,22 @@ class Turn(msgspec.Struct):
     said: list[str] = []
     ending: str = ""
     asked: int = 0
+    recalled: int = 0
+
+
+def received(row: Waiting, message: Message) -> MessageReceived:
+    """The event with which what waits enters, as this message."""
+    inbound = row.inbound
+    return MessageReceived(row.inbox_id, row.principal, inbound.address, message, inbound.external_id, inbound.reply_to)
+
+
+def closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:
+    """The end of a call that gets no result of its own."""
+    if call.started and call.ask is None:
+        reason = f"{reason}; it may or may not have happened"
+    return CallClosed(call.call.id, status, reason)
+
+
+def interrupted(calls: Mapping[str, OpenCall], reason: str) -> list[CallClosed]:
+    """The end of every open call."""
+    return [closed(call, "interrupted", reason) for call in calls.values()]

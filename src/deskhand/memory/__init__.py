@@ -1,0 +1,1 @@
+"""What is known: facts with where they come from, found again by words and by meaning."""

@@ -1,0 +1,24 @@
+"""What no person said: a due job, a goal that is not reached, a restart. It comes in as everything else does."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..store.base import Accepted, Store
+from ..types.identity import Inbound, Principal
+from .dispatch import Dispatch
+
+
+class Waker(msgspec.Struct, frozen=True):
+    """Hands in for conversations. Whoever calls it has seen to it that it may."""
+
+    store: Store
+    dispatch: Dispatch
+
+    async def hand_in(self, inbound: Inbound, principal: Principal) -> Accepted:
+        """Store it for its session, once by its `external_id`, and wake whoever drives that. Raises StoreUnavailable,
+        and Refused where too much waits there."""
+        accepted = await self.store.accept(inbound, principal, inbound.session)
+        if not accepted.duplicate and self.dispatch.drives(inbound.session):
+            self.dispatch.wake(inbound.session)
+        return accepted

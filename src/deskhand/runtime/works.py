@@ -1,0 +1,44 @@
+"""What goes on when nobody writes: memory, jobs, long work. Wired once, as `hands` are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..agent.profile import Agent
+from ..agent.state import State
+from ..models.base import Model
+from ..tools.base import Tool
+from ..types.events import Recalled, Recorded
+from .children import Child
+from .hands import Ground
+from .thinking import Thinking
+from .waking import Waker
+
+
+class Works:
+    """All of it. `ground` is what it stands on, `model` opens `provider/name`."""
+
+    def __init__(self, ground: Ground, agent: Callable[[str], Agent], model: Callable[[str], Model]) -> None:
+        self.ground = ground
+        self.waker = Waker(ground.store, ground.dispatch)
+        self.thinking = Thinking(agent, model)
+
+    def children(self) -> Iterator[Child]:
+        """What only the process that drives may do."""
+        yield from ()
+
+    def tools(self, agent: str) -> tuple[Tool, ...]:
+        """What this agent can do with it."""
+        return ()
+
+    async def recall(self, agent: str, state: State) -> Recalled | None:
+        """What memory holds of what was just said to this agent; None for nothing."""
+        return None
+
+    def pinned(self, agent: str, person: str) -> str:
+        """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
+        ('' where they are not). From memory alone, since it is asked before every call."""
+        return ""
+
+    def see(self, recorded: Recorded) -> None:
+        """An event passes. Never waits."""
