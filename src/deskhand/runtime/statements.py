@@ -15,4 +15,5 @@ def statements() -> Mapping[str, str]:
         found |= load_sql("deskhand.tools", name)
     for name in own:
         found |= load_sql("deskhand.runtime", name)
+    found |= load_sql("deskhand.memory", "facts.sql")
     return found
