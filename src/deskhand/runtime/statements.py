@@ -15,5 +15,6 @@ def statements() -> Mapping[str, str]:
         found |= load_sql("deskhand.tools", name)
     for name in own:
         found |= load_sql("deskhand.runtime", name)
+    found |= load_sql("deskhand.runtime", "triggers.sql")
     found |= load_sql("deskhand.memory", "facts.sql")
     return found

@@ -85,6 +85,10 @@ END;
 
 
 -- Jobs: what was due and what came of it (runtime/jobs.py). JOB.md files say what a job is.
+-- `trigger_seen` is how what sets a job off was when it was last looked at: the files, or the words of a page.
+CREATE TABLE trigger_seen(
+  job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
+) STRICT, WITHOUT ROWID;
 
 -- Tasks: what is to be done in a conversation, and in which order (runtime/tasks.py).
 
