@@ -89,6 +89,7 @@ class Triggering:
 
     def __init__(self, store: Store, clock: Clock, jobs: Fires, looks: Looks) -> None:
         self._store, self._clock, self._jobs, self._looks = store, clock, jobs, looks
+        self.secret = looks.secret
         self._wanted: dict[str, tuple[Job, list[Trigger]]] = {}
         self._of: Sequence[Job] | None = None
         self._files: dict[tuple[str, str], Watched] = {}
