@@ -11,6 +11,7 @@ from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
 from .children import Child
 from .hands import Ground
+from .jobs import Jobs
 from .thinking import Thinking
 from .waking import Waker
 
@@ -22,10 +23,11 @@ class Works:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
+        self.jobs = Jobs(ground, self.waker)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield from ()
+        yield Child("jobs", self.jobs.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
@@ -42,3 +44,8 @@ class Works:
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
+        self.jobs.see(recorded)
+
+    def driving(self, session: str, agent: Agent) -> Agent:
+        """The agent as it is in this conversation."""
+        return self.jobs.driving(session, agent)
