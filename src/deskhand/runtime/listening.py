@@ -26,17 +26,6 @@ Took = Callable[[str, bytes, str], Awaitable[None]]
 """A message: its topic, its bytes, and its slot."""
 
 
-class MqttConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The broker whose messages may set jobs off. `secret` is the name under which its password is kept: `deskhand
-    secrets set NAME`."""
-
-    host: str = ""
-    port: int = 1883
-    username: str = ""
-    secret: str = "mqtt"
-    tls: bool = False
-
-
 class Broker(msgspec.Struct, frozen=True):
     """Where it is and as whom it is asked. `connected` is called when it listens."""
 

@@ -9,9 +9,11 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from .automation import Automation
 from .children import Child
 from .condense import Condense
 from .hands import Ground
+from .jobs import Jobs
 from .thinking import Thinking
 from .waking import Waker
 
@@ -24,14 +26,17 @@ class Works:
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
         self.condense = Condense(ground.store, self.thinking)
+        self.jobs = Jobs(ground, self.waker)
+        self.automation = Automation(ground, self.jobs)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield from ()
+        yield Child("jobs", self.jobs.run)
+        yield from self.automation.children()
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return ()
+        return self.automation.tools
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
@@ -44,3 +49,9 @@ class Works:
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
+        self.jobs.see(recorded)
+        self.automation.see(recorded)
+
+    def driving(self, session: str, agent: Agent) -> Agent:
+        """The agent as it is in this conversation."""
+        return self.jobs.driving(session, agent)
