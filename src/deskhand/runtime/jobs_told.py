@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from ..types.errors import JobInvalid
-from ..types.jobs import OPEN, Job, JobView, Run, RunState
+from ..types.jobs import ISOLATED, OPEN, Job, JobView, Run, RunState
 from ..types.schedules import At, Cron, Every, Startup, described, due_within, parse_schedule
 
 DAYS = 30
@@ -52,7 +52,7 @@ class Forecast(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def _each(self) -> str:
         if self.tokens is None:
-            return f"what one takes is not known yet: {self.because}"
+            return self.because
         return f"{short(self.tokens)} tokens each, {self.because}" if self.tokens else f"no tokens: {self.because}"
 
 
@@ -93,7 +93,9 @@ def _tokens(job: Job, used: Sequence[int]) -> tuple[int | None, str]:
         return middle, f"as its last {len(used)} did" if len(used) > 1 else "as its last one did"
     if job.tokens is not None:
         return job.tokens, "which is the most that it may take"
-    return None, "it has not run so far; `tokens:` bounds it"
+    if job.session != ISOLATED:
+        return None, "each takes what its conversation does; `tokens:` bounds it"
+    return None, "what one takes is known when it has run; `tokens:` bounds it"
 
 
 def moment(at: float | None, zone: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated, Any
 
 import msgspec
@@ -11,6 +12,8 @@ from ..types.errors import Refused
 from .errors import HttpProblem
 from .job_views import BlueprintView, JobDetail, JobDraft, JobText, JobView, Preview, RunView, Started, Taken
 from .routing import Call, Endpoint, read_limited
+
+log = logging.getLogger(__name__)
 
 HOOK_BYTES, HOOK_S = 256_000, 10.0
 CLOSED = (
@@ -76,6 +79,7 @@ async def hook(call: Call) -> Taken:
     try:
         return Taken(new=await call.web.jobs.hook(call.path("name"), headers, body))
     except Refused as error:
+        log.info("a webhook was refused: %s", error)
         raise HttpProblem(401, "not_signed", CLOSED) from error
 
 
