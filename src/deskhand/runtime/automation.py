@@ -53,6 +53,10 @@ class Shelf:
                 self._found = found
         return self._found
 
+    def forget(self) -> None:
+        """One has changed."""
+        self._at = float("-inf")
+
     async def trigger(self, name: str, slot: str, payload: Text) -> bool:
         """See Jobs."""
         return await self._jobs.trigger(name, slot, payload)
@@ -65,10 +69,11 @@ class Automation:
         self._ground, self._jobs = ground, jobs
         folder = ground.settings().home.root / "jobs"
         rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone)
-        own = OwnJobs(jobs, rules)
+        shelf = Shelf(ground, jobs)
+        own = OwnJobs(jobs, rules, shelf.forget)
         self.using = Using(own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast)
         looks = Looks(self._workspace, self._page, self._secret)
-        self.triggering = Triggering(ground.store, ground.clock, Shelf(ground, jobs), looks)
+        self.triggering = Triggering(ground.store, ground.clock, shelf, looks)
         self.desk = Desk(self.using, self.triggering, folder)
         self.tools: tuple[Tool, ...] = (Cron(self.using), ManageJob(self.using, folder))
 

@@ -67,10 +67,10 @@ def belongs_to(job: Job, principal: Principal) -> bool:
 
 
 class OwnJobs:
-    """`book` holds the jobs."""
+    """`book` holds the jobs. `changed` is called when one is not any more as it was."""
 
-    def __init__(self, book: Book, rules: Rules) -> None:
-        self._book, self._rules = book, rules
+    def __init__(self, book: Book, rules: Rules, changed: Callable[[], None] = lambda: None) -> None:
+        self._book, self._rules, self._changed = book, rules, changed
         self._changing = anyio.Lock()
 
     async def listed(self, principal: Principal) -> list[JobView]:
@@ -95,6 +95,7 @@ class OwnJobs:
             if sum(1 for each in there if each.job is not None and belongs_to(each.job, principal)) >= most:
                 raise Refused(f"you have {most} jobs already; remove one that is not needed any more")
             await self._book.put(job, principal)
+        self._changed()
         return await self.found(principal, job.name)
 
     async def free_name(self, wanted: str) -> str:
@@ -110,6 +111,7 @@ class OwnJobs:
             raise Refused(f"{job.name!r} is part of Deskhand: it is set in the configuration, see `deskhand config`")
         person = job.person or (before.job.person if before.job is not None else "")
         await self._book.put(await self._theirs(principal, replace(job, person=person), here), principal)
+        self._changed()
         return await self.found(principal, job.name)
 
     async def remove(self, principal: Principal, name: str) -> None:
@@ -117,12 +119,14 @@ class OwnJobs:
         if (await self.found(principal, name)).builtin:
             raise Refused(f"{name!r} is part of Deskhand and stays; switch it off instead")
         await self._book.remove(name, principal)
+        self._changed()
 
     async def enable(self, principal: Principal, name: str, on: bool) -> JobView:
         """Raises Refused."""
         if (await self.found(principal, name)).builtin:
             raise Refused(f"{name!r} is part of Deskhand: switch it in the configuration, see `deskhand config`")
         await self._book.enable(name, on, principal)
+        self._changed()
         return await self.found(principal, name)
 
     async def run(self, principal: Principal, name: str) -> str:
