@@ -21,6 +21,7 @@
     + ModelRequestRefused
     + ContextOverflow
     + MalformedReply
+    + BudgetSpent
   x PictureRefused
   x ToolError
     + OutsideWorkspace
@@ -136,6 +137,11 @@ class ContextOverflow(ModelError):
 
 class MalformedReply(ModelError):
     """The provider's answer could not be understood."""
+
+
+class BudgetSpent(ModelError):
+    """A budget is spent. The message says which, when it is fresh again and how it is lifted: no other model is tried,
+    and trying again would not help."""
 
 
 class PictureRefused(DeskhandError):
