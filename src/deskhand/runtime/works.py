@@ -11,6 +11,7 @@ from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
 from .children import Child
 from .hands import Ground
+from .remembering import Remembering
 from .thinking import Thinking
 from .waking import Waker
 
@@ -22,23 +23,24 @@ class Works:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
+        self.remembering = Remembering(ground)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield from ()
+        yield Child("memory", self.remembering.tidy)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return ()
+        return self.remembering.tools()
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
-        return None
+        return await self.remembering.recall(agent, state)
 
     def pinned(self, agent: str, person: str) -> str:
         """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
         ('' where they are not). From memory alone, since it is asked before every call."""
-        return ""
+        return self.remembering.pinned(agent, person)
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
