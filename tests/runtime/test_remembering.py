@@ -10,12 +10,12 @@ import pytest
 from deskhand.memory.facts import NewFact, added
 from deskhand.runtime.app import App
 from deskhand.testing.store_suite import OWNER as STORE_OWNER
-from deskhand.types.events import MessageReceived, Recalled
+from deskhand.types.events import MessageReceived, Recalled, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.labels import OWNER
 from deskhand.types.messages import Message, Text
 
-from .test_hands import Agent, TurnEnded, find
+from .test_hands import Agent, find
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from ..tools.base import Context, Tool
 from ..types.commit import Change
 from ..types.errors import DeskhandError
 from ..types.events import Recalled
-from ..types.identity import EVERYBODY, acts_for
+from ..types.identity import EVERYBODY
 from .hands import Ground
 
 log = logging.getLogger(__name__)
@@ -99,4 +99,4 @@ def viewer_of(agent: str, state: State) -> Viewer:
 
 
 def _alone(context: Context) -> str:
-    return "" if context.address.group else acts_for(context.principal)
+    return "" if context.person == EVERYBODY else context.person
