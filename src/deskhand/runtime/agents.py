@@ -101,6 +101,7 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
         cheap_model=config.cheap_model,
         look=house.reaches.quarantine.look,
         recall=partial(house.works.recall, name),
+        condense=partial(house.works.condense, name),
         fit=lambda model: settings.limits(config, facts_of(settings, model).window),
     )
 
