@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from deskhand.models.aside import Aside
 from deskhand.models.base import Reply, Request
+from deskhand.models.meter import Meter
 from deskhand.policy.rules import Case, Decision
 from deskhand.runtime.recordings import Made, Recording, recording, recordings
 from deskhand.runtime.replay import NOT_RECORDED, Trial, replay
@@ -153,7 +154,7 @@ class Talk:
             *[said("Do it."), said("Look again."), said("Once more.")] * 3,
             Edit("1", Message("user", (Text("Not so."),))),
             Reaction("1", "👍", True),
-            Command(self.one("undo", "retry", "status", "clean", "stop")),
+            Command(self.one("undo", "retry", "status", "clean", "stop", "compact", "uncompact")),
             Rewind(self.one(0, 2, 5), self.one(None, Message("user", (Text("Rather this."),)))),
             Configure(SessionOptions(plan_mode=self.one(True, False), model=self.one("", "test/other"))),
         )
@@ -191,9 +192,9 @@ async def test_a_thousand_turns_come_out_byte_for_byte(quick: Path) -> None:
             await talk.step()
         log = await bench.store.events(SESSION)
         ran, sent = talk.ran, [r for r in talk.model.requests if len(r.system) > 1]
-        seen = list[Request]()
+        seen, meter = list[Request](), Meter()
         for each in recordings(SESSION, log):
-            found = await replay(each, Trial(bench.agent, nobody))
+            found = await replay(each, Trial(bench.agent, nobody, meter=meter))
             assert found.same and not found.differs, (number, each.number, found.differs)
             assert found.now == found.was and found.asked == 0
             seen += found.requests
@@ -216,7 +217,7 @@ def asked_for(request: Request) -> Any:
 # ------------------------------------------------------- what if
 
 
-@tool
+@tool(effect="local_write")
 async def look(place: str) -> str:
     """Look at a place."""
     SEEN.append(place)

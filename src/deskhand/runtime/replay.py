@@ -9,24 +9,27 @@ made then is told so, and reported.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from ..agent.compact import compact
+from ..agent.compact import shortened
 from ..agent.profile import Agent, under
 from ..agent.state import State, fold, view
 from ..agent.step import next_step
 from ..models.base import Reply, Request, ToolSchema
 from ..models.forms import mask_due
+from ..models.meter import Meter
 from ..models.usable import usable
-from ..policy.rules import looks
+from ..models.window import fit, sized
+from ..tools.base import offered
 from ..types import events as e
-from ..types.errors import ModelError
+from ..types.errors import ContextOverflow, ModelError
 from ..types.labels import LOCAL
 from ..types.messages import Text, ToolCall, ToolResult, Usage
-from ..types.steps import AskModel, Compact, EndTurn, RunTools
+from ..types.steps import AskModel, Compact, Condensed, EndTurn, RunTools
 from .recordings import Course, Recording, calls_of, course, key_of
 
 NOT_RECORDED = (
@@ -65,7 +68,7 @@ class Replayed(msgspec.Struct, frozen=True):
 class Trial(msgspec.Struct, frozen=True):
     """How to replay. `agent` drives the conversation now, `other` is the agent that is tried (None: nothing is).
     `model` is asked in place of the recorded one. `serve` gives what a tool would read that is tried itself, None for
-    all else; `hide` takes secrets out of what is said."""
+    all else; `hide` takes secrets out of what is said. `meter` learns how models count, as it did then."""
 
     agent: Agent
     ask: Asking
@@ -75,18 +78,18 @@ class Trial(msgspec.Struct, frozen=True):
     hide: Callable[[e.AnyEvent], e.AnyEvent] = lambda event: event
     steps: int = REPLAY_STEPS
     tokens: int = REPLAY_TOKENS
+    meter: Meter = msgspec.field(default_factory=Meter)
 
 
-def request_of(agent: Agent, state: State, model: str, *, tools: bool) -> Request:
-    """What this agent asks `provider/name` in this state."""
-    specs = [each.spec for each in agent.tools.values()] if tools else []
-    offered = tuple(
-        ToolSchema(spec.name, spec.description, spec.parameters)
-        for spec in specs
-        if looks(spec.effect) or not state.options.plan_mode
-    )
+def request_of(agent: Agent, state: State, model: str, scale: float = 1.0, *, tools: bool) -> Request:
+    """What this agent asks `provider/name` in this state. `scale` is how many of its tokens make one of ours. Raises
+    ContextOverflow where it has no room for it."""
+    specs = [each.spec for each in agent.tools.values() if tools and offered(each.spec, state.options)]
+    schemas = tuple(ToolSchema(spec.name, spec.description, spec.parameters) for spec in specs)
     how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
-    return Request(model.partition("/")[2], agent.prompt(state), view(state), offered, *how)
+    request = Request(model.partition("/")[2], agent.prompt(state), view(state), schemas, *how)
+    limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models), "") else agent.limits
+    return sized(request, limits, state.context_tokens, scale)
 
 
 def equal(one: Request, two: Request) -> bool:
@@ -193,12 +196,14 @@ class _Player:
             event = self._decided(recorded.event)
             if isinstance(event, (e.ModelReplied, e.ModelFailed)) and self._asked_otherwise(event.model):
                 return i
+            if isinstance(event, e.ModelReplied):
+                self._trial.meter.learn(event.model, self.requests[-1], event.usage.input_tokens)
             self._record(event)
         return None
 
     def _decided(self, event: e.AnyEvent) -> e.AnyEvent:
         """The event as we make it now, where the runtime makes it; what came from outside is as it was."""
-        if not isinstance(event, (e.Hinted, e.Masked, e.ModelReplied, e.ModelFailed, e.Compacted, e.TurnEnded)):
+        if not isinstance(event, (e.Hinted, e.Masked, e.ModelReplied, e.ModelFailed, e.TurnEnded)):
             return event
         state, agent = self._state, under(self._trial.agent, self._state.options)
         step = next_step(state, agent.limits, self._at)
@@ -231,13 +236,13 @@ class _Player:
     def _asked_otherwise(self, model: str) -> bool:
         trial, state = self._trial, self._state
         tools = "final" not in state.turn.hinted if state.turn is not None else True
-        request = request_of(under(trial.agent, state.options), state, model, tools=tools)
-        self.requests.append(request)
-        if trial.model:
-            return True
-        return trial.other is not None and not equal(
-            request, request_of(under(trial.other, state.options), state, model, tools=tools)
-        )
+        scale, asked = trial.meter.scale(model), list[Request]()
+        for agent in filter(None, (trial.agent, trial.other)):
+            with suppress(ContextOverflow):
+                asked.append(request_of(under(agent, state.options), state, model, scale, tools=tools))
+        if asked:
+            self.requests.append(asked[0])
+        return bool(trial.model) or (trial.other is not None and not (len(asked) == 2 and equal(*asked)))
 
     # As it would be
 
@@ -258,8 +263,10 @@ class _Player:
                 case RunTools(calls=calls):
                     for call in calls:
                         self._record(*self._result(call.call, results))
-                case Compact(budget=budget):
-                    self._record(compact(self._state, budget))
+                case Compact(budget=budget, focus=focus):
+                    messages = [shown.message for shown in self._state.messages]
+                    cut = fit(messages, 1, budget) if focus else fit(messages, budget)
+                    self._record(shortened(self._state, cut, Condensed()))
                 case EndTurn(reason=reason, said=said):
                     self._record(e.TurnEnded(reason, tuple(self._state.turn.answers), said))
                 case _:
@@ -304,7 +311,8 @@ class _Player:
             self._record(e.Masked(due))
         self.asked += 1
         try:
-            reply = await trial.ask(model, request_of(agent, state, model, tools=step.tools))
+            request = request_of(agent, state, model, trial.meter.scale(model), tools=step.tools)
+            reply = await trial.ask(model, request)
         except ModelError as error:
             return self._stop(f"{model} did not answer: {error}")
         self.spent += reply.usage
