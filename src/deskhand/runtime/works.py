@@ -10,6 +10,7 @@ from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
 from .children import Child
+from .condense import Condense
 from .hands import Ground
 from .jobs import Jobs
 from .thinking import Thinking
@@ -24,6 +25,7 @@ class Works:
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
         self.jobs = Jobs(ground, self.waker)
+        self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
