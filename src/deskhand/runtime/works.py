@@ -12,6 +12,7 @@ from ..types.events import Recalled, Recorded
 from .children import Child
 from .condense import Condense
 from .hands import Ground
+from .jobs import Jobs
 from .remembering import Remembering
 from .thinking import Thinking
 from .waking import Waker
@@ -25,11 +26,13 @@ class Works:
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
         self.remembering = Remembering(ground)
+        self.jobs = Jobs(ground, self.waker)
         self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
         yield Child("memory", self.remembering.tidy)
+        yield Child("jobs", self.jobs.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
@@ -46,3 +49,8 @@ class Works:
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
+        self.jobs.see(recorded)
+
+    def driving(self, session: str, agent: Agent) -> Agent:
+        """The agent as it is in this conversation."""
+        return self.jobs.driving(session, agent)
