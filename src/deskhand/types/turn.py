@@ -6,7 +6,16 @@ from collections.abc import Mapping
 
 import msgspec
 
-from .events import CallClosed, MessageReceived, ModelFailed
+from .events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallClosed,
+    MessageReceived,
+    ModelFailed,
+    ModelReplied,
+    QuestionAnswered,
+    QuestionAsked,
+)
 from .identity import Address, Principal, Waiting
 from .messages import Message, ResultStatus, ToolCall, Usage
 
@@ -39,6 +48,16 @@ class OpenCall(msgspec.Struct):
     refusal: str = ""
     answer: Message | None = None
 
+    def hear(self, event: ApprovalAnswered | QuestionAnswered, at: float) -> None:
+        """Take in what a person answered, which was written at this time."""
+        binds, self.ask = self.ask.binds if self.ask else "", None
+        if isinstance(event, QuestionAnswered):
+            self.answer = event.message
+        elif event.choice in ("once", "always"):
+            self.yes_at, self.yes_binds = min(at, event.given_at or at), binds
+        else:
+            self.refusal = f"{event.principal.id} said {event.choice}"
+
 
 class Turn(msgspec.Struct):
     """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
@@ -67,6 +86,31 @@ class Turn(msgspec.Struct):
     ending: str = ""
     asked: int = 0
     recalled: int = 0
+
+    def reply(self, event: ModelReplied) -> None:
+        """Count a reply, and keep what it says of the answer."""
+        self.steps += 1
+        self.usage += event.usage
+        self.finish, self.overflows, self.compacted = event.finish, 0, 0
+        if self.failures:
+            self.failures = []
+        if self.hinted:
+            self.hinted -= {"loop", "continue", "empty"}
+        text, calls = event.message.text, event.message.calls
+        self.empty = 0 if calls or text.strip() else self.empty + 1
+        if calls:
+            self.pieces, self.continued = [], 0
+        else:
+            self.pieces.append(text)
+            self.continued += event.finish == "length"
+
+
+def asked_with(event: ApprovalAsked | QuestionAsked) -> OpenAsk:
+    """What a person is asked with this."""
+    if isinstance(event, QuestionAsked):
+        return OpenAsk(event.ask_id, "", event.question, event.choices, event.until)
+    choices = ("once", "always", "no", "never")
+    return OpenAsk(event.ask_id, event.binds, event.question, choices, event.until, event.elsewhere, event.about)
 
 
 def received(row: Waiting, message: Message) -> MessageReceived:
