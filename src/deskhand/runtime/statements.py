@@ -9,7 +9,16 @@ from ..store.sql import load_sql
 
 def statements() -> Mapping[str, str]:
     """All of them by name."""
-    own = ("letters.sql", "health.sql", "people.sql", "drafts.sql", "places.sql", "egress.sql", "background.sql")
+    own = (
+        "letters.sql",
+        "health.sql",
+        "people.sql",
+        "drafts.sql",
+        "places.sql",
+        "egress.sql",
+        "background.sql",
+        "budgets.sql",
+    )
     found = dict[str, str]()
     for name in ("kv.sql", "marks.sql", "effects.sql"):
         found |= load_sql("deskhand.tools", name)

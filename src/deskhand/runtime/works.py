@@ -9,7 +9,9 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from .budgets import BudgetLedger
 from .children import Child
+from .commands import Live
 from .hands import Ground
 from .thinking import Thinking
 from .waking import Waker
@@ -21,11 +23,12 @@ class Works:
     def __init__(self, ground: Ground, agent: Callable[[str], Agent], model: Callable[[str], Model]) -> None:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
-        self.thinking = Thinking(agent, model)
+        self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
+        self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield from ()
+        yield Child("budgets", lambda: self.budgets.run(self.waker))
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
@@ -40,5 +43,10 @@ class Works:
         ('' where they are not). From memory alone, since it is asked before every call."""
         return ""
 
+    def answers(self) -> Live:
+        """The chat commands that are answered from here."""
+        return {"cost": lambda state, principal, args: self.budgets.cost(state.session, principal)}
+
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
+        self.budgets.see(recorded)
