@@ -29,7 +29,7 @@ from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.budget import Charge
 from deskhand.types.errors import BudgetSpent, ConfigError, ModelUnavailable
-from deskhand.types.events import CommandRun
+from deskhand.types.events import CommandRun, TurnEnded
 from deskhand.types.identity import Principal
 from deskhand.types.messages import Usage
 
@@ -321,3 +321,31 @@ async def test_who_comes_near_is_warned_once(tmp_path: Path) -> None:
         assert "owner: 910 of 1,000 tokens today (91%)" in cost and "All that is done here: 910 of 10,000" in cost
         assert "All that" not in ledger.cost(session, Principal("owner", ("member",)))
         assert len(await notes("budget")) == 1
+
+
+async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None:
+    """No call is made that does not fit, no other model is tried, and what is lifted holds at once."""
+    desk = Desk(tmp_path, budgets={"person": {"tokens": 100_000}}, defaults={"models": ["scripted/x", "scripted/y"]})
+    session = "default/terminal:1"
+    async with desk.running() as app:
+        ledger = app.works.budgets
+
+        async def ended() -> list[str]:
+            events = [each.event for each in await app.store.events(session)]
+            return [event.said for event in events if isinstance(event, TurnEnded)]
+
+        await desk.say(app, "hello")
+        await wait_for(lambda: at_rest(app, session))
+        assert (await ended(), ledger.used("person", "owner")[0]) == ([""], 20), "as the model says"
+        assert app.store.look("budget_holds") == []
+        assert await ledger.reserve(Charge("x", "owner", "default"), 99_900, "k") == ""
+        await desk.say(app, "hello again")
+        await wait_for(lambda: at_rest(app, session))
+        said = (await ended())[-1]
+        assert said.startswith("Sorry, I could not answer: the budget of owner is spent: 20 of 100,000 tokens are used")
+        assert said.endswith("An owner allows as much once more with: deskhand budget lift person:owner --per ever")
+        assert len(desk.model.requests) == 1
+        await ledger.lift("person", "owner", OWNER)
+        await desk.say(app, "hello again")
+        await wait_for(lambda: at_rest(app, session))
+        assert (await ended())[-1] == "" and len(desk.model.requests) == 2

@@ -29,7 +29,8 @@ class State(msgspec.Struct):
 
     `messages` is the conversation as the model is to see it, every call in it followed by its result unless that call
     is in `calls`: the open ones, in the order in which they were made. `zone` is where messages are dated; None: not
-    at all. `context_tokens` is what the model counted at its last call. `label` is the lowest of all that it has read,
+    at all. `context_tokens` is what the model counted at its last call, `compacted_at` the event that
+    shortened it last. `label` is the lowest of all that it has read,
     `pictures` where the images are, `asides` what the next message is told with; `shared`: others than owners read it;
     `person` is the one person who takes part, EVERYBODY where it is a group or several have.
     """
@@ -43,6 +44,7 @@ class State(msgspec.Struct):
     usage: Usage = Usage()
     context_tokens: int = 0
     masked_up_to: int = 0
+    compacted_at: int = 0
     archived: bool = False
     label: Label = OWNER
     pictures: list[int] = []
@@ -130,8 +132,9 @@ def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished | e.CallCl
 
 
 def _spend(state: State, recorded: e.Recorded, event: e.AskedAside) -> None:
-    _turn(state).usage += event.usage
     state.usage += event.usage
+    if state.turn is not None:
+        state.turn.usage += event.usage
 
 
 def _close(state: State, n: int, result: ToolResult) -> None:
@@ -178,6 +181,7 @@ def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | 
 
 def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
     ledger, state.messages, state.pictures = event.ledger, [], []
+    state.compacted_at = recorded.n
     for n, message in event.kept:
         _show(state, n, message)
     state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label

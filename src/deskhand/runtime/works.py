@@ -12,6 +12,7 @@ from ..types.events import Recalled, Recorded
 from .budgets import BudgetLedger
 from .children import Child
 from .commands import Live
+from .condense import Condense
 from .hands import Ground
 from .thinking import Thinking
 from .waking import Waker
@@ -25,6 +26,7 @@ class Works:
         self.waker = Waker(ground.store, ground.dispatch)
         self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
         self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
+        self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""

@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from .commit import Change
+from .identity import Principal, acts_for
 from .messages import Usage
 
 
@@ -19,6 +20,12 @@ class Charge(msgspec.Struct, frozen=True, omit_defaults=True):
     agent: str
     job: str = ""
     model: str = ""
+
+
+def charge_of(principal: Principal, session: str, agent: str, model: str) -> Charge:
+    """Who pays for what this principal has a model do."""
+    job = principal.id.removeprefix("job:") if principal.kind == "clock" else ""
+    return Charge(session, acts_for(principal), agent, job, model)
 
 
 class Budgets(Protocol):

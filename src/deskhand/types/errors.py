@@ -2,6 +2,7 @@
 
 * DeskhandError
   x ConfigError
+    + JobInvalid
   x Refused
   x StoreError
     + StaleSession
@@ -50,6 +51,10 @@ class DeskhandError(Exception):
 
 class ConfigError(DeskhandError):
     """The configuration cannot be used."""
+
+
+class JobInvalid(ConfigError):
+    """This job cannot run as it is written."""
 
 
 class Refused(DeskhandError):

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from .events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallClosed,
+    CommandRun,
     MessageReceived,
     ModelFailed,
     ModelReplied,
     QuestionAnswered,
     QuestionAsked,
 )
-from .identity import Address, Principal, Waiting
-from .messages import Message, ResultStatus, ToolCall, Usage
+from .identity import Address, Command, Principal, Waiting
+from .labels import LOCAL
+from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, Usage, clean
 
 TURN = "turn"
 """What a stop is given that means what runs, and never the conversation."""
@@ -129,3 +132,26 @@ def closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:
 def interrupted(calls: Mapping[str, OpenCall], reason: str) -> list[CallClosed]:
     """The end of every open call."""
     return [closed(call, "interrupted", reason) for call in calls.values()]
+
+
+def said_again(row: Waiting, said: Sequence[MessageReceived]) -> MessageReceived:
+    """What was said in a turn, as one message of whoever opened it: nobody's words gain the rights of who repeats
+    them."""
+    parts: list[Part] = []
+    for event in said:
+        parts += [Text("\n", LOCAL)] * bool(parts) + [*event.message.parts]
+    first = said[0]
+    who = row.principal if row.principal.id == first.principal.id else first.principal
+    return replace(first, inbox_id=row.inbox_id, principal=who, message=Message("user", tuple(parts)))
+
+
+def refusal(row: Waiting, reason: str) -> CommandRun:
+    """The answer to a command, or to going back, that was not done for this reason."""
+    body = row.inbound.body
+    name, args = (body.name, body.args) if isinstance(body, Command) else ("rewind", "")
+    return CommandRun(row.inbox_id, row.principal, name, args, f"Not done: {reason}.", refused=True)
+
+
+def failed(call: OpenCall, status: ResultStatus, text: str) -> ToolResult:
+    """A result that the call did not come to by itself."""
+    return ToolResult(call.call.id, (Text(clean(text), LOCAL),), status)
