@@ -176,6 +176,7 @@ class App:
             self._elsewhere,
             lambda event: hidden(event, self.redact),
             self.effects.back,
+            budgets=self.works.budgets,
         )
 
     async def _as_now(self, principal: Principal) -> Principal:
