@@ -67,6 +67,7 @@ class Calls:
 
         Afterwards each of them has a result or waits for a person, and the log says so.
         """
+        await self._journal.settle()
         group: list[Ready] = []
         for call in step.calls:
             verdict = await self._judge(call, turn)
@@ -135,16 +136,13 @@ class Calls:
         effect = tool.spec.effect
         if (judged := judged_by(tool)) is not None:
             effect = judged(call.call.arguments, turn.address)
-        agent, state = self._journal.agent, self._journal.state
-        label, known = self._label, tuple[Given, ...]()
+        agent, state, label, known = self._journal.agent, self._journal.state, self._label, tuple[Given, ...]()
         if effect == "fetch" and (label.integrity == "untrusted" or label.readers is not None):
             reads = {name for name, each in agent.tools.items() if each.spec.effect == "fetch"}
             known = given((each.message for each in state.messages), lambda name: TOOLS.get(name, name) in reads)
         said, arguments = "\n".join(turn.said), bytes(call.call.arguments)
         case = Case(agent.name, tool.spec.name, effect, turn.principal, label, arguments, said, known=known)
-        place, options = turn.address, state.options
-        how = (bool(options.approval), bool(options.plan_mode))
-        return replace(case, channel=place.channel, group=place.group, strict=how[0], planning=how[1])
+        return case.at(turn.address, state.options)
 
     @property
     def _label(self) -> Label:
@@ -209,11 +207,9 @@ class Calls:
             return clean(aired.text)
 
         place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
-        key = f"{journal.session}#{call.n}.{call_id}"
-        state = journal.state
-        return Context(
-            *place, ports.clock, ports.ids, emit, key, state.label, ask, state.audience, call.yes_at is not None
-        )
+        key, state = f"{journal.session}#{call.n}.{call_id}", journal.state
+        who = (state.label, ask, state.audience, call.yes_at is not None, state.person)
+        return Context(*place, ports.clock, ports.ids, emit, key, *who)
 
     def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
         journal, call_id = self._journal, ready.call.call.id
