@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -17,8 +17,10 @@ class Thinking(msgspec.Struct, frozen=True):
     agent: Callable[[str], Agent]
     model: Callable[[str], Model]
 
-    async def ask(self, name: str, aside: Aside) -> Aired:
-        """Ask the cheapest model of this agent, then its others. Raises ConfigError for an unknown agent, ModelError
-        where none answered."""
+    async def ask(self, name: str, aside: Aside, models: Sequence[str] = ()) -> Aired:
+        """Ask these models, or the cheapest of this agent, then its others. Raises ConfigError for an unknown agent,
+        ModelError where none answered."""
         agent = self.agent(name)
-        return await ask_aside(aside, (*filter(None, (agent.cheap_model,)), *agent.models), self.model)
+        return await ask_aside(
+            aside, models or (*filter(None, (agent.cheap_model,)), *agent.models), self.model
+        )
