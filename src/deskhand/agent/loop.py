@@ -23,7 +23,7 @@ from .calls import Calls
 from .compact import shortened
 from .journal import Journal
 from .profile import Agent, Ports
-from .rewind import Past, branched, rewound
+from .rewind import Past, branched, rewound, widened
 from .state import State, asked, fold
 from .step import answer, next_step
 
@@ -212,6 +212,8 @@ class Driver:
                     await store.commit(commit)
                 said = f"Go on from here in “{commit.session}” as well; this conversation stays as it is."
                 return [CommandRun(row.inbox_id, row.principal, body.name, body.args, said)]
+            if isinstance(body, Command) and body.name == "uncompact":
+                return widened(state, row, past)
             events = rewound(state, row, past)
             return await self._ports.back(self.session, row.principal, events) if self._ports.back else events
         except Refused as error:

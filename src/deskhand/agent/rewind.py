@@ -135,6 +135,20 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
     return [*events, *(event for event in (next_, reply) if event is not None)]
 
 
+def widened(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
+    """The events with which all is in view again that was shortened to save room. Raises Refused."""
+    if state.calls:
+        raise Refused("something is still going on; try it again when I am done")
+    back = [i for i, each in enumerate(past.log) if isinstance(each.event, Undone | Branched)]
+    short = [i for i, each in enumerate(past.log) if isinstance(each.event, Compacted) and i - 1 not in back]
+    if not short and not state.masked_up_to:
+        raise Refused("nothing of this conversation has been shortened")
+    full = fold(State(past.session, zone=state.zone), (each for i, each in enumerate(past.log) if i not in short))
+    then = replace(ledger(full), masked_up_to=0)
+    said = f"All {len(full.messages)} messages are in view again; what is too long for the model is shortened again."
+    return [Compacted(compacted(full), "", 0, then), CommandRun(row.inbox_id, row.principal, "uncompact", "", said)]
+
+
 def branched(past: Past, principal: Principal, at_n: int, to: str, at: float) -> Commit:
     """A session `to` ('': named after this one) that goes on from the last rest up to event `at_n`. Raises Refused."""
     n = past.rest(at_n)

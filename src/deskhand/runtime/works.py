@@ -10,6 +10,7 @@ from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
 from .children import Child
+from .condense import Condense
 from .hands import Ground
 from .thinking import Thinking
 from .waking import Waker
@@ -22,6 +23,7 @@ class Works:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
+        self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""

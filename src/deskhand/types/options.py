@@ -7,7 +7,9 @@ from typing import Literal
 import msgspec
 from msgspec.structs import asdict, replace
 
-TITLE_CHARS, SYSTEM_PROMPT_CHARS = 80, 100_000
+TITLE_CHARS, SYSTEM_PROMPT_CHARS, FOCUS_CHARS = 80, 100_000, 500
+ALL = "all"
+"""The focus of a summary where no one thing matters more than another."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -20,7 +20,7 @@ from .events import (
 )
 from .identity import Address, Command, Principal, Waiting
 from .labels import LOCAL
-from .messages import Message, Part, ResultStatus, Text, ToolCall, Usage
+from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, Usage, clean
 
 TURN = "turn"
 """What a stop is given that means what runs, and never the conversation."""
@@ -150,3 +150,8 @@ def refusal(row: Waiting, reason: str) -> CommandRun:
     body = row.inbound.body
     name, args = (body.name, body.args) if isinstance(body, Command) else ("rewind", "")
     return CommandRun(row.inbox_id, row.principal, name, args, f"Not done: {reason}.", refused=True)
+
+
+def failed(call: OpenCall, status: ResultStatus, text: str) -> ToolResult:
+    """A result that the call did not come to by itself."""
+    return ToolResult(call.call.id, (Text(clean(text), LOCAL),), status)
