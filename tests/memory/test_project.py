@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +32,10 @@ def test_facts_are_shown_in_a_new_file() -> None:
         "# Memory\n\n<!-- deskhand:pinned what is pinned -->\n- Ann likes tea\n- the router is in the hall\n"
         "<!-- deskhand:end -->\n"
     )
-    assert done.base.ours == (Entry("a", "Ann likes tea", own=False), Entry("b", "the router is in the hall", own=False))
+    assert done.base.ours == (
+        Entry("a", "Ann likes tea", own=False),
+        Entry("b", "the router is in the hall", own=False),
+    )
     again = merge(SHEET, done.text, done.base, facts(a="Ann likes tea", b="the router is in the hall"), "ab")
     assert again == Merge(None, done.base)
 
@@ -109,9 +111,7 @@ def test_knowledge_and_learnings_in_their_form() -> None:
     assert done.base.ours[0].text == text
     edited = done.text.replace("on the router", "under the router")
     back = merge(TOPICS, edited, done.base, facts(TOPICS, k=text), "k")
-    assert [(each.text, each.replaces) for each in back.new] == [
-        ("Wifi, home: the password is under the router", "k")
-    ]
+    assert [(each.text, each.replaces) for each in back.new] == [("Wifi, home: the password is under the router", "k")]
     text = learning("ran tests in the wrong folder", "cd first", "shell")
     done = merge(LEARNINGS, "", Base(), facts(LEARNINGS, l=text), "l")
     assert done.text is not None
@@ -201,9 +201,7 @@ def test_nothing_that_somebody_wrote_is_ever_lost(steps: list[tuple[str, Any, in
         assert _look(sheet, text, base, dict(known), set()) == (text, base)
 
 
-def _look(
-    sheet: Sheet, text: str, base: Base, known: dict[str, str], rendered: set[str]
-) -> tuple[str, Base]:
+def _look(sheet: Sheet, text: str, base: Base, known: dict[str, str], rendered: set[str]) -> tuple[str, Base]:
     done = merge(sheet, text, base, facts(sheet, **{k: v for k, v in known.items() if k[0] == "k"}), known)
     for key in (*done.closed, *(each.replaces for each in done.new)):
         known.pop(key, None)

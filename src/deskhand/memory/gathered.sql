@@ -1,5 +1,4 @@
--- gathered_new: conversations in which people or models said something after what was gathered, and nobody does since ?2;
--- jobs' own are none; what failed waits longer each time, at most a day; the longest at rest first --
+-- gathered_new: conversations with something new, at rest since ?2; what failed waits ever longer, at most a day --
 SELECT found.session, found.agent, found.n, found.head, found.failures FROM (
   SELECT s.session, s.agent, s.last_at, coalesce(g.n, 0) AS n, coalesce(g.seen, 0) AS seen,
     coalesce(g.failures, 0) AS failures, coalesce(g.at, 0) AS at, coalesce((
@@ -22,13 +21,17 @@ SELECT subject, n, at, status, note FROM gathered WHERE kind = ? ORDER BY at DES
 -- gathered_set: never back --
 INSERT INTO gathered(kind, subject, n, seen, at, status, note) VALUES(?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT(kind, subject) DO UPDATE
-SET n = excluded.n, seen = excluded.seen, at = excluded.at, status = excluded.status, note = excluded.note, failures = 0
+SET n = excluded.n, seen = excluded.seen, at = excluded.at, status = excluded.status,
+  note = CASE excluded.note WHEN '' THEN gathered.note ELSE excluded.note END, failures = 0
 WHERE excluded.n >= gathered.n
 
 -- gathered_failed: what was read stays where it was --
 INSERT INTO gathered(kind, subject, n, seen, at, status, note, failures) VALUES(?, ?, 0, 0, ?, 'error', ?, 1)
 ON CONFLICT(kind, subject) DO UPDATE
 SET at = excluded.at, status = 'error', note = excluded.note, failures = gathered.failures + 1
+
+-- fact_expiring --
+SELECT count(*) FROM fact WHERE expires_at <= ? AND valid_to IS NULL
 
 -- fact_owners: whose there are new ones since they were tidied, and up to which --
 SELECT found.scope, found.owner, found.n, found.head, found.failures FROM (

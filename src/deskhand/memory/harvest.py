@@ -1,4 +1,4 @@
-"""What a conversation has taught: the question to a model, and what may be believed of its answer. All of it is pure."""
+"""What a conversation has taught: the question to a model, and what may be believed of its answer. All pure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ ANSWER_CHARS = 200_000
 KNOWN_SHOWN = 40
 MODEL = "assistant"
 
-SYSTEM = """You keep the notes of a personal assistant. You read a piece of a conversation and write down what will still
-matter in later conversations, as short facts that can be understood alone.
+SYSTEM = """You keep the notes of a personal assistant. You read a piece of a conversation and write down what will
+still matter in later conversations, as short facts that can be understood alone.
 - Worth a fact: who people are and how they are related, what they prefer, decide or plan, dates, names, places, what
   they own, how they want things done, what they correct.
 - Not worth one: greetings, what only this task needs, guesses, what the assistant offers or explains in general,
@@ -81,6 +81,8 @@ class Stored(msgspec.Struct, frozen=True):
     pinned: bool = False
     at: float = 0.0
     key: str = ""
+    session: str = ""
+    n: int = 0
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -123,7 +125,7 @@ def excerpt(lines: Sequence[Line], after: int, limit: int = READ_CHARS) -> Excer
 
 
 def _last(lines: Sequence[Line], limit: int) -> tuple[Line, ...]:
-    """The last of these lines, together no longer than this; of the first of them only its end, where it is too long."""
+    """The last of these lines, together no longer than this; of one that is too long only its end."""
     kept: list[Line] = []
     for line in reversed(lines):
         if len(line.text) > limit:
@@ -145,7 +147,7 @@ def question(shown: Excerpt, known: Sequence[Stored] = ()) -> Aside:
 
 
 def transcript(lines: Sequence[Line]) -> str:
-    """Each line under its number. What somebody said cannot look like the line of another: its own lines are indented."""
+    """Each line under its number. What somebody said cannot look like a line of its own: it is set in."""
     return "\n".join(f"[{line.n}] {line.who}: {indented(line.text)}" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Files that show facts, and that people and agents write in: what was written comes back, and nothing of it is touched.
+"""Files that show facts, and that people and agents write in: what was written comes back, and nothing of it is lost.
 
 What facts say stands between two marks; all else in the file is somebody's own. Both are compared with what was there
 when the file was last looked at (`Base`), so that a line that went was taken out by somebody, and one that came was
@@ -25,7 +25,7 @@ SHOWN_BYTES = 4_096
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """Something that a file says, and the key of the fact that says it too. `own`: somebody wrote it there; else we did.
+    """Something that a file says, and the key of the fact that says it too. `own`: somebody wrote it there, not we.
     `held`: it was read while nobody had vouched for the file."""
 
     key: str
@@ -134,7 +134,7 @@ def _matched(base: Base, chunks: Sequence[Chunk], trusted: bool) -> dict[bool, l
 def _known_elsewhere(body: Sequence[Chunk], facts: Mapping[str, Shown]) -> None:
     """What somebody wrote into the marked part while it became a fact elsewhere is that fact."""
     taken = {chunk.key for chunk in body}
-    keys = {shown.text: key for key, shown in reversed(facts.items()) if key not in taken}
+    keys = {shown.text: key for key, shown in reversed(list(facts.items())) if key not in taken}
     for chunk in body:
         if chunk.text and not chunk.key:
             chunk.key = keys.pop(chunk.text, "")

@@ -21,6 +21,4 @@ class Thinking(msgspec.Struct, frozen=True):
         """Ask these models, or the cheapest of this agent, then its others. Raises ConfigError for an unknown agent,
         ModelError where none answered."""
         agent = self.agent(name)
-        return await ask_aside(
-            aside, models or (*filter(None, (agent.cheap_model,)), *agent.models), self.model
-        )
+        return await ask_aside(aside, models or (*filter(None, (agent.cheap_model,)), *agent.models), self.model)

@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator
 
 from ..agent.profile import Agent
 from ..agent.state import State
+from ..memory.recall import Memory
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
 from .children import Child
 from .condense import Condense
+from .gathering import Gatherer
 from .hands import Ground
+from .notebook import Notebook
+from .reflecting import Reflecting
 from .thinking import Thinking
 from .waking import Waker
 
@@ -23,11 +27,14 @@ class Works:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
+        self.gatherer = Gatherer(ground, self.thinking, Memory(ground.store, ground.clock))
+        self.reflecting = Reflecting(self.gatherer)
+        self.notebook = Notebook(ground, agent)
         self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield from ()
+        yield Child("memory files", self.notebook.follow)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
