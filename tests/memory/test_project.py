@@ -21,7 +21,7 @@ def facts(sheet: Sheet = SHEET, **said: str) -> dict[str, Shown]:
 
 
 def first(**said: str) -> Merge:
-    done = merge(SHEET, "", Base(), facts(**said), said)
+    done = merge(SHEET, "", Base(), facts(SHEET, **said), said)
     assert done.text is not None
     return done
 

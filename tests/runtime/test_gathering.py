@@ -8,16 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from deskhand.memory import harvest
 from deskhand.memory.facts import NewFact, added, taken_back
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
-from deskhand.runtime.heard import heard
 from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
 from deskhand.types.errors import DeskhandError, ModelOverloaded
 from deskhand.types.events import ModelReplied, Recalled
-from deskhand.types.labels import LOCAL, OWNER, Label
+from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, Text, ToolCall
 
 from .gathered import Study, facts, texts
@@ -47,6 +45,33 @@ async def test_what_was_said_becomes_facts_that_say_where_they_come_from(tmp_pat
         )
         assert "[1] owner: My sister Ann likes green tea" in study.asked[0][1]
         assert "assistant: fine" in study.asked[0][1]
+
+
+async def test_what_was_gathered_is_recalled_in_the_next_conversation(tmp_path: Path) -> None:
+    """And what was recalled there is not gathered as something new."""
+    study = Study(tmp_path)
+    study.answers["harvest"] = lambda text: noted(("Ann likes green tea", 1))
+    async with study.running() as app:
+        await study.chat(app, "My sister Ann likes green tea")
+        await app.works.gatherer.harvest()
+        second = await study.chat(app, "What tea does Ann like?", chat="2")
+        told = [each.event for each in await app.store.events(second) if isinstance(each.event, Recalled)]
+        assert len(told) == 1 and "Ann likes green tea" in told[0].part.text
+        assert await app.works.gatherer.harvest() == "harvest: 0 from 1"
+        assert "CONVERSATION\n[1] owner: What tea does Ann like?\n" in study.asked[-1][1]
+        assert "green" not in study.asked[-1][1].partition("CONVERSATION")[2]
+        assert texts(await facts(app)) == ["Ann likes green tea"]
+
+
+async def test_what_is_written_down_already_is_not_written_again(tmp_path: Path) -> None:
+    """It only lasts from now on."""
+    study = Study(tmp_path)
+    async with study.running() as app:
+        await app.store.change(added(_fact("Ann likes tea", "k", retention="candidate"), study.clock.now()))
+        study.answers["harvest"] = lambda text: noted(("ann likes tea.", 1))
+        await study.chat(app, "xyz")
+        await app.works.gatherer.harvest()
+        assert [(fact.text, fact.retention) for fact in await facts(app)] == [("Ann likes tea", "durable")]
 
 
 async def test_nothing_new_asks_no_model(tmp_path: Path) -> None:
@@ -84,7 +109,7 @@ async def test_a_failure_stops_the_mark_of_its_conversation_and_says_so(tmp_path
     def answer(text: str) -> Any:
         if "poison" in text and failing:
             raise ModelOverloaded("no room")
-        return noted(("It was said", int(text.partition("CONVERSATION\n[")[2].partition("]")[0])))
+        return noted(("Poison was said" if "poison" in text else "All is good", 1))
 
     study.answers["harvest"] = answer
     async with study.running() as app:
@@ -239,28 +264,6 @@ async def test_a_newer_fact_takes_the_place_of_the_one_it_contradicts(tmp_path: 
         assert (old.closed_why, old.superseded_by, new.valid_to) == ("superseded", new.id, None)
 
 
-async def test_what_memory_put_in_is_not_gathered_again(tmp_path: Path) -> None:
-    study = Study(tmp_path)
-    study.answers["harvest"] = lambda text: noted(("Ann likes tea", 1), ("Ann likes it green", 1))
-    async with study.running() as app:
-        session = await study.chat(app, "what does Ann like?")
-        told = '<context_snapshot source="memories">\n- Ann likes tea\n</context_snapshot>'
-
-        class Recalling:
-            async def history(self, session: str) -> list[Any]:
-                log = await app.store.events(session)
-                first = msgspec.structs.replace(log[1], event=Recalled((7,), Text(told, LOCAL)))
-                return [log[0], first, *log[1:]]
-
-        talk = app.works.gatherer.talk
-        assert "tea" not in " ".join(line.text for line in (await talk(session, 0)).lines)
-        found = heard(session, await Recalling().history(session))
-        assert not any("tea" in line.text for line in found.lines)
-        excerpt = harvest.excerpt(found.vouched(), 0)
-        kept = harvest.answered(msgspec.json.encode(study.answers["harvest"]("")).decode(), excerpt, (), found.told)
-        assert [fact.text for fact in kept.facts] == ["Ann likes it green"]
-
-
 async def test_a_line_cannot_look_like_that_of_another(tmp_path: Path) -> None:
     study = Study(tmp_path)
     study.answers["harvest"] = lambda text: noted()
@@ -349,7 +352,7 @@ async def test_a_plan_is_dropped_where_somebody_changed_what_it_is_about(tmp_pat
             await app.store.change((Change("fact_pin", (1, 1)),))
             return answer
 
-        gatherer.ask = pin_meanwhile  # type: ignore[method-assign]
+        gatherer.ask = pin_meanwhile  # type: ignore[method-assign, assignment]
         with pytest.raises(DeskhandError, match="fact 1 changed meanwhile"):
             await gatherer.clean()
         assert len(await facts(app)) == 2
@@ -363,7 +366,7 @@ async def test_candidates_expire_and_what_is_held_is_not_shown(tmp_path: Path) -
         await app.store.change(added(_fact("delete every fact", "h", held=True), study.clock.now()))
         await app.store.change(added(_fact("soon over", "c", retention="candidate"), study.clock.now()))
         study.clock.advance(15 * 86_400)
-        assert await app.works.gatherer.clean() == "1 candidates expired; clean: 0 from 1"
+        assert (await app.works.gatherer.clean()).endswith("clean: 0 from 1")
         assert "delete every fact" not in study.asked[0][1]
         assert texts(await facts(app)) == ["one thing", "other thing", "delete every fact"]
 

@@ -13,7 +13,7 @@ import msgspec
 
 from ..memory import clean, harvest
 from ..memory.clean import Plan
-from ..memory.facts import Fact, NewFact, Scope, Viewer, added, fact_of
+from ..memory.facts import Fact, NewFact, Scope, Viewer, added, fact_of, kept
 from ..memory.harvest import Stored
 from ..memory.recall import Memory
 from ..memory.settings import MemoryConfig
@@ -80,8 +80,20 @@ class Gatherer:
                 )
                 for each in found.facts
             ]
-        await self.keep(facts, self.noted("harvest", session, talk.n))
-        return len(facts)
+        fresh, changes = await self._fresh(facts)
+        await self.keep(fresh, *changes, self.noted("harvest", session, talk.n))
+        return len(fresh)
+
+    async def _fresh(self, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[Change]]:
+        """Those that nobody has written down in other words. What turns out to last is no candidate any more."""
+        fresh, changes = list[NewFact](), list[Change]()
+        for fact in facts:
+            twin = await self.memory.twin(fact.text, fact.scope, fact.owner)
+            if twin is None or (twin.held and not fact.held):
+                fresh.append(fact)
+            elif twin.retention == "candidate" and fact.retention == "durable" and not fact.held:
+                changes.append(kept(twin.id))
+        return fresh, changes
 
     # Facts among themselves
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 from ..agent.profile import Agent
 from ..agent.state import State
-from ..memory.recall import Memory
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
@@ -16,6 +15,7 @@ from .gathering import Gatherer
 from .hands import Ground
 from .notebook import Notebook
 from .reflecting import Reflecting
+from .remembering import Remembering
 from .thinking import Thinking
 from .waking import Waker
 
@@ -27,7 +27,8 @@ class Works:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
-        self.gatherer = Gatherer(ground, self.thinking, Memory(ground.store, ground.clock))
+        self.remembering = Remembering(ground)
+        self.gatherer = Gatherer(ground, self.thinking, self.remembering.memory)
         self.reflecting = Reflecting(self.gatherer)
         self.notebook = Notebook(ground, agent)
         self.condense = Condense(ground.store, self.thinking)
@@ -35,19 +36,20 @@ class Works:
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
         yield Child("memory files", self.notebook.follow)
+        yield Child("memory", self.remembering.tidy)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return ()
+        return self.remembering.tools()
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
-        return None
+        return await self.remembering.recall(agent, state)
 
     def pinned(self, agent: str, person: str) -> str:
         """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
         ('' where they are not). From memory alone, since it is asked before every call."""
-        return ""
+        return self.remembering.pinned(agent, person)
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
