@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import apsw
 import msgspec
 import pytest
 
@@ -40,7 +41,7 @@ async def test_what_was_said_becomes_facts_that_say_where_they_come_from(tmp_pat
         assert (fact.scope, fact.owner, fact.writer, fact.session, fact.n) == ("user", "owner", "harvester", session, 1)
         assert (fact.text, fact.label.integrity, fact.held) == (
             "The owner's sister Ann likes green tea",
-            "owner",
+            "tool_local",
             False,
         )
         assert "[1] owner: My sister Ann likes green tea" in study.asked[0][1]
@@ -344,17 +345,15 @@ async def test_a_plan_is_dropped_where_somebody_changed_what_it_is_about(tmp_pat
     study = Study(tmp_path)
     async with study.running() as app:
         await known(app, "one thing", "other thing")
-        study.answers["clean"] = lambda text: tidy([2], (1, "worthless", 0))
-        gatherer, ask = app.works.gatherer, app.works.gatherer.ask
 
-        async def pin_meanwhile(*args: Any) -> str:
-            answer = await ask(*args)
-            await app.store.change((Change("fact_pin", (1, 1)),))
-            return answer
+        def pin_meanwhile(text: str) -> Any:
+            """Another process does, while the model thinks."""
+            apsw.Connection(str(study.settings.home.database)).execute("UPDATE fact SET pinned = 1 WHERE id = 1")
+            return tidy([2], (1, "worthless", 0))
 
-        gatherer.ask = pin_meanwhile  # type: ignore[method-assign, assignment]
+        study.answers["clean"] = pin_meanwhile
         with pytest.raises(DeskhandError, match="fact 1 changed meanwhile"):
-            await gatherer.clean()
+            await app.works.gatherer.clean()
         assert len(await facts(app)) == 2
 
 

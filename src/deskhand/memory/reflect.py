@@ -126,7 +126,7 @@ def shown(lines: Sequence[Line], calls: Sequence[tuple[int, str]], after: int) -
         found = excerpt(whole, after, limit)
         if (size := len(_text(found))) <= READ_CHARS:
             return found
-        limit = max(limit - (size - READ_CHARS), 0)
+        limit = int(limit * 0.95 * READ_CHARS / size)
 
 
 def _text(found: Excerpt) -> str:

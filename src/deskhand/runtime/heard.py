@@ -13,7 +13,7 @@ from ..agent.state import State, fold
 from ..memory.harvest import MODEL, Line, told_by
 from ..types import events as e
 from ..types.identity import EVERYBODY
-from ..types.labels import join
+from ..types.labels import LOCAL, join
 from ..types.messages import Message, Text
 
 
@@ -58,7 +58,7 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Talk:
             case e.ModelReplied(message=message):
                 names |= {call.id: call.name for call in message.calls}
                 if message.text.strip():
-                    lines.append(Line(n, MODEL, message.text, state.label))
+                    lines.append(Line(n, MODEL, message.text, join((state.label, LOCAL))))
             case e.ToolFinished(result=result):
                 calls.append((n, f"{names.get(result.call_id, 'a tool')}: {result.status}"))
             case e.Recalled(part=part):

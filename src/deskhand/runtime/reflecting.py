@@ -21,10 +21,10 @@ from .proposals import Proposal, proposed
 
 
 class Reflecting:
-    """`gatherer` does the asking and the keeping."""
+    """`gatherer` does the asking and the keeping, `propose` gives the rows of what could become a skill."""
 
-    def __init__(self, gatherer: Gatherer) -> None:
-        self._gatherer = gatherer
+    def __init__(self, gatherer: Gatherer, propose: Callable[[Proposal, float], tuple[Change, ...]] = proposed) -> None:
+        self._gatherer, self._propose = gatherer, propose
 
     @property
     def _config(self) -> ReflectionConfig:
@@ -66,7 +66,7 @@ class Reflecting:
             Proposal(each.name, redact(each.description), redact(each.body), agent, session, n, back.label)
             for each in back.skills
         ]
-        rows = [row for each in skills for row in proposed(each, now)]
+        rows = [row for each in skills for row in self._propose(each, now)]
         await gatherer.keep(facts, *rows, gatherer.noted("reflect", session, talk.n, note=redact(back.summary)))
         return len(back.knowledge) + len(back.learnings) + len(skills)
 
