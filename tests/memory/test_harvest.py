@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.memory.harvest import EARLIER_CHARS, MODEL, READ_CHARS, Line, answered, bare, excerpt, told_by
+from deskhand.memory.harvest import EARLIER_CHARS, MODEL, READ_CHARS, Line, answered, bare, excerpt
 from deskhand.types.labels import OWNER, Label
 
 TEXTS = st.lists(st.text(max_size=3_000), max_size=12)
@@ -30,7 +30,7 @@ def test_an_excerpt_is_the_end_of_what_is_new_and_bounded(texts: list[str], afte
 def test_what_memory_put_in_is_not_a_new_fact() -> None:
     """Also where the model has said it again in its own answer."""
     shown = excerpt(lines("what does Ann like?", "Ann likes tea."), 0)
-    told = told_by({1: '<context_snapshot source="memories">\n- Ann likes tea\n</context_snapshot>'})
+    told = ["Ann likes tea"]
     answer = {"facts": [{"text": "Ann likes tea!", "n": 2}, {"text": "Ann likes it green", "n": 2}]}
     assert [fact.text for fact in answered(msgspec.json.encode(answer).decode(), shown, (), told).facts] == [
         "Ann likes it green"

@@ -33,7 +33,7 @@ def with_skills(app: App) -> tuple[Reflecting, list[Proposal]]:
         found.append(proposal)
         return ()
 
-    return Reflecting(app.works.gatherer, propose), found
+    return Reflecting(app.works.learning.gatherer, propose), found
 
 
 async def status(app: App, session: str) -> tuple[Any, ...]:
@@ -67,7 +67,7 @@ async def test_a_finished_conversation_teaches(tmp_path: Path) -> None:
             "tool_local",
         )
         assert (await status(app, session))[:3] == (6, "processed", "The router was restarted.")
-        await app.works.notebook.look()
+        await app.works.learning.notebook.look()
         memory = study.settings.home.workspace("default") / "memory"
         assert "## router\n5 presses restart it\n*Source: session" in (memory / "knowledge.md").read_text()
         assert "**Mistake**: pressed once\n**Correction**: press 5 times" in (memory / "learnings.md").read_text()
@@ -83,12 +83,12 @@ async def test_which_conversations_are_looked_back_at(tmp_path: Path) -> None:
         for n in range(3):
             await study.chat(app, "one", "two", chat=f"{n}")
         study.clock.advance(QUIET)
-        while (await app.works.reflecting.reflect()) != "":
+        while (await app.works.learning.reflecting.reflect()) != "":
             pass
         assert len(study.asked) == 3 and (await status(app, short))[:2] == (0, "too_short")
         await study.chat(app, "and a second", chat="short")
         study.clock.advance(QUIET)
-        await app.works.reflecting.reflect()
+        await app.works.learning.reflecting.reflect()
         assert len(study.asked) == 4 and "only one" in study.asked[-1][1]
 
 
@@ -98,10 +98,10 @@ async def test_a_conversation_that_goes_on_is_looked_back_at_again(tmp_path: Pat
     async with study.running() as app:
         await study.chat(app, "one", "two")
         study.clock.advance(QUIET)
-        await app.works.reflecting.reflect()
+        await app.works.learning.reflecting.reflect()
         await study.chat(app, "three")
         study.clock.advance(QUIET)
-        await app.works.reflecting.reflect()
+        await app.works.learning.reflecting.reflect()
         earlier, _, new = study.asked[1][1].partition("CONVERSATION")
         assert len(study.asked) == 2 and "owner: three" in new and "two" not in new and "owner: two" in earlier
 
@@ -112,7 +112,7 @@ async def test_a_long_conversation_is_read_from_its_end(tmp_path: Path) -> None:
     async with study.running() as app:
         await study.chat(app, *(f"{n:02} " + "x\n" * 3_000 for n in range(7)))
         study.clock.advance(QUIET)
-        await app.works.reflecting.reflect()
+        await app.works.learning.reflecting.reflect()
         text = study.asked[0][1].partition("KNOWN")[2] or study.asked[0][1]
         assert len(text) <= 30_000 and "06 x" in text and "00 x" not in text
 
@@ -127,14 +127,14 @@ async def test_an_answer_that_is_none_is_told_and_tried_again(tmp_path: Path, an
         session = await study.chat(app, "one", "two")
         study.clock.advance(QUIET)
         if "knowledge" in answer:
-            assert await app.works.reflecting.reflect() == "reflect: 0 from 1"
+            assert await app.works.learning.reflecting.reflect() == "reflect: 0 from 1"
             return
         with pytest.raises(DeskhandError, match=f"reflect failed for {session}"):
-            await app.works.reflecting.reflect()
+            await app.works.learning.reflecting.reflect()
         assert (await status(app, session))[:2] == (0, "error")
         study.clock.advance(3600)
         study.answers["reflect"] = lambda text: learned(session_summary="x")
-        await app.works.reflecting.reflect()
+        await app.works.learning.reflecting.reflect()
         assert (await status(app, session))[1] == "processed"
 
 
@@ -155,7 +155,7 @@ async def test_what_is_learned_from_untrusted_words_is_held(tmp_path: Path) -> N
         found = await facts(app)
         assert len(found) == 2 and all(fact.held for fact in found)
         assert proposals[0].label == Label("untrusted", source="mail")
-        await app.works.notebook.look()
+        await app.works.learning.notebook.look()
         memory = study.settings.home.workspace("default") / "memory"
         assert not any("eve" in path.read_text() for path in memory.iterdir())
 
@@ -173,16 +173,16 @@ async def test_notes_of_past_days_are_promoted_to_memory_md(tmp_path: Path) -> N
     async with study.running() as app:
         memory = study.settings.home.workspace("default") / "memory"
         (memory / "2025-11-22.md").write_text("- Ann moved to Basel\n- bought milk\n")
-        await app.works.notebook.look()
+        await app.works.learning.notebook.look()
         assert [fact.retention for fact in await facts(app)] == ["candidate", "candidate"]
-        assert await app.works.reflecting.promote() == ""  # the day is not over
+        assert await app.works.learning.reflecting.promote() == ""  # the day is not over
         study.clock.advance(86_400)
         study.answers["promote"] = lambda text: {
             "keep": [{"id": 1, "text": "Ann lives in Basel"}, {"id": 99, "text": "x"}]
         }
-        assert await app.works.reflecting.promote() == "promote: 1 from 1"
-        assert await app.works.reflecting.promote() == "" and len(study.asked) == 1
-        await app.works.notebook.look()
+        assert await app.works.learning.reflecting.promote() == "promote: 1 from 1"
+        assert await app.works.learning.reflecting.promote() == "" and len(study.asked) == 1
+        await app.works.learning.notebook.look()
         assert "- Ann lives in Basel\n" in (memory / "MEMORY.md").read_text()
         assert (memory / "2025-11-22.md").read_text().startswith("- Ann moved to Basel\n- bought milk\n")
         pinned = next(fact for fact in await facts(app) if fact.pinned)
@@ -197,7 +197,7 @@ async def test_what_is_always_known_stays_small_and_nothing_held_gets_there(tmp_
             await note(app, f"note {n}", f"day:x:a{n}", 2.0 + n)
         study.clock.advance(86_400)
         study.answers["promote"] = lambda text: {"keep": [{"id": n, "text": f"{n} " + "é" * 450} for n in range(1, 22)]}
-        await app.works.reflecting.promote()
+        await app.works.learning.reflecting.promote()
         assert "eve" not in study.asked[0][1]
         pinned = [fact for fact in await facts(app) if fact.pinned]
         assert pinned and sum(len(fact.text.encode()) + 3 for fact in pinned) <= 4_096

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
@@ -221,9 +221,3 @@ def bare(text: str) -> str:
 def key_of(kind: str, session: str, n: int, text: str) -> str:
     """The name of this writing for ever: the same words from the same event are stored once."""
     return f"{kind}:{session}:{n}:{sha256(bare(text).encode()).hexdigest()[:16]}"
-
-
-def told_by(parts: Mapping[int, str]) -> frozenset[str]:
-    """What memory has put into a conversation, line by line."""
-    lines = (line.strip().lstrip("-* ") for text in parts.values() for line in text.splitlines())
-    return frozenset(bare(line) for line in lines if bare(line))

@@ -12,6 +12,7 @@ from ..models.aside import Aside
 from ..types.errors import MalformedReply
 from ..types.labels import Label, join
 from ..types.messages import clean
+from ..types.schedules import parse_schedule
 from .harvest import Excerpt, Line, Stored, bare, decoded, excerpt, indented, one_line, transcript
 from .project_text import knowledge, learning
 
@@ -68,6 +69,12 @@ class ReflectionConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     output_tokens: Annotated[int, msgspec.Meta(ge=256, le=100_000)] = 4_096
     max_sessions: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 10
     quiet_minutes: Annotated[float, msgspec.Meta(ge=0, le=10_080)] = 30.0
+
+
+def check_reflection(config: ReflectionConfig) -> None:
+    """Raises ConfigError for a schedule that is none."""
+    if config.enabled:
+        parse_schedule(config.schedule, "UTC")
 
 
 class Known(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ..agent.step import COMPACT_AT
 from ..channels.settings import ChannelConfig
-from ..memory.reflect import ReflectionConfig
+from ..memory.reflect import ReflectionConfig, check_reflection
 from ..memory.settings import MemoryConfig, check_memory
 from ..models.base import Thinking
 from ..models.settings import Wire
@@ -39,6 +39,7 @@ from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .datafile import parse_value, read_data, read_env_file
 from .home import FILE_NAME
 from .home import Home as Home
+from .job_settings import JobsConfig
 from .routing import Binding, check_bindings
 
 PREFIX = "DESKHAND_"
@@ -46,7 +47,7 @@ SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defa
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
 LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "commands", "agents"})
 """Keys that take several names; in a variable they stand with commas between them."""
-SURFACES = frozenset({"terminal", "web", "api", "door"})
+SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
 """Surfaces of our own, whose people read the log itself: nothing has to be sent to them."""
 NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER"})
 
@@ -133,6 +134,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     egress: EgressConfig = EgressConfig()
     memory: MemoryConfig = MemoryConfig()
     reflection: ReflectionConfig = ReflectionConfig()
+    jobs: JobsConfig = JobsConfig()
     channels: dict[str, ChannelConfig] = {}
 
 
@@ -282,6 +284,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         check_rules(rules_under_our_names(config.policy), _known(config))
         check_egress(config.egress)
         check_memory(config.memory)
+        check_reflection(config.reflection)
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error

@@ -60,7 +60,8 @@ class Gatherer:
             scope, owner = whose(talk, agent)
             known = await self.known("\n".join(line.text for line in shown.new), scope, owner)
             answer = await self.ask(agent, harvest.question(shown, known), self._memory.harvester.models)
-            found = harvest.answered(answer, shown, known, talk.told)
+            told = await self.ground.store.rows("fact_get", (msgspec.json.encode(talk.told).decode(),))
+            found = harvest.answered(answer, shown, known, [fact_of(row).text for row in told])
             if found.left:
                 log.info("%d facts that a model found in %s could not be used", found.left, session)
             facts = [

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ..agent.state import State, fold
-from ..memory.harvest import MODEL, Line, told_by
+from ..memory.harvest import MODEL, Line
 from ..types import events as e
 from ..types.identity import EVERYBODY
 from ..types.labels import LOCAL, join
@@ -18,14 +18,14 @@ from ..types.messages import Message, Text
 
 
 class Talk(msgspec.Struct, frozen=True):
-    """A conversation as it stands after event `n`. `person` is who is alone with the agent, or EVERYBODY. `told` is
-    what memory had put into it, `calls` how calls of tools ended, with the number of that event. `busy`: a turn is
-    open."""
+    """A conversation as it stands after event `n`. `person` is who is alone with the agent, or EVERYBODY. `told` are
+    the ids of facts that memory had put into it, `calls` how calls of tools ended, with the number of that event.
+    `busy`: a turn is open."""
 
     n: int
     lines: tuple[Line, ...]
     person: str
-    told: frozenset[str]
+    told: tuple[int, ...]
     calls: tuple[tuple[int, str], ...]
     busy: bool
 
@@ -49,7 +49,7 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Talk:
     lines: list[Line] = []
     calls: list[tuple[int, str]] = []
     names: dict[str, str] = {}
-    told: dict[int, str] = {}
+    told: list[int] = []
     for recorded in log:
         n, event = recorded.n, recorded.event
         match event:
@@ -61,15 +61,15 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Talk:
                     lines.append(Line(n, MODEL, message.text, join((state.label, LOCAL))))
             case e.ToolFinished(result=result):
                 calls.append((n, f"{names.get(result.call_id, 'a tool')}: {result.status}"))
-            case e.Recalled(part=part):
-                told[n] = part.text
+            case e.Recalled(facts=facts):
+                told += facts
             case e.Undone(to_n=to_n):
                 lines = [line for line in lines if line.n <= to_n]
                 calls = [call for call in calls if call[0] <= to_n]
             case _:
                 pass
         fold(state, (recorded,))
-    return Talk(state.n, tuple(lines), state.person, told_by(told), tuple(calls), state.turn is not None)
+    return Talk(state.n, tuple(lines), state.person, tuple(told), tuple(calls), state.turn is not None)
 
 
 def _line(n: int, who: str, message: Message) -> list[Line]:

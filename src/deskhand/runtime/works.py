@@ -11,10 +11,9 @@ from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
 from .children import Child
 from .condense import Condense
-from .gathering import Gatherer
 from .hands import Ground
-from .notebook import Notebook
-from .reflecting import Reflecting
+from .jobs import Jobs
+from .learning import Learning
 from .remembering import Remembering
 from .thinking import Thinking
 from .waking import Waker
@@ -28,15 +27,16 @@ class Works:
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
         self.remembering = Remembering(ground)
-        self.gatherer = Gatherer(ground, self.thinking, self.remembering.memory)
-        self.reflecting = Reflecting(self.gatherer)
-        self.notebook = Notebook(ground, agent)
+        self.jobs = Jobs(ground, self.waker)
+        self.learning = Learning(ground, self.thinking, self.remembering.memory)
+        self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield Child("memory files", self.notebook.follow)
+        yield Child("memory files", self.learning.notebook.follow)
         yield Child("memory", self.remembering.tidy)
+        yield Child("jobs", self.jobs.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
@@ -53,3 +53,8 @@ class Works:
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
+        self.jobs.see(recorded)
+
+    def driving(self, session: str, agent: Agent) -> Agent:
+        """The agent as it is in this conversation."""
+        return self.jobs.driving(session, agent)
