@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..agent.step import COMPACT_AT
 from ..channels.settings import ChannelConfig
+from ..memory.reflect import ReflectionConfig, check_reflection
 from ..memory.settings import MemoryConfig, check_memory
 from ..models.base import Thinking
 from ..models.settings import Wire
@@ -135,6 +136,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     egress: EgressConfig = EgressConfig()
     budgets: dict[str, Budget] = {}
     memory: MemoryConfig = MemoryConfig()
+    reflection: ReflectionConfig = ReflectionConfig()
     jobs: JobsConfig = JobsConfig()
     channels: dict[str, ChannelConfig] = {}
 
@@ -286,6 +288,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         check_egress(config.egress)
         check_budgets(config.budgets)
         check_memory(config.memory)
+        check_reflection(config.reflection)
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error

@@ -15,6 +15,7 @@ from .commands import Live
 from .condense import Condense
 from .hands import Ground
 from .jobs import Jobs
+from .learning import Learning
 from .remembering import Remembering
 from .thinking import Thinking
 from .waking import Waker
@@ -30,11 +31,14 @@ class Works:
         self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground)
         self.jobs = Jobs(ground, self.waker)
+        self.learning = Learning(ground, self.thinking, self.remembering.memory)
+        self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
         yield Child("budgets", lambda: self.budgets.run(self.waker))
+        yield Child("memory files", self.learning.notebook.follow)
         yield Child("memory", self.remembering.tidy)
         yield Child("jobs", self.jobs.run)
 

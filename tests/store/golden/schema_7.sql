@@ -252,6 +252,18 @@ CREATE TABLE file_label(
   session TEXT NOT NULL,
   at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS gathered;
+CREATE TABLE gathered(
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
+  at REAL NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('processed', 'too_short', 'error')),
+  note TEXT NOT NULL DEFAULT '',
+  failures INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(kind, subject)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS inbox;
 CREATE TABLE inbox(
   id INTEGER PRIMARY KEY,
@@ -328,6 +340,12 @@ CREATE TABLE looked_up(
   seq INTEGER NOT NULL
 ) STRICT;
 INSERT INTO looked_up VALUES(1,12);
+DROP TABLE IF EXISTS memory_file;
+CREATE TABLE memory_file(
+  path TEXT PRIMARY KEY,
+  base BLOB NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS named_session;
 CREATE TABLE named_session(
   place TEXT PRIMARY KEY,

@@ -84,6 +84,29 @@ CREATE TRIGGER fact_embedded AFTER INSERT ON fact_vector BEGIN
 END;
 
 
+-- Gathering: how far something has been read (memory/gathered.sql). `kind` is harvest or reflect of a session, clean of
+-- facts (`scope:owner`), promote of an agent's notes; `n` is the last event or fact that was read, in the commit that
+-- holds what came of it; up to `seen` there is nothing to read for now. `failures`: so often in a row it came to nothing,
+-- the last time `at` then.
+CREATE TABLE gathered(
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
+  at REAL NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('processed', 'too_short', 'error')),
+  note TEXT NOT NULL DEFAULT '',
+  failures INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(kind, subject)
+) STRICT, WITHOUT ROWID;
+
+-- What files that show facts said when they were last looked at, by their real path (memory/project.py).
+CREATE TABLE memory_file(
+  path TEXT PRIMARY KEY,
+  base BLOB NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Jobs: what was due and what came of it (runtime/jobs.py). JOB.md files say what a job is. A run is there once for each
 -- slot, which is the time at which it was due, or names what else started it; it is written before anything is done.
 -- `body` is the job as it was then, `payload` what an event brought along. Whoever runs it is `holder`, until
