@@ -267,8 +267,7 @@ class Jobs:
         """For ever. Only for who drives; where that sees to no jobs, it rests."""
         while not self._ground.dispatch.driving:  # noqa: ASYNC110 -- it is on its way
             await anyio.sleep(BEGIN_S)
-        config = self._ground.settings().config.jobs
-        if not config.enabled or not self._ground.dispatch.drives(f"{self._ground.settings().agents[0]}/job:"):
+        if not self._ground.dispatch.drives(f"{self._ground.settings().agents[0]}/job:"):
             await anyio.sleep_forever()
         try:
             async with anyio.create_task_group() as self.runs_now.tasks:
@@ -328,6 +327,8 @@ class Jobs:
         await store.change([Change("job_pause_set", (why, now)), *rows])
 
     async def _why_paused(self) -> str:
+        if not self._ground.settings().config.jobs.enabled:
+            return "`jobs.enabled` is false in the configuration"
         rows = await self._ground.store.rows("job_pause_get", ())
         return str(rows[0][0]) if rows else ""
 

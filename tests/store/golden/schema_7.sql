@@ -26,6 +26,42 @@ CREATE TABLE blob_use(
   PRIMARY KEY(digest, session, n)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO blob_use VALUES('sha256:abababababababababababababababababababababababababababababababab','default/terminal:golden',3);
+DROP TABLE IF EXISTS budget_hold;
+CREATE TABLE budget_hold(
+  key TEXT PRIMARY KEY,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  charge BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS budget_lift;
+CREATE TABLE budget_lift(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  extra INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS budget_used;
+CREATE TABLE budget_used(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, day)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS budget_warned;
+CREATE TABLE budget_warned(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  most INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since, most)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS call_grant;
 CREATE TABLE call_grant(
   hash TEXT PRIMARY KEY,
@@ -216,6 +252,18 @@ CREATE TABLE file_label(
   session TEXT NOT NULL,
   at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS gathered;
+CREATE TABLE gathered(
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
+  at REAL NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('processed', 'too_short', 'error')),
+  note TEXT NOT NULL DEFAULT '',
+  failures INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(kind, subject)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS inbox;
 CREATE TABLE inbox(
   id INTEGER PRIMARY KEY,
@@ -292,6 +340,12 @@ CREATE TABLE looked_up(
   seq INTEGER NOT NULL
 ) STRICT;
 INSERT INTO looked_up VALUES(1,12);
+DROP TABLE IF EXISTS memory_file;
+CREATE TABLE memory_file(
+  path TEXT PRIMARY KEY,
+  base BLOB NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS named_session;
 CREATE TABLE named_session(
   place TEXT PRIMARY KEY,
