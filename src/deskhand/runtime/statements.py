@@ -11,7 +11,7 @@ def statements() -> Mapping[str, str]:
     """All of them by name."""
     own = ("letters.sql", "health.sql", "people.sql", "drafts.sql", "places.sql", "egress.sql", "background.sql")
     found = dict[str, str]()
-    for name in ("kv.sql", "marks.sql", "effects.sql"):
+    for name in ("kv.sql", "marks.sql", "effects.sql", "tasks.sql"):
         found |= load_sql("deskhand.tools", name)
     for name in own:
         found |= load_sql("deskhand.runtime", name)

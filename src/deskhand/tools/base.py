@@ -28,7 +28,7 @@ from .way import Ways, no_way
 class Spec(msgspec.Struct, frozen=True):
     """What the model and the gate know of a tool. `parameters` is its JSON schema; `reads` labels what it returns.
 
-    `alone`: it must not run beside other calls of the same reply. Tools whose effect is `none` or `fetch` may.
+    Tools whose effect is `none` or `fetch` may run beside other calls of the same reply, unless they change rows.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Spec(msgspec.Struct, frozen=True):
 
     @property
     def parallel(self) -> bool:
-        return self.effect in ("none", "fetch") and self.replay != "never"
+        return self.effect in ("none", "fetch") and self.replay == "again"
 
 
 class Wanted(msgspec.Struct, frozen=True):
