@@ -10,6 +10,7 @@ from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
 from .children import Child
+from .deep import Deep
 from .hands import Ground
 from .thinking import Thinking
 from .waking import Waker
@@ -22,10 +23,11 @@ class Works:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
+        self.deep = Deep(ground, self.waker, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield from ()
+        yield Child("long work", self.deep.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
@@ -33,7 +35,11 @@ class Works:
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
-        return None
+        return self.deep.told(state, None)
+
+    def shown(self, session: str) -> str:
+        """How what goes on by itself in this conversation stands, for people; '' for nothing."""
+        return self.deep.shown(session)
 
     def pinned(self, agent: str, person: str) -> str:
         """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
@@ -42,3 +48,4 @@ class Works:
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
+        self.deep.see(recorded)
