@@ -55,14 +55,14 @@ class Deep:
         for (session,) in await self._ground.store.rows("long_work_all", ()):
             self._due[session] = 0.0
         while True:
-            poke, self._poke = self._poke, anyio.Event()
+            self._poke = anyio.Event()
             now = self._ground.clock.now()
             for session in [session for session, at in self._due.items() if at <= now]:
                 del self._due[session]
                 if self._ground.dispatch.drives(session):
                     await self._look(session)
             with anyio.move_on_after(LOOK_S if self._due else None):
-                await poke.wait()
+                await self._poke.wait()
 
     async def _look(self, session: str) -> None:
         """Do what is next there."""
