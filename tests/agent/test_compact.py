@@ -8,10 +8,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.agent.compact import compact
 from deskhand.agent.state import State, fold, view
 from deskhand.models.forms import MASKED_CHARS, mask_due
 from deskhand.models.tokens import tokens
+from deskhand.testing.shorten import compact
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import UNNAMED, Label

@@ -7,10 +7,10 @@ from typing import get_args
 import msgspec
 import pytest
 
-from deskhand.agent.compact import compact
 from deskhand.agent.state import _FOLDS, State, fold
 from deskhand.agent.step import answer, next_step
 from deskhand.policy.guard import loop_guard
+from deskhand.testing.shorten import compact
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
 from deskhand.types.limits import Limits
@@ -98,7 +98,8 @@ SORRY = "Sorry, I could not answer: "
         ([got(), reply("hm", "c1", tokens=801), result("c1")], Compact(400)),
         ([got(), reply("hi", tokens=801)], EndTurn("done")),
         ([got(), reply("hi", tokens=801), e.TurnEnded("done", (1,)), got()], Compact(400)),
-        ([got(), reply("hm", "c1", tokens=800), result("c1")], AskModel()),
+        ([got(), reply("hm", "c1", tokens=791), result("c1")], AskModel()),
+        ([got(), reply("hm", "c1", tokens=791), result("c1", "r" * 100)], Compact(400)),
         ([got(), reply("hi", finish="filtered")], EndTurn("done")),
         ([got(), reply("", "c1"), last("c1")], EndTurn("done", "bye")),
         ([got(), reply("", "c1", "d2"), last("c1"), result("d2")], EndTurn("done", "bye")),

@@ -44,6 +44,7 @@ def fail(error: str, link: Link = A, after: float | None = None) -> Failure:
         ([fail(LONG, B)], GiveUp("no model of the chain can read a conversation of this length")),
         ([fail(DOWN)] * 3 + [fail(DOWN, B)] * 2, GiveUp("5 tries failed")),
         ([fail("SomethingNew")], Try("b/2", 100)),
+        ([fail("BudgetSpent")], GiveUp("a budget is spent")),
         ([fail(DOWN, Link("no longer there"))], Try("a/1", 100)),
     ],
 )

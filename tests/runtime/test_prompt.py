@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from deskhand.agent.compact import compact
 from deskhand.agent.state import State, fold
 from deskhand.models.base import Shown
 from deskhand.runtime.knowledge import INDEX_CHARS, LOOK_S
@@ -19,6 +18,7 @@ from deskhand.runtime.prompt import ONE_LINE, SPOKEN, SYSTEM, WORKSPACE_FILES, W
 from deskhand.runtime.templates import TEMPLATES
 from deskhand.runtime.texts import FILE_CHARS, LEFT_OUT, words
 from deskhand.testing.clock import SetClock
+from deskhand.testing.shorten import compact
 from deskhand.tools.paths import Workspace
 from deskhand.types import events as e
 from deskhand.types.errors import ConfigError

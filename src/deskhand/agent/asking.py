@@ -11,12 +11,15 @@ from msgspec.structs import replace
 from ..models.base import Reply, Request, TextDelta, ToolSchema
 from ..models.forms import mask_due
 from ..models.usable import usable
-from ..policy.rules import looks
+from ..models.window import at_most, sized
+from ..tools.base import offered
+from ..types.budget import charge_of
 from ..types.door import Progress
-from ..types.errors import MalformedReply, ModelError
+from ..types.errors import BudgetSpent, MalformedReply, ModelError
 from ..types.events import Masked, ModelFailed, ModelReplied
+from ..types.identity import SYSTEM
 from ..types.interrupt import Interrupt
-from ..types.messages import Message, Text, clean
+from ..types.messages import Message, Text, Usage, clean
 from ..types.steps import AskModel
 from .journal import Journal
 from .state import view
@@ -33,6 +36,7 @@ class Asking:
         self._partial: list[str] = []
         self._attempt = 0
         self._searched: dict[float, int] = {}
+        self._key = ""
 
     def snapshot(self) -> Progress | None:
         """All the text of the reply that is being written, for who comes late."""
@@ -53,7 +57,7 @@ class Asking:
             await journal.agent.look()
         await self._recall()
         model = step.model or self._first()
-        self._partial, reply, failed = [], None, None
+        self._partial, self._key, reply, failed = [], "", None, None
         with self._interrupt:
             try:
                 if (wait_s := step.at - journal.ports.clock.now()) > 0:
@@ -68,11 +72,14 @@ class Asking:
             except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
                 failed = ModelError(f"{model} broke: {type(error).__name__}: {error}")
         if failed is not None:
+            journal.change(journal.ports.budgets.release(self._key))
             await self._fail(model, failed)
         elif reply is None and self._partial:
             reply = Reply(Message("assistant", (Text("".join(self._partial)),)), "interrupted")
         if reply is not None:
             journal.record(ModelReplied(usable(reply.message, step.tools), model, reply.finish, reply.usage))
+        if failed is None:
+            journal.change(journal.ports.budgets.settle(self._key, reply.usage if reply else Usage()))
         self._partial, self._attempt = [], 0 if reply is not None else self._attempt + 1
 
     async def _recall(self) -> None:
@@ -93,16 +100,22 @@ class Asking:
     def _request(self, model: str, step: AskModel) -> Request:
         journal = self._journal
         agent, state = journal.agent, journal.state
-        offered = tuple(
-            s for s in self._schemas if looks(agent.tools[s.name].spec.effect) or not state.options.plan_mode
-        )
-        shown = (agent.prompt(state), view(state), offered if step.tools else ())
+        schemas = tuple(schema for schema in self._schemas if offered(agent.tools[schema.name].spec, state.options))
+        shown = (agent.prompt(state), view(state), schemas if step.tools else ())
         how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
-        return Request(model.partition("/")[2], *shown, *how, journal.encoded, journal.ports.blob)
+        request = Request(model.partition("/")[2], *shown, *how, journal.encoded, journal.ports.blob)
+        limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models)) else agent.limits
+        return sized(request, limits, state.context_tokens, journal.ports.meter.scale(model))
 
     async def _call(self, model: str, request: Request) -> Reply:
         journal, n, offset = self._journal, self._journal.state.n + 1, 0
         reply: Reply | None = None
+        ports, turn = journal.ports, journal.state.turn
+        self._key = f"{journal.session}#{n}.{self._attempt}"
+        charge = charge_of(turn.principal if turn else SYSTEM, journal.session, journal.agent.name, model)
+        most = at_most(request, journal.state.context_tokens, ports.meter.scale(model))
+        if spent := await ports.budgets.reserve(charge, most, self._key):
+            raise BudgetSpent(spent)
         async with aclosing(journal.ports.model(model).reply(request)) as items:  # type: ignore[type-var]
             async for item in items:
                 if isinstance(item, TextDelta):
@@ -115,6 +128,7 @@ class Asking:
                     journal.show(Progress("thinking", n, self._attempt, 0, item.text))
         if reply is None:
             raise MalformedReply(f"{model} ended without a reply")
+        journal.ports.meter.learn(model, request, reply.usage.input_tokens)
         return reply
 
     async def _fail(self, model: str, error: ModelError) -> None:

@@ -6,7 +6,6 @@ from difflib import get_close_matches
 from functools import partial
 
 import anyio
-import msgspec
 from msgspec.structs import replace
 
 from ..models.aside import Aside, ask_aside
@@ -17,7 +16,7 @@ from ..policy.gate import Given, given, shown_to, trusting
 from ..policy.rules import Case
 from ..policy.wording import about
 from ..tools.aliases import TOOLS, called
-from ..tools.attempt import attempt
+from ..tools.attempt import Ready, attempt
 from ..tools.base import Ask, Context, Done, Tool, judged_by
 from ..types.commit import Change
 from ..types.door import PREVIEW_CHARS, Progress
@@ -33,24 +32,16 @@ from ..types.events import (
     ToolStarted,
 )
 from ..types.interrupt import Interrupt, meanwhile
-from ..types.labels import LOCAL, Label
-from ..types.messages import ResultPart, ResultStatus, Text, ToolCall, ToolResult, clean
+from ..types.labels import Label
+from ..types.messages import ResultPart, Text, ToolCall, ToolResult, clean
 from ..types.steps import RunTools
-from ..types.turn import OpenCall, Turn
+from ..types.turn import OpenCall, Turn, failed
 from .journal import Journal
 
 ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
 SOON_S = 0.02
 """A tool that may run again and is done sooner has its call and its result written in one commit."""
-
-
-class Ready(msgspec.Struct, frozen=True):
-    """A call that may run now, and why; '' where a person said yes to it."""
-
-    call: OpenCall
-    tool: Tool
-    why: str
 
 
 Verdict = Ready | ToolResult | ApprovalAsked | CallClosed
@@ -67,6 +58,7 @@ class Calls:
 
         Afterwards each of them has a result or waits for a person, and the log says so.
         """
+        await self._journal.settle()
         group: list[Ready] = []
         for call in step.calls:
             verdict = await self._judge(call, turn)
@@ -96,15 +88,15 @@ class Calls:
         if tool is None:
             near = get_close_matches(name, agent.tools, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
-            return _failed(call, "error", f"there is no tool {name!r}; {hint}")
+            return failed(call, "error", f"there is no tool {name!r}; {hint}")
         if call.answer is not None:
             return ToolResult(call.call.id, tuple(p for p in call.answer.parts if isinstance(p, ResultPart)))
         if call.ask is not None:
-            return _failed(call, *approval.unanswered(call.ask))
+            return failed(call, *approval.unanswered(call.ask))
         if call.started and tool.spec.replay == "never":
-            return _failed(call, "interrupted", "it may or may not have happened; check before you repeat it")
+            return failed(call, "interrupted", "it may or may not have happened; check before you repeat it")
         if call.refusal:
-            return _failed(call, "denied", f"not permitted: {call.refusal}")
+            return failed(call, "denied", f"not permitted: {call.refusal}")
         return await self._ask_policy(call, tool, turn)
 
     async def _ask_policy(self, call: OpenCall, tool: Tool, turn: Turn) -> Verdict:
@@ -115,15 +107,15 @@ class Calls:
         if decision.verdict == "ask" and call.yes_at is None:
             decision = await remembered(journal.ports.store.rows, call.call, setting, turn.principal) or decision
         if decision.verdict == "deny":
-            return _failed(call, "denied", f"not permitted: {decision.reason}")
+            return failed(call, "denied", f"not permitted: {decision.reason}")
         binds = approval.binding(call.call, setting, turn.principal)
         if call.yes_at is not None and (void := approval.lapsed(call.yes_binds == binds, now - call.yes_at)):
-            return _failed(call, "denied", void)
+            return failed(call, "denied", void)
         if decision.verdict == "allow" or call.yes_at is not None:
             return Ready(call, tool, "" if call.yes_at is not None else decision.reason)
         question = f"{spec.name} {shown(call.call)}"
         if len(question) > SHOWN_ARGUMENT_CHARS:
-            return _failed(call, "denied", "too long for a person to approve: do it in smaller steps")
+            return failed(call, "denied", "too long for a person to approve: do it in smaller steps")
         if turn.asked >= approval.ASKS_PER_TURN:
             return CallClosed(call.call.id, "denied", approval.TOO_MANY)
         shut_out, source = not approval.may_approve(turn.principal), journal.state.label.source
@@ -135,16 +127,13 @@ class Calls:
         effect = tool.spec.effect
         if (judged := judged_by(tool)) is not None:
             effect = judged(call.call.arguments, turn.address)
-        agent, state = self._journal.agent, self._journal.state
-        label, known = self._label, tuple[Given, ...]()
+        agent, state, label, known = self._journal.agent, self._journal.state, self._label, tuple[Given, ...]()
         if effect == "fetch" and (label.integrity == "untrusted" or label.readers is not None):
             reads = {name for name, each in agent.tools.items() if each.spec.effect == "fetch"}
             known = given((each.message for each in state.messages), lambda name: TOOLS.get(name, name) in reads)
         said, arguments = "\n".join(turn.said), bytes(call.call.arguments)
         case = Case(agent.name, tool.spec.name, effect, turn.principal, label, arguments, said, known=known)
-        place, options = turn.address, state.options
-        how = (bool(options.approval), bool(options.plan_mode))
-        return replace(case, channel=place.channel, group=place.group, strict=how[0], planning=how[1])
+        return case.at(turn.address, state.options)
 
     @property
     def _label(self) -> Label:
@@ -209,11 +198,9 @@ class Calls:
             return clean(aired.text)
 
         place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
-        key = f"{journal.session}#{call.n}.{call_id}"
-        state = journal.state
-        return Context(
-            *place, ports.clock, ports.ids, emit, key, state.label, ask, state.audience, call.yes_at is not None
-        )
+        key, state = f"{journal.session}#{call.n}.{call_id}", journal.state
+        who = (state.label, ask, state.audience, call.yes_at is not None, state.person)
+        return Context(*place, ports.clock, ports.ids, emit, key, *who)
 
     def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
         journal, call_id = self._journal, ready.call.call.id
@@ -233,8 +220,4 @@ class Calls:
                 reason = "stopped by a person"
                 if ready.tool.spec.replay == "never":
                     reason += "; it may or may not have happened"
-                journal.record(ToolFinished(_failed(ready.call, "interrupted", reason)))
-
-
-def _failed(call: OpenCall, status: ResultStatus, text: str) -> ToolResult:
-    return ToolResult(call.call.id, (Text(clean(text), LOCAL),), status)
+                journal.record(ToolFinished(failed(ready.call, "interrupted", reason)))

@@ -1,27 +1,28 @@
-"""Shortens what the model sees when it grows too long. Pure: which messages stay, and in which form."""
+"""Shortens what the model sees when it grows too long: which messages stay, and what is told of the others."""
 
 from __future__ import annotations
 
 import msgspec
 
 from ..models.forms import FORMS
-from ..models.tokens import fit
+from ..models.window import Cut
 from ..types.events import Compacted, Ledger, OpenTurn
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text
+from ..types.options import SessionOptions
+from ..types.steps import Condensed
 from .state import State
 
 
-def compact(state: State, budget: int) -> Compacted:
-    """Shorten the conversation to about `budget` tokens (0: half of what there is), as `models.tokens.fit` does it."""
-    before = compacted(state)
-    start, messages = fit([message for _, message in before], budget)
-    note = f"[{start} earlier messages are no longer shown]" if start else "[long texts were cut]"
-    kept = [(n, message) for (n, _), message in zip(before[start:], messages, strict=True)]
-    if kept:
+def shortened(state: State, cut: Cut, told: Condensed) -> Compacted:
+    """The event with which only what was `cut` is in view, and at its beginning what is `told` of the rest."""
+    note = told.note or (f"[{len(cut.dropped)} earlier messages are no longer shown]" if cut.dropped else "")
+    kept = [(state.messages[i].key // FORMS, message) for i, message in cut.kept]
+    if kept and (note or kept != list(compacted(state))):
         n, first = kept[0]
-        kept[0] = n, Message(first.role, (Text(note + "\n", LOCAL), *first.parts))
-    return Compacted(tuple(kept), note, start, ledger(state))
+        head = (Text((note or "[long texts were cut]") + "\n", LOCAL), *told.parts)
+        kept[0] = n, Message(first.role, (*head, *first.parts))
+    return Compacted(tuple(kept), note or "[long texts were cut]", len(cut.dropped), ledger(state))
 
 
 def compacted(state: State) -> tuple[tuple[int, Message], ...]:
@@ -32,5 +33,6 @@ def compacted(state: State) -> tuple[tuple[int, Message], ...]:
 def ledger(state: State) -> Ledger:
     """What the state knows besides messages, but for the size of a context that is about to change."""
     turn = None if state.turn is None else msgspec.convert(state.turn, OpenTurn, from_attributes=True)
-    kept = (state.archived, state.label, state.asides, state.sent, 0, state.options)
+    options = state.options.updated(SessionOptions(compact="")) if state.options.compact else state.options
+    kept = (state.archived, state.label, state.asides, state.sent, 0, options)
     return Ledger(state.usage, state.masked_up_to, turn, *kept, state.shared, state.person)

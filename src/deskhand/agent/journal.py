@@ -6,12 +6,12 @@ import anyio
 from msgspec.structs import replace
 
 from ..models.base import Encoded
-from ..policy.gate import quiet, trusting
+from ..policy.gate import quieted, trusting
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
 from ..types.door import Progress
 from ..types.events import AnyEvent, Compacted, Recorded, stored
 from ..types.identity import Address
-from ..types.messages import Text
+from ..types.limits import Limits
 from ..types.options import SessionOptions
 from .profile import Agent, Ports, under
 from .state import State, fold
@@ -52,6 +52,12 @@ class Journal:
         return self._fitted
 
     @property
+    def limits(self) -> Limits:
+        """What a turn may use, with how the model counts that is asked first."""
+        limits, scale = self.agent.limits, self.ports.meter.scale(next(iter(self.agent.models), ""))
+        return limits if scale == limits.scale else replace(limits, scale=scale)
+
+    @property
     def clean(self) -> bool:
         """Nothing waits to be written."""
         return not (self._pending or self._admitted or self._outbox or self._changes)
@@ -86,10 +92,8 @@ class Journal:
             self._outbox.append(Outgoing(key, to, self._quieted(parts), reply_to, ask))
 
     def _quieted(self, parts: tuple[SayPart, ...]) -> tuple[SayPart, ...]:
-        if trusting(self.state.label, self.state.options.trust or ()).integrity != "untrusted":
-            return parts
-        said = [each.message for each in self.state.messages]
-        return tuple(replace(part, text=quiet(part.text, said)) if isinstance(part, Text) else part for part in parts)
+        label = trusting(self.state.label, self.state.options.trust or ())
+        return quieted(parts, label, (each.message for each in self.state.messages))
 
     async def flush(self, *, wake_at: float | None = None, close: bool = False) -> None:
         """Write what is pending and show it. Raises StaleSession, StoreUnavailable."""
@@ -105,6 +109,11 @@ class Journal:
         self._pending, self._admitted, self._outbox, self._changes, self._delivered = [], [], [], [], []
         for recorded in stored(events, last):
             self.ports.publish(self.session, recorded)
+
+    async def settle(self) -> None:
+        """Write the rows of calls that are over, so that the next one finds them."""
+        if self._changes:
+            await self.flush()
 
     def show(self, progress: Progress) -> None:
         self.ports.publish(self.session, progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from ..models.window import fit
 from ..policy.approval import only
 from ..store.base import First
 from ..types.commit import Change, Choices, Commit
@@ -14,15 +15,15 @@ from ..types.events import AnyEvent, ApprovalAnswered, CallClosed, CommandRun, M
 from ..types.identity import Answer, Command, Inbound, Principal, Said, Waiting
 from ..types.interrupt import Interrupt
 from ..types.messages import Text
-from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
-from ..types.turn import Turn
+from ..types.steps import AskModel, Compact, Condensed, EndTurn, RunTools, Step, Wait
+from ..types.turn import Turn, refusal
 from .admit import admit
 from .asking import Asking
 from .calls import Calls
-from .compact import compact
+from .compact import shortened
 from .journal import Journal
 from .profile import Agent, Ports
-from .rewind import Past, branched, rewound
+from .rewind import Past, branched, rewound, widened
 from .state import State, asked, fold
 from .step import answer, next_step
 
@@ -93,7 +94,7 @@ class Driver:
         while taken := admit(journal.state, waiting, self._agent.commands):
             row, events = taken
             waiting.remove(row)
-            journal.record(*(events or (_refusal(row, "it failed again and again"),)))
+            journal.record(*(events or (refusal(row, "it failed again and again"),)))
             journal.admit(row.inbox_id)
         turn = journal.state.turn
         if turn is not None:
@@ -129,10 +130,10 @@ class Driver:
             await self._note_delivered(journal)
         closed = False
         while True:
-            step = next_step(journal.state, journal.agent.limits, self._ports.clock.now())
+            step = next_step(journal.state, journal.limits, self._ports.clock.now())
             if (self.news or self._left) and not isinstance(step, EndTurn):  # an answer that is there is given first
                 await self._admit(journal)
-                step = next_step(journal.state, journal.agent.limits, self._ports.clock.now())
+                step = next_step(journal.state, journal.limits, self._ports.clock.now())
             if step is None:
                 if not (closed and journal.clean):
                     await journal.flush(close=True)
@@ -147,6 +148,9 @@ class Driver:
     async def _perform(self, journal: Journal, step: Step) -> bool:
         """Do one step. True when it closed the session."""
         turn = journal.state.turn
+        if isinstance(step, Compact):
+            await self._shorten(journal, step)
+            return False
         if turn is None or self._asking is None or self._calls is None:
             raise AssertionError("a step is owed only while a turn is open")
         match step:
@@ -156,16 +160,25 @@ class Driver:
             case RunTools():
                 await self._calls.run(step, turn)
                 self._say_asks(journal, turn)
-            case Compact(budget=budget):
-                journal.record(compact(journal.state, budget))
             case EndTurn():
                 await self._end(journal, step, turn)
                 return True
-            case Wait():
-                raise AssertionError("resting is not performed")
+            case Wait() | Compact():
+                raise AssertionError("resting is not performed, and shortening needs no turn")
             case _:
                 assert_never(step)
         return False
+
+    async def _shorten(self, journal: Journal, step: Compact) -> None:
+        """Shorten the context by rule, and have what goes summed up where somebody can."""
+        state, told = journal.state, Condensed()
+        messages, budget = [shown.message for shown in state.messages], int(step.budget / journal.limits.scale)
+        cut = fit(messages, 1, budget) if step.focus else fit(messages, budget)
+        if cut.dropped and journal.agent.condense is not None:
+            with self._interrupt:
+                told = await journal.agent.condense(state, [messages[i] for i in cut.dropped], step.focus)
+        journal.record(*((told.asked,) if told.asked else ()), shortened(state, cut, told))
+        await journal.flush()
 
     async def _admit(self, journal: Journal) -> None:
         """Take in what may enter now."""
@@ -199,10 +212,12 @@ class Driver:
                     await store.commit(commit)
                 said = f"Go on from here in “{commit.session}” as well; this conversation stays as it is."
                 return [CommandRun(row.inbox_id, row.principal, body.name, body.args, said)]
+            if isinstance(body, Command) and body.name == "uncompact":
+                return widened(state, row, past)
             events = rewound(state, row, past)
             return await self._ports.back(self.session, row.principal, events) if self._ports.back else events
         except Refused as error:
-            return [_refusal(row, str(error))]
+            return [refusal(row, str(error))]
 
     def _remember_grants(self, journal: Journal, events: Sequence[AnyEvent]) -> None:
         turn = journal.state.turn
@@ -239,9 +254,3 @@ class Driver:
             note = "\n".join(filter(None, (ask.about, only(ask.elsewhere) if ask.elsewhere else "")))
             shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), note)
             journal.say(turn.address, (Text(shown.words),), turn.reply_to, shown)
-
-
-def _refusal(row: Waiting, reason: str) -> CommandRun:
-    body = row.inbound.body
-    name, args = (body.name, body.args) if isinstance(body, Command) else ("rewind", "")
-    return CommandRun(row.inbox_id, row.principal, name, args, f"Not done: {reason}.", refused=True)

@@ -10,16 +10,20 @@ from msgspec.structs import replace
 
 from ..models.base import Model
 from ..models.base import Thinking as ThinkingLevel
+from ..models.meter import Meter
 from ..policy.rules import Case, Decision
 from ..store.base import Store
 from ..tools.base import Reach, Tools
 from ..tools.hooks import Hooks
+from ..types.budget import Budgets, no_budget
 from ..types.clock import Clock, Ids
 from ..types.door import Progress
 from ..types.events import AnyEvent, ModelFailed, Recalled, Recorded
 from ..types.identity import Address, Principal
 from ..types.limits import Limits
+from ..types.messages import Message
 from ..types.options import SessionOptions
+from ..types.steps import Condensed
 from .admit import Commands
 from .state import State
 
@@ -32,7 +36,8 @@ class Agent(msgspec.Struct, frozen=True):
     `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox. `hooks` are None
     where nobody has any. `commands` carries out chat commands and sets options. `fit` gives the limits with
     another model in front. `cheap_model` is asked first what is asked aside.
-    `look` is called before `prompt`: what that may show is then known. `recall` looks up in memory what was just said.
+    `look` is called before `prompt`: what that may show is then known. `recall` looks up in memory what was just said,
+    `condense` sums up messages that are to go, above all what a focus says; it never raises.
     """
 
     name: str
@@ -53,6 +58,7 @@ class Agent(msgspec.Struct, frozen=True):
     cheap_model: str = ""
     look: Callable[[], Awaitable[None]] | None = None
     recall: Callable[[State], Awaitable[Recalled | None]] | None = None
+    condense: Callable[[State, Sequence[Message], str], Awaitable[Condensed]] | None = None
 
 
 def under(agent: Agent, options: SessionOptions) -> Agent:
@@ -72,7 +78,8 @@ class Ports(msgspec.Struct, frozen=True):
     `posts` tells whether answers at this address go through the outbox; elsewhere people read them from the log.
     `back` puts back the files and key-values of the turns that these events take back, and says so in the reply.
     `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it. `hide` takes
-    secrets out of an event before anybody remembers it.
+    secrets out of an event before anybody remembers it. `meter` compares how models count with how we do,
+    `budgets` keep what they use within what was set.
     """
 
     store: Store
@@ -86,3 +93,5 @@ class Ports(msgspec.Struct, frozen=True):
     elsewhere: Callable[[str], Awaitable[tuple[str, ...]]] | None = None
     hide: Callable[[AnyEvent], AnyEvent] = lambda event: event
     back: Callable[[str, Principal, list[AnyEvent]], Awaitable[list[AnyEvent]]] | None = None
+    meter: Meter = msgspec.field(default_factory=Meter)
+    budgets: Budgets = no_budget

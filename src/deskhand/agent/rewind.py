@@ -22,10 +22,9 @@ from ..types.events import (
     Undone,
 )
 from ..types.identity import Command, Principal, Rewind, Waiting
-from ..types.labels import LOCAL
-from ..types.messages import Message, Part, Text, Usage
+from ..types.messages import Usage
 from ..types.options import TITLE_CHARS
-from ..types.turn import interrupted, received
+from ..types.turn import interrupted, received, said_again
 from .compact import compacted, ledger
 from .state import State, fold
 
@@ -114,7 +113,7 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
             raise Refused(some if turns else "there is no turn here to go back over")
         to_n, said = 0 if name == "clean" else turns[count - 1].n - 1, turns[count - 1].said
         if retry:
-            next_ = _again(row, said)
+            next_ = said_again(row, said)
         else:
             quote = " ".join(said[0].message.text[: 4 * QUOTE_CHARS].split())[:QUOTE_CHARS]
             done = f"Undone: the conversation is as it was before “{quote}”."
@@ -136,15 +135,18 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
     return [*events, *(event for event in (next_, reply) if event is not None)]
 
 
-def _again(row: Waiting, said: Sequence[MessageReceived]) -> MessageReceived:
-    """What was said in a turn, as one message of whoever opened it: nobody's words gain the rights of who repeats
-    them."""
-    parts: list[Part] = []
-    for event in said:
-        parts += [Text("\n", LOCAL)] * bool(parts) + [*event.message.parts]
-    first = said[0]
-    who = row.principal if row.principal.id == first.principal.id else first.principal
-    return replace(first, inbox_id=row.inbox_id, principal=who, message=Message("user", tuple(parts)))
+def widened(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
+    """The events with which all is in view again that was shortened to save room. Raises Refused."""
+    if state.calls:
+        raise Refused("something is still going on; try it again when I am done")
+    back = [i for i, each in enumerate(past.log) if isinstance(each.event, Undone | Branched)]
+    short = [i for i, each in enumerate(past.log) if isinstance(each.event, Compacted) and i - 1 not in back]
+    if not short and not state.masked_up_to:
+        raise Refused("nothing of this conversation has been shortened")
+    full = fold(State(past.session, zone=state.zone), (each for i, each in enumerate(past.log) if i not in short))
+    then = replace(ledger(full), masked_up_to=0)
+    said = f"All {len(full.messages)} messages are in view again; what is too long for the model is shortened again."
+    return [Compacted(compacted(full), "", 0, then), CommandRun(row.inbox_id, row.principal, "uncompact", "", said)]
 
 
 def branched(past: Past, principal: Principal, at_n: int, to: str, at: float) -> Commit:

@@ -18,7 +18,7 @@ from ..types.identity import acts_for, company, readers_of
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Part, Text, ToolResult, Usage
 from ..types.options import SessionOptions
-from ..types.turn import TURN, OpenAsk, OpenCall, Turn
+from ..types.turn import TURN, OpenCall, Turn, asked_with
 
 MARKS = 8
 """So many last calls are remembered for the loop guard."""
@@ -29,7 +29,8 @@ class State(msgspec.Struct):
 
     `messages` is the conversation as the model is to see it, every call in it followed by its result unless that call
     is in `calls`: the open ones, in the order in which they were made. `zone` is where messages are dated; None: not
-    at all. `context_tokens` is what the model counted at its last call. `label` is the lowest of all that it has read,
+    at all. `context_tokens` is what the model counted at its last call, `compacted_at` the event that
+    shortened it last. `label` is the lowest of all that it has read,
     `pictures` where the images are, `asides` what the next message is told with; `shared`: others than owners read it;
     `person` is the one person who takes part, EVERYBODY where it is a group or several have.
     """
@@ -43,6 +44,7 @@ class State(msgspec.Struct):
     usage: Usage = Usage()
     context_tokens: int = 0
     masked_up_to: int = 0
+    compacted_at: int = 0
     archived: bool = False
     label: Label = OWNER
     pictures: list[int] = []
@@ -98,30 +100,15 @@ def _recall(state: State, recorded: e.Recorded, event: e.Recalled) -> None:
 
 
 def _reply(state: State, recorded: e.Recorded, event: e.ModelReplied) -> None:
-    turn, n, used = _turn(state), recorded.n, event.usage
-    turn.steps += 1
-    turn.usage += used
+    used, calls = event.usage, event.message.calls
+    _turn(state).reply(event)
     state.usage += used
     state.context_tokens = used.input_tokens + used.output_tokens
     state.model = event.model
-    turn.finish, turn.overflows, turn.compacted = event.finish, 0, 0
-    if turn.failures:
-        turn.failures = []
-    if turn.hinted:
-        turn.hinted -= {"loop", "continue", "empty"}
-    text, calls = event.message.text, event.message.calls
     if calls or state.calls:
-        state.calls = {call.id: OpenCall(call, n) for call in calls}
-    if calls or text.strip():
-        _show(state, n, event.message)
-        turn.empty = 0
-    else:
-        turn.empty += 1
-    if calls:
-        turn.pieces, turn.continued = [], 0
-    else:
-        turn.pieces.append(text)
-        turn.continued += event.finish == "length"
+        state.calls = {call.id: OpenCall(call, recorded.n) for call in calls}
+    if calls or event.message.text.strip():
+        _show(state, recorded.n, event.message)
 
 
 def _end(state: State, recorded: e.Recorded, event: e.TurnEnded) -> None:
@@ -145,8 +132,9 @@ def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished | e.CallCl
 
 
 def _spend(state: State, recorded: e.Recorded, event: e.AskedAside) -> None:
-    _turn(state).usage += event.usage
     state.usage += event.usage
+    if state.turn is not None:
+        state.turn.usage += event.usage
 
 
 def _close(state: State, n: int, result: ToolResult) -> None:
@@ -162,27 +150,14 @@ def _ask(
     recorded: e.Recorded,
     event: e.ApprovalAsked | e.QuestionAsked | e.ApprovalAnswered | e.QuestionAnswered,
 ) -> None:
-    if isinstance(event, e.ApprovalAsked):
-        choices = ("once", "always", "no", "never")
-        shown = (event.question, choices, event.until, event.elsewhere, event.about)
-        ask = OpenAsk(event.ask_id, event.binds, *shown)
-        state.calls[event.call_id].ask = ask
-        _turn(state).asked += 1
-    elif isinstance(event, e.QuestionAsked):
-        ask = OpenAsk(event.ask_id, "", event.question, event.choices, event.until)
-        state.calls[event.call_id].ask = ask
-    else:
-        call = asked(state, event.ask_id)
-        binds, call.ask = call.ask.binds if call.ask else "", None
-        _turn(state).answers.append(event.inbox_id)
-        if isinstance(event, e.QuestionAnswered):
-            call.answer = event.message
-            _turn(state).said.append(event.message.text)
-        elif event.choice in ("once", "always"):
-            at = recorded.at
-            call.yes_at, call.yes_binds = min(at, event.given_at or at), binds
-        else:
-            call.refusal = f"{event.principal.id} said {event.choice}"
+    if isinstance(event, (e.ApprovalAsked, e.QuestionAsked)):
+        state.calls[event.call_id].ask = asked_with(event)
+        _turn(state).asked += isinstance(event, e.ApprovalAsked)
+        return
+    asked(state, event.ask_id).hear(event, recorded.at)
+    _turn(state).answers.append(event.inbox_id)
+    if isinstance(event, e.QuestionAnswered):
+        _turn(state).said.append(event.message.text)
 
 
 def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | e.CommandRun) -> None:
@@ -206,6 +181,7 @@ def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | 
 
 def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
     ledger, state.messages, state.pictures = event.ledger, [], []
+    state.compacted_at = recorded.n
     for n, message in event.kept:
         _show(state, n, message)
     state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label

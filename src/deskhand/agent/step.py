@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..models.window import fresh
 from ..policy.guard import hints, loop_guard
 from ..types.limits import Limits
 from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
@@ -19,7 +20,7 @@ def next_step(state: State, limits: Limits, now: float) -> Step | None:
     """What to do now; None when nothing is owed. Resuming after a crash is the same question."""
     turn = state.turn
     if turn is None:
-        return None
+        return Compact(int(COMPACT_TO * limits.window), state.options.compact) if state.options.compact else None
     if turn.stopped:
         return EndTurn("stopped", "Stopped.")
     if state.calls:
@@ -57,8 +58,9 @@ def _next(state: State, turn: Turn, limits: Limits) -> Step:
         return EndTurn("steps", said)
     if turn.usage.input_tokens + turn.usage.output_tokens > limits.tokens:
         return EndTurn("tokens", f"I stopped: this turn used its {limits.tokens} tokens. Write `continue` to go on.")
-    if state.context_tokens > COMPACT_AT * limits.window:
-        return Compact(int(COMPACT_TO * limits.window))
+    full = state.context_tokens + limits.scale * fresh(state.messages) > COMPACT_AT * limits.window
+    if state.options.compact or (full and state.n != state.compacted_at):
+        return Compact(int(COMPACT_TO * limits.window), state.options.compact or "")
     return AskModel(hints(turn, limits, guard), turn.steps < limits.steps)
 
 

@@ -69,6 +69,8 @@ def decide(
     if len(failures) >= MAX_TRIES:
         return GiveUp(f"{MAX_TRIES} tries failed")
     last = failures[-1]
+    if last.error == "BudgetSpent":
+        return GiveUp("a budget is spent")
     later = [link for link in _after(chain, last.model) if _usable(link.model, failures)]
     if last.error == "ContextOverflow":
         window = next((link.window for link in chain if link.model == last.model), 0)

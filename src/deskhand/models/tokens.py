@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
-from ..types.labels import LOCAL
 from ..types.messages import File, Message, Part, Text, Thinking, ToolCall, ToolResult
 
 CHARS_PER_TOKEN = 3.5
@@ -21,13 +18,18 @@ def tokens(message: Message) -> int:
     return 8 + int(sum(chars(part) for part in message.parts) / CHARS_PER_TOKEN)
 
 
+def length(text: str) -> int:
+    """Its characters; those of other scripts count by their bytes, since a token holds fewer of them."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
 def chars(part: Part) -> int:
-    """The characters of a part; a picture or a file counts as a page of text."""
+    """The size of a part, as if all of it were English; a picture or a file counts as a page of text."""
     match part:
         case Text(text=text):
-            return len(text)
+            return length(text)
         case File(shown=shown) if shown:
-            return len(shown)
+            return length(shown)
         case ToolCall(name=name, arguments=arguments):
             return len(name) + len(bytes(arguments))
         case Thinking(text=text, redacted=redacted):
@@ -36,27 +38,6 @@ def chars(part: Part) -> int:
             return sum(chars(piece) for piece in parts)
         case _:
             return 4000
-
-
-def fit(messages: Sequence[Message], budget: int) -> tuple[int, list[Message]]:
-    """Drop the oldest whole exchanges, then cut long texts in the middle, until about `budget` tokens are left
-    (0: half of what there is). The last message of a person and what followed it always stay. Returns how many were
-    dropped, and the others."""
-    sizes = [tokens(message) for message in messages]
-    budget = budget or sum(sizes) // 2
-    starts = [i for i, message in enumerate(messages) if message.role == "user" and not _is_hint(message)] or [0]
-    start = next((i for i in starts if sum(sizes[i:]) <= budget), starts[-1])
-    kept = list(messages[start:])
-    for limit in CUTS:
-        if sum(map(tokens, kept)) <= budget:
-            break
-        kept = [shorten(message, limit) for message in kept]
-    return start, kept
-
-
-def _is_hint(message: Message) -> bool:
-    """The runtime said it to the model, not a person."""
-    return all(isinstance(part, Text) and part.label == LOCAL for part in message.parts)
 
 
 def shorten(message: Message, limit: int) -> Message:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
+from ..types.commit import SayPart
 from ..types.effects import OUTWARD, Effect
 from ..types.labels import LOCAL, UNNAMED, Label
 from ..types.messages import Message, ResultPart, Text, ToolCall, ToolResult
@@ -117,6 +118,14 @@ def quiet(text: str, messages: Iterable[Message]) -> str:
     unless a person or a page named them as they are."""
     words = given(messages, lambda name: name in (SEARCH, FETCH)) if "://" in text or "](" in text else ()
     return neutralised(text, "\n".join(each.text for each in words))
+
+
+def quieted(parts: tuple[SayPart, ...], label: Label, messages: Iterable[Message]) -> tuple[SayPart, ...]:
+    """What is said in a conversation of this label, which consists of these messages: see `quiet`."""
+    if label.integrity != "untrusted":
+        return parts
+    said = list(messages)
+    return tuple(replace(part, text=quiet(part.text, said)) if isinstance(part, Text) else part for part in parts)
 
 
 def told(label: Label) -> str:

@@ -7,10 +7,12 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ..types.effects import OUTWARD, Effect
-from ..types.identity import Principal
+from ..types.identity import Address, Principal
 from ..types.labels import Label
+from ..types.options import SessionOptions
 from . import blocked
 from .commands import unclear
 from .gate import Given, objection
@@ -60,6 +62,11 @@ class Case(msgspec.Struct, frozen=True):
     planning: bool = False
     host: str = ""
     command: str | None = None
+
+    def at(self, place: Address, options: SessionOptions) -> Case:
+        """The same in a conversation at this place that is held so."""
+        how = (bool(options.approval), bool(options.plan_mode))
+        return replace(self, channel=place.channel, group=place.group, strict=how[0], planning=how[1])
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -97,6 +97,7 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
         cheap_model=config.cheap_model,
         look=house.reaches.quarantine.look,
         recall=partial(house.works.recall, name),
+        condense=partial(house.works.condense, name),
         fit=lambda model: settings.limits(config, facts_of(settings, model).window),
     )
 

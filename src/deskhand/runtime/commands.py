@@ -7,6 +7,8 @@ from pathlib import Path
 
 from ..agent.state import State
 from ..models.base import Model
+from ..models.tokens import tokens
+from ..models.window import KEEP
 from ..policy.approval import may_approve
 from ..policy.gate import host_of
 from ..types.commands import COMMANDS
@@ -15,13 +17,15 @@ from ..types.events import AnyEvent, CommandRun, OptionsSet
 from ..types.goals import OFF
 from ..types.identity import Command, Configure, Principal, Waiting, is_own
 from ..types.messages import Message, Text
-from ..types.options import SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
+from ..types.options import ALL, FOCUS_CHARS, SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
 from ..types.turn import TURN, received
 from .door import label_of
 from .presets import presets
 
 BEGINS = frozenset({"deep", "goal"})
 """Commands whose words are the next message too."""
+FEW = KEEP
+"""Fewer messages than this are not summed up."""
 Check = Callable[[Principal, str, SessionOptions], str]
 """What speaks against this person's setting these options of this session; '' for nothing."""
 
@@ -101,12 +105,34 @@ def _plan(state: State, args: str) -> str | tuple[SessionOptions, str]:
     return SessionOptions(plan_mode=args == "on"), told
 
 
+def _context(state: State, args: str) -> str:
+    roles = [shown.message.role for shown in state.messages]
+    said, mine, results = (roles.count(role) for role in ("user", "assistant", "tool"))
+    lines = [f"In view: {said} messages to me, {mine} of mine, {results} results of tools."]
+    used = state.context_tokens or sum(tokens(shown.message) for shown in state.messages)
+    lines.append(f"They take about {used:,} tokens{'' if state.context_tokens else ', by our own count'}.")
+    if state.compacted_at:
+        lines.append("What was said before is summed up or shortened. The log has it all: /uncompact.")
+    if state.masked_up_to:
+        lines.append("Long results of earlier calls are one line each.")
+    if state.label.integrity == "untrusted":
+        lines.append(f"Read from outside: {', '.join(state.label.sources) or 'something that nobody named'}.")
+    return "\n".join([*lines, "/compact makes room."])
+
+
+def _compact(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    if len(state.messages) < FEW:
+        return "There is not enough here to be summed up."
+    when = " when this is done" if state.calls else ""
+    return SessionOptions(compact=args[:FOCUS_CHARS] or ALL), f"I sum up what was said before{when}."
+
+
 def _deep(state: State, args: str) -> str | tuple[SessionOptions, str]:
     on = state.options.mode == "deep_work"
     if not args:
         now = "Deep work is on: I go on by myself while tasks are open" if on else "Deep work is off"
         return f"{now}. Write /deep REQUEST to begin one, /deep on or /deep off."
-    if args == "off":
+    if args == OFF:
         return SessionOptions(mode="normal", plan_mode=False), "Deep work is off. The tasks stay as they are."
     told = "Deep work is on: I plan first and show you the plan; after your yes I go on until all is done."
     if args != "on" and state.turn is not None:
@@ -136,6 +162,8 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
     "approval": _approval,
     "trust": _trust,
     "plan": _plan,
+    "context": _context,
+    "compact": _compact,
     "deep": _deep,
     "goal": _goal,
     "restart": _restart,

@@ -227,10 +227,10 @@ class Settings(msgspec.Struct, frozen=True):
 
     def limits(self, agent: AgentConfig, window: int) -> Limits:
         """What one turn of this agent may use, on a model with this window."""
-        usual = Limits()
+        usual, own = Limits(), window
         if agent.context_ratio is not None:  # the agent shortens at COMPACT_AT of what it takes for the window
             window = max(1, int(window * agent.context_ratio / COMPACT_AT))
-        return Limits(agent.steps or usual.steps, agent.tokens or usual.tokens, agent.output_tokens, window)
+        return Limits(agent.steps or usual.steps, agent.tokens or usual.tokens, agent.output_tokens, window, own)
 
 
 def read_settings(

@@ -95,8 +95,16 @@ def parse_value(text: str) -> Any:
         raise ConfigError(f"{text!r} is not a YAML value; put it in quotes") from error
 
 
-def _yaml(text: str) -> Any:
-    loader = yaml.SafeLoader(text)
+def parse_plain(text: str) -> Any:
+    """A YAML document in which every scalar is taken as text, as it is written. Raises ConfigError."""
+    try:
+        return _clean(_yaml(text, yaml.BaseLoader))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ConfigError(f"it is not valid YAML: {' '.join(str(error).split())}") from error
+
+
+def _yaml(text: str, kind: type[yaml.SafeLoader] | type[yaml.BaseLoader] = yaml.SafeLoader) -> Any:
+    loader = kind(text)
     try:
         node = loader.get_single_node()
         if node is None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..policy.profiles import offers
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import extract, files, folders, kv, network, plan, shell, symbols, talk, task_board, tasks
+from ..tools import context, extract, files, folders, kv, network, plan, shell, symbols, talk, task_board, tasks
 from ..tools.base import Tool
 from ..tools.paths import Allowed
 from ..tools.process import process_tools
@@ -72,6 +72,7 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *plan.TOOLS,
         *tasks.TOOLS,
         *task_board.TOOLS,
+        *context.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         SendFile(READ_FROM_LOG),
         *kv.TOOLS,

@@ -10,6 +10,7 @@ from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
 from .children import Child
+from .condense import Condense
 from .deep import Deep
 from .hands import Ground
 from .thinking import Thinking
@@ -23,6 +24,7 @@ class Works:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
+        self.condense = Condense(ground.store, self.thinking)
         self.deep = Deep(ground, self.waker, self.thinking)
 
     def children(self) -> Iterator[Child]:

@@ -12,11 +12,20 @@ from ..types.errors import ToolError
 from ..types.labels import LOCAL
 from ..types.messages import Text, clean
 from ..types.secrets import HANDLE
+from ..types.turn import OpenCall
 from .base import Ask, Context, Done, Tool
 
 RUNS = frozenset({"shell", "background_run", "process"})
 """Tools whose words are run: a request in them may name a secret, which the broker puts in."""
 _SAYS: frozenset[Effect] = frozenset({"none", "fetch", "send_owner", "send_other"})
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """A call that may run now, and why; '' where a person said yes to it."""
+
+    call: OpenCall
+    tool: Tool
+    why: str
 
 
 async def attempt(tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awaitable[Context]]) -> Done | Ask:

@@ -10,12 +10,13 @@ import msgspec
 
 from ..models.aside import Aside
 from ..net.client import Net
+from ..policy.rules import looks
 from ..sandbox.base import Mount, Sandbox
 from ..types.clock import Clock, Ids
 from ..types.commit import Change, Outgoing
 from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
-from ..types.identity import Address, Principal
+from ..types.identity import EVERYBODY, Address, Principal
 from ..types.labels import LOCAL, UNTRUSTED, Label
 from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
@@ -28,7 +29,8 @@ from .way import Ways, no_way
 class Spec(msgspec.Struct, frozen=True):
     """What the model and the gate know of a tool. `parameters` is its JSON schema; `reads` labels what it returns.
 
-    Tools whose effect is `none` or `fetch` may run beside other calls of the same reply, unless they change rows.
+    With a `mode` it is offered only where the conversation is in that. Tools whose effect is `none` or `fetch` and that
+    may run again run side by side.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Spec(msgspec.Struct, frozen=True):
     replay: Replay = "again"
     reads: Label = LOCAL
     timeout_s: float = 120.0
+    mode: str = ""
 
     @property
     def parallel(self) -> bool:
@@ -148,6 +151,7 @@ class Context(msgspec.Struct, frozen=True):
     the model has read so far, and so of whatever it wrote into the arguments: what lasts is stored with it. `ask` calls
     the agent's cheapest model once; raises ToolError. `audience` are those who read the conversation, as the readers of
     labels name them: what is for others never reaches it. `approved`: a person saw exactly this call and allowed it.
+    `person` is the one who is alone with the agent, EVERYBODY where it is a group or several have taken part.
     """
 
     session: str
@@ -163,6 +167,7 @@ class Context(msgspec.Struct, frozen=True):
     ask: Callable[[Aside], Awaitable[str]] = nobody
     audience: tuple[str, ...] = ()
     approved: bool = False
+    person: str = EVERYBODY
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -210,6 +215,11 @@ class Judged(Protocol):
 def judged_by(tool: Tool | Judged) -> Callable[[msgspec.Raw, Address], Effect] | None:
     """How the tool's effect follows from its arguments; None where its spec says all."""
     return getattr(tool, "effect_of", None)
+
+
+def offered(spec: Spec, options: SessionOptions) -> bool:
+    """Whether a conversation that is held so has this tool."""
+    return (looks(spec.effect) or not options.plan_mode) and spec.mode in ("", options.mode)
 
 
 Tools = Mapping[str, Tool]

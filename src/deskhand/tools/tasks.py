@@ -143,4 +143,4 @@ async def _told(action: Action, graph: Graph, id_: int, context: Context) -> Don
     return await shown(msgspec.json.encode(fields).decode(), context, label_of({id_: task}))
 
 
-TOOLS = (manage_tasks,)
+TOOLS = (manage_tasks.within("deep_work"),)

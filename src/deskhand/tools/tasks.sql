@@ -12,6 +12,10 @@ INSERT INTO task(session, id, status, title, body, at) VALUES(?, ?, ?, ?, ?, ?) 
 -- tasks_ledger: what is open, for who sums a conversation up --
 SELECT status, title FROM task WHERE session = ? AND status NOT IN ('completed', 'deleted') ORDER BY id
 
+-- ledger_tasks: the same as lines, what is being done first --
+SELECT CASE status WHEN 'in_progress' THEN '[>]' WHEN 'blocked' THEN '[!]' ELSE '[ ]' END || ' #' || id || ' ' || title
+FROM task WHERE session = ?1 AND status NOT IN ('completed', 'deleted') ORDER BY status <> 'in_progress', id LIMIT ?2
+
 -- task_counts: (open, all that are there) --
 SELECT sum(status <> 'completed'), count(*) FROM task WHERE session = ? AND status <> 'deleted'
 

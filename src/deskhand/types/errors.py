@@ -2,6 +2,7 @@
 
 * DeskhandError
   x ConfigError
+    + JobInvalid
   x Refused
   x StoreError
     + StaleSession
@@ -21,6 +22,7 @@
     + ModelRequestRefused
     + ContextOverflow
     + MalformedReply
+    + BudgetSpent
   x PictureRefused
   x ToolError
     + OutsideWorkspace
@@ -49,6 +51,10 @@ class DeskhandError(Exception):
 
 class ConfigError(DeskhandError):
     """The configuration cannot be used."""
+
+
+class JobInvalid(ConfigError):
+    """This job cannot run as it is written."""
 
 
 class Refused(DeskhandError):
@@ -136,6 +142,11 @@ class ContextOverflow(ModelError):
 
 class MalformedReply(ModelError):
     """The provider's answer could not be understood."""
+
+
+class BudgetSpent(ModelError):
+    """A budget is spent. The message says which, when it is fresh again and how it is lifted: no other model is tried,
+    and trying again would not help."""
 
 
 class PictureRefused(DeskhandError):

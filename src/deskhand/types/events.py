@@ -95,7 +95,7 @@ class ToolFinished(Event, frozen=True, tag="tool_finished"):
 
 
 class AskedAside(Event, frozen=True, tag="asked_aside"):
-    """The tool of this call asked a model away from the conversation."""
+    """The tool of this call asked a model away from the conversation; without one, the runtime did, to sum up."""
 
     call_id: str
     model: str

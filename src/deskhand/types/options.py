@@ -7,7 +7,9 @@ from typing import Literal
 import msgspec
 from msgspec.structs import asdict, replace
 
-TITLE_CHARS, SYSTEM_PROMPT_CHARS = 80, 100_000
+TITLE_CHARS, SYSTEM_PROMPT_CHARS, FOCUS_CHARS = 80, 100_000, 500
+ALL = "all"
+"""The focus of a summary where no one thing matters more than another."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -16,7 +18,8 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     `model` (`provider/name`) is asked first, the agent's own are its fallback. `approval` asks a person before every
     tool that is not on the safe list; False is the normal policy, never less. `trust` are hosts and other sources whose
     words are taken for this machine's own here. `plan_mode`: it only looks, until a person said yes to its plan.
-    `teams`, `tracing` and `mode` are kept for the parts that act on them.
+    `compact` asks for a shorter context, once no call is open: what matters in it, `all` for no more of one thing than
+    of another. `teams`, `tracing` and `mode` are kept for the parts that act on them.
     """
 
     model: str | None = None
@@ -30,6 +33,7 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     title: str | None = None
     mode: Literal["", "normal", "deep_work"] | None = None
     trust: tuple[str, ...] | None = None
+    compact: str | None = None
 
     def updated(self, newer: SessionOptions) -> SessionOptions:
         """These options with what `newer` sets."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from .events import Hinted, TurnReason
+from .events import AskedAside, Hinted, TurnReason
+from .messages import Text
 from .turn import OpenCall
 
 
@@ -25,9 +26,20 @@ class RunTools(msgspec.Struct, frozen=True):
 
 
 class Compact(msgspec.Struct, frozen=True):
-    """Shorten the context to this many tokens before the next call; 0 means to half of what it is."""
+    """Shorten the context to this many tokens before the next call; 0 means to half of what it is. With a `focus` only
+    the last exchange stays as it is, and of all others above all this."""
 
     budget: int
+    focus: str = ""
+
+
+class Condensed(msgspec.Struct, frozen=True):
+    """What is told of messages that are no longer shown: in `parts` to the model, in a `note` to people. `asked` is the
+    call of a model that it took."""
+
+    parts: tuple[Text, ...] = ()
+    note: str = ""
+    asked: AskedAside | None = None
 
 
 class EndTurn(msgspec.Struct, frozen=True):

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
-from .events import CallClosed, MessageReceived, ModelFailed
-from .identity import Address, Principal, Waiting
-from .messages import Message, ResultStatus, ToolCall, Usage
+from .events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallClosed,
+    CommandRun,
+    MessageReceived,
+    ModelFailed,
+    ModelReplied,
+    QuestionAnswered,
+    QuestionAsked,
+)
+from .identity import Address, Command, Principal, Waiting
+from .labels import LOCAL
+from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, Usage, clean
 
 TURN = "turn"
 """What a stop is given that means what runs, and never the conversation."""
@@ -39,6 +51,16 @@ class OpenCall(msgspec.Struct):
     refusal: str = ""
     answer: Message | None = None
 
+    def hear(self, event: ApprovalAnswered | QuestionAnswered, at: float) -> None:
+        """Take in what a person answered, which was written at this time."""
+        binds, self.ask = self.ask.binds if self.ask else "", None
+        if isinstance(event, QuestionAnswered):
+            self.answer = event.message
+        elif event.choice in ("once", "always"):
+            self.yes_at, self.yes_binds = min(at, event.given_at or at), binds
+        else:
+            self.refusal = f"{event.principal.id} said {event.choice}"
+
 
 class Turn(msgspec.Struct):
     """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
@@ -68,6 +90,31 @@ class Turn(msgspec.Struct):
     asked: int = 0
     recalled: int = 0
 
+    def reply(self, event: ModelReplied) -> None:
+        """Count a reply, and keep what it says of the answer."""
+        self.steps += 1
+        self.usage += event.usage
+        self.finish, self.overflows, self.compacted = event.finish, 0, 0
+        if self.failures:
+            self.failures = []
+        if self.hinted:
+            self.hinted -= {"loop", "continue", "empty"}
+        text, calls = event.message.text, event.message.calls
+        self.empty = 0 if calls or text.strip() else self.empty + 1
+        if calls:
+            self.pieces, self.continued = [], 0
+        else:
+            self.pieces.append(text)
+            self.continued += event.finish == "length"
+
+
+def asked_with(event: ApprovalAsked | QuestionAsked) -> OpenAsk:
+    """What a person is asked with this."""
+    if isinstance(event, QuestionAsked):
+        return OpenAsk(event.ask_id, "", event.question, event.choices, event.until)
+    choices = ("once", "always", "no", "never")
+    return OpenAsk(event.ask_id, event.binds, event.question, choices, event.until, event.elsewhere, event.about)
+
 
 def received(row: Waiting, message: Message) -> MessageReceived:
     """The event with which what waits enters, as this message."""
@@ -85,3 +132,26 @@ def closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:
 def interrupted(calls: Mapping[str, OpenCall], reason: str) -> list[CallClosed]:
     """The end of every open call."""
     return [closed(call, "interrupted", reason) for call in calls.values()]
+
+
+def said_again(row: Waiting, said: Sequence[MessageReceived]) -> MessageReceived:
+    """What was said in a turn, as one message of whoever opened it: nobody's words gain the rights of who repeats
+    them."""
+    parts: list[Part] = []
+    for event in said:
+        parts += [Text("\n", LOCAL)] * bool(parts) + [*event.message.parts]
+    first = said[0]
+    who = row.principal if row.principal.id == first.principal.id else first.principal
+    return replace(first, inbox_id=row.inbox_id, principal=who, message=Message("user", tuple(parts)))
+
+
+def refusal(row: Waiting, reason: str) -> CommandRun:
+    """The answer to a command, or to going back, that was not done for this reason."""
+    body = row.inbound.body
+    name, args = (body.name, body.args) if isinstance(body, Command) else ("rewind", "")
+    return CommandRun(row.inbox_id, row.principal, name, args, f"Not done: {reason}.", refused=True)
+
+
+def failed(call: OpenCall, status: ResultStatus, text: str) -> ToolResult:
+    """A result that the call did not come to by itself."""
+    return ToolResult(call.call.id, (Text(clean(text), LOCAL),), status)

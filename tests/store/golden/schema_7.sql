@@ -121,6 +121,94 @@ INSERT INTO event VALUES(9,'default/terminal:golden',9,1700000060.0,'hinted',X'7
 INSERT INTO event VALUES(10,'default/terminal:erased',1,1700000000.0,'message_received',NULL,NULL,X'AC16979E2C14BFC9EF9FE99FC5757A52867E698F43F27CD10A322CCA93F79F54',X'89D9CB8252B6D6E1BF2EC8F09E91C00E512FF9AC60A5228819AE7BB7DCD8B4A5');
 INSERT INTO event VALUES(11,'default/terminal:erased',2,1700000000.0,'turn_ended',NULL,NULL,X'B8C8FA90C5E9DAE5F5CB419BF70A428116EA842BEF86FCB7B322ACAA8FBA6949',X'C02E29B927F98B6860C9C7A375FCC32853D19331C9F12FE7F3E60AD941CEA4A4');
 INSERT INTO event VALUES(12,'default/terminal:erased',3,1700000005.0,'erased',X'7B2274797065223A22657261736564222C226F66223A2273657373696F6E227D',X'FAB363A6F1A6EED1FEC5C541F0D32797',NULL,X'5EB74F22EFE721770934819F59D43A6A99A62998AEAC9E075674F9BE739A51B0');
+DROP TABLE IF EXISTS fact;
+CREATE TABLE fact(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  text TEXT NOT NULL,
+  scope TEXT NOT NULL CHECK(scope IN ('user', 'agent', 'global')),
+  owner TEXT NOT NULL CHECK((owner = '') = (scope = 'global')),
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  writer TEXT NOT NULL,
+  label BLOB NOT NULL,
+  confidence REAL NOT NULL,
+  retention TEXT NOT NULL CHECK(retention IN ('candidate', 'durable')),
+  pinned INTEGER NOT NULL,
+  held INTEGER NOT NULL,
+  replaces TEXT NOT NULL,
+  at REAL NOT NULL,
+  valid_from REAL NOT NULL,
+  valid_to REAL,
+  expires_at REAL,
+  superseded_by INTEGER,
+  closed_why TEXT NOT NULL DEFAULT '',
+  used_at REAL,
+  uses INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TRIGGER fact_added AFTER INSERT ON fact BEGIN
+  INSERT INTO fact_words(rowid, text) VALUES(NEW.id, NEW.text);
+  INSERT INTO fact_count VALUES(NEW.scope, NEW.owner, 1)
+  ON CONFLICT(scope, owner) DO UPDATE SET facts = facts + 1;
+  INSERT INTO fact_change(fact) VALUES(NEW.id);
+END;
+CREATE TRIGGER fact_changed AFTER UPDATE OF valid_to, held, pinned ON fact BEGIN
+  INSERT INTO fact_change(fact) VALUES(NEW.id);
+END;
+CREATE TRIGGER fact_closed AFTER UPDATE OF valid_to ON fact WHEN OLD.valid_to IS NULL AND NEW.valid_to IS NOT NULL BEGIN
+  DELETE FROM fact_words WHERE rowid = NEW.id;
+  UPDATE fact_count SET facts = facts - 1 WHERE scope = NEW.scope AND owner = NEW.owner;
+END;
+CREATE TRIGGER fact_erased AFTER DELETE ON fact BEGIN
+  DELETE FROM fact_words WHERE rowid = OLD.id;
+  DELETE FROM fact_vector WHERE fact = OLD.id;
+  UPDATE fact_count SET facts = facts - (OLD.valid_to IS NULL) WHERE scope = OLD.scope AND owner = OLD.owner;
+  INSERT INTO fact_change(fact) VALUES(OLD.id);
+END;
+CREATE INDEX fact_expires ON fact(expires_at) WHERE expires_at IS NOT NULL AND valid_to IS NULL;
+CREATE INDEX fact_open ON fact(scope, owner, id) WHERE valid_to IS NULL;
+CREATE INDEX fact_pinned ON fact(id) WHERE pinned AND valid_to IS NULL;
+CREATE TRIGGER fact_reopened AFTER UPDATE OF valid_to ON fact WHEN OLD.valid_to IS NOT NULL AND NEW.valid_to IS NULL
+BEGIN
+  INSERT INTO fact_words(rowid, text) VALUES(NEW.id, NEW.text);
+  UPDATE fact_count SET facts = facts + 1 WHERE scope = NEW.scope AND owner = NEW.owner;
+END;
+CREATE INDEX fact_session ON fact(session, n);
+CREATE INDEX fact_superseded ON fact(superseded_by) WHERE superseded_by IS NOT NULL;
+DROP TABLE IF EXISTS fact_change;
+CREATE TABLE fact_change(seq INTEGER PRIMARY KEY AUTOINCREMENT, fact INTEGER NOT NULL) STRICT;
+DROP TABLE IF EXISTS fact_count;
+CREATE TABLE fact_count(
+  scope TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  facts INTEGER NOT NULL,
+  PRIMARY KEY(scope, owner)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS fact_vector;
+CREATE TABLE fact_vector(
+  fact INTEGER NOT NULL,
+  model TEXT NOT NULL,
+  vector BLOB NOT NULL,
+  PRIMARY KEY(fact, model)
+) STRICT;
+CREATE TRIGGER fact_embedded AFTER INSERT ON fact_vector BEGIN
+  INSERT INTO fact_change(fact) VALUES(NEW.fact);
+END;
+DELETE FROM sqlite_schema WHERE name='fact_words' AND type='table';
+INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql) VALUES('table','fact_words','fact_words',0,'CREATE VIRTUAL TABLE fact_words USING fts5(
+  text, content = '''', contentless_delete = 1, tokenize = ''porter unicode61 remove_diacritics 2''
+)');
+DROP TABLE IF EXISTS fact_words_config;
+CREATE TABLE 'fact_words_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+INSERT INTO fact_words_config VALUES('version',4);
+DROP TABLE IF EXISTS fact_words_data;
+CREATE TABLE 'fact_words_data'(id INTEGER PRIMARY KEY, block BLOB);
+INSERT INTO fact_words_data VALUES(1,X'');
+INSERT INTO fact_words_data VALUES(10,X'00000000FF000001000000');
+DROP TABLE IF EXISTS fact_words_docsize;
+CREATE TABLE 'fact_words_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+DROP TABLE IF EXISTS fact_words_idx;
+CREATE TABLE 'fact_words_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
 DROP TABLE IF EXISTS file_label;
 CREATE TABLE file_label(
   path TEXT PRIMARY KEY,

@@ -1,0 +1,191 @@
+"""A fact: what is known, whose it is, where it comes from, and since when. Never rewritten, only closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from ..policy.gate import may_see
+from ..store.sql import load_sql
+from ..types.commit import Change
+from ..types.labels import Label
+from ..types.messages import clean
+
+Scope = Literal["user", "agent", "global"]
+Writer = Literal["tool", "harvester", "cleaner", "reflection", "file", "import", "person"]
+Retention = Literal["candidate", "durable"]
+
+STATEMENTS = load_sql(__package__, "facts.sql")
+FACT_CHARS = 2_000
+"""A longer text is no fact: it is cut here, and tools refuse it."""
+DAY_S = 86_400.0
+_encode = msgspec.json.encode
+_label = msgspec.json.Decoder(Label).decode
+
+
+class Keeping(msgspec.Struct, frozen=True):
+    """How much is kept: so many facts of each owner (of a person, of an agent, of all), and candidates for so long."""
+
+    most: int = 10_000
+    candidate_days: float = 14.0
+
+
+KEEPING = Keeping()
+
+
+class NewFact(msgspec.Struct, frozen=True):
+    """A fact that is to be written. `owner` is the person or the agent whose it is, '' where it is global. `key` names
+    this writing for ever: what has been written under it is not written again. `session` and `n` are the event that it
+    comes from. `held`: it is told nobody before a person said yes. `replaces` are the ids of facts of the same owner
+    that it comes in place of: they are closed with it, or, where it is held, once it is promoted."""
+
+    text: str
+    scope: Scope
+    owner: str
+    label: Label
+    writer: Writer
+    key: str
+    session: str = ""
+    n: int = 0
+    confidence: float = 1.0
+    retention: Retention = "durable"
+    pinned: bool = False
+    held: bool = False
+    replaces: tuple[int, ...] = ()
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact as it is kept. Times are seconds since the epoch; `valid_to` is None while it holds. `closed_why` is
+    superseded, forgotten, expired, or what closed it said; `superseded_by` is the id of what came in its place."""
+
+    id: int
+    key: str
+    text: str
+    scope: Scope
+    owner: str
+    session: str
+    n: int
+    writer: Writer
+    label: Label
+    confidence: float
+    retention: Retention
+    pinned: bool
+    held: bool
+    at: float
+    valid_from: float
+    valid_to: float | None
+    expires_at: float | None
+    superseded_by: int | None
+    closed_why: str
+    used_at: float | None
+    uses: int
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A fact that answers a search. `relevance` is between 0 and 1: how near its meaning is, or 1 where only words were
+    compared."""
+
+    fact: Fact
+    relevance: float
+
+
+class Viewer(msgspec.Struct, frozen=True):
+    """Who looks. `private`: nobody but `person` takes part, so that facts of theirs may be told. `audience` are the
+    names by which the readers of a label mean them. `held`: also what waits for a person's yes."""
+
+    person: str
+    agent: str
+    private: bool
+    audience: tuple[str, ...] = ()
+    held: bool = False
+    all_seeing: bool = False
+
+    def owners(self, scope: str = "") -> tuple[tuple[str, str], ...] | None:
+        """(scope, owner) of all that may be seen, or of one scope; None: whatever there is."""
+        if self.all_seeing and not scope:
+            return None
+        own = (("user", self.person),) if self.private and self.person else ()
+        every = (("global", ""), ("agent", self.agent), *own)
+        return tuple(each for each in every if scope in ("", each[0]))
+
+    def sees(self, fact: Fact) -> bool:
+        """Whether this fact may be shown here, in whatever way it was found."""
+        if self.all_seeing:
+            return True
+        if (fact.held and not self.held) or (fact.scope, fact.owner) not in (self.owners() or ()):
+            return False
+        return fact.scope == "user" or may_see(fact.label, self.audience)
+
+
+def everything() -> Viewer:
+    """The owner at the command line: sees all, of everybody."""
+    return Viewer("", "", private=False, held=True, all_seeing=True)
+
+
+def added(fact: NewFact, at: float, keeping: Keeping = KEEPING) -> tuple[Change, ...]:
+    """The rows that write a fact, once by its key, and close what it replaces. Where its owner has as many as are kept,
+    and it replaces none, nothing is written. To be committed together."""
+    expires = at + keeping.candidate_days * DAY_S if fact.retention == "candidate" and not fact.pinned else None
+    owner = "" if fact.scope == "global" else fact.owner
+    text = fitted(fact.text)
+    what = (fact.key, text, fact.scope, owner, fact.session, fact.n, fact.writer, _encode(fact.label))
+    how = (min(max(fact.confidence, 0.0), 1.0), fact.retention, int(fact.pinned), int(fact.held))
+    rest = (_ids(fact.replaces), at, expires, int(bool(fact.replaces)), keeping.most)
+    if not text:
+        return ()
+    return (Change("fact_add", (*what, *how, *rest)), Change("fact_supersede", (fact.key, at)))
+
+
+def closed(id_: int, at: float, why: str) -> Change:
+    """It holds no longer. It stays in the history, and can be opened again."""
+    return Change("fact_close", (id_, at, why))
+
+
+def reopened(id_: int) -> tuple[Change, ...]:
+    """A closed fact holds again, from its own beginning on."""
+    return (Change("fact_reopen", (id_,)),)
+
+
+def taken_back(id_: int, at: float) -> tuple[Change, ...]:
+    """As if this fact had not been written: it is closed, and what it replaced holds again."""
+    return (closed(id_, at, "undone"), Change("fact_reopen_replaced", (id_,)))
+
+
+def promoted(id_: int, at: float) -> tuple[Change, ...]:
+    """A person has seen what was held, or is only a candidate: it is told from now on, and what it replaces is
+    closed."""
+    return (Change("fact_promote", (id_,)), Change("fact_supersede_by", (id_, at)))
+
+
+def pinned(id_: int, on: bool) -> Change:
+    """Always told from now on, or only where it fits."""
+    return Change("fact_pin", (id_, int(on)))
+
+
+def erased(id_: int) -> tuple[Change, ...]:
+    """Gone, from the bytes of the database too."""
+    return (Change("fact_erase", (id_,)), Change("fact_words_tidy", ()))
+
+
+def fitted(text: str) -> str:
+    """A text as facts have it: one line, no longer than FACT_CHARS."""
+    text = " ".join(clean(text).split())
+    return text if len(text) <= FACT_CHARS else f"{text[: FACT_CHARS - 1].rstrip()}…"
+
+
+def fact_of(row: tuple[Any, ...]) -> Fact:
+    """A fact from the columns that facts.sql reads."""
+    values = dict(zip(Fact.__struct_fields__, row, strict=True))
+    values["label"], values["pinned"], values["held"] = _label(row[8]), bool(row[11]), bool(row[12])
+    return Fact(**values)
+
+
+def owners_in(owners: Iterable[tuple[str, str]] | None) -> str | None:
+    """Owners as the statements take them."""
+    return None if owners is None else _encode(list(owners)).decode()
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return _encode(list(ids)).decode()

@@ -1,0 +1,110 @@
+-- fact_add: once by its key, while there is room; one that comes in place of others always has it --
+INSERT INTO fact(key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, replaces, at,
+  valid_from, expires_at)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14, ?15
+WHERE ?16 OR coalesce((SELECT facts FROM fact_count WHERE scope = ?3 AND owner = ?4), 0) < ?17
+ON CONFLICT(key) DO NOTHING
+
+-- fact_supersede: those of the same owner that this one names, unless it is held or has been closed --
+UPDATE fact SET valid_to = ?2, closed_why = 'superseded',
+  superseded_by = (SELECT id FROM fact AS new WHERE new.key = ?1)
+WHERE valid_to IS NULL AND id IN (
+  SELECT old.value FROM fact AS new, json_each(new.replaces) AS old
+  WHERE new.key = ?1 AND NOT new.held AND new.valid_to IS NULL
+) AND (scope, owner) = (SELECT scope, owner FROM fact AS new WHERE new.key = ?1)
+  AND key != ?1
+
+-- fact_close --
+UPDATE fact SET valid_to = ?2, closed_why = ?3 WHERE id = ?1 AND valid_to IS NULL
+
+-- fact_reopen --
+UPDATE fact SET valid_to = NULL, closed_why = '', superseded_by = NULL, expires_at = NULL
+WHERE id = ?1 AND valid_to IS NOT NULL
+
+-- fact_reopen_replaced: what this one came in place of --
+UPDATE fact SET valid_to = NULL, closed_why = '', superseded_by = NULL WHERE superseded_by = ?1
+
+-- fact_promote: a person has seen it: it is told from now on --
+UPDATE fact SET held = 0, expires_at = NULL, retention = 'durable' WHERE id = ?1 AND valid_to IS NULL
+
+-- fact_supersede_by: as it would have done when it was written --
+UPDATE fact SET valid_to = ?2, closed_why = 'superseded', superseded_by = ?1
+WHERE valid_to IS NULL AND id != ?1 AND id IN (
+  SELECT old.value FROM fact AS new, json_each(new.replaces) AS old
+  WHERE new.id = ?1 AND NOT new.held AND new.valid_to IS NULL
+) AND (scope, owner) = (SELECT scope, owner FROM fact AS new WHERE new.id = ?1)
+
+-- fact_pin --
+UPDATE fact SET pinned = ?2, expires_at = CASE WHEN ?2 THEN NULL ELSE expires_at END WHERE id = ?1 AND valid_to IS NULL
+
+-- fact_used --
+UPDATE fact SET used_at = ?2, uses = uses + 1 WHERE id IN (SELECT value FROM json_each(?1))
+
+-- fact_expire: candidates that nobody took up --
+UPDATE fact SET valid_to = ?1, closed_why = 'expired' WHERE expires_at <= ?1 AND valid_to IS NULL
+
+-- fact_erase --
+DELETE FROM fact WHERE id = ?1
+
+-- fact_words_tidy: what was deleted leaves the pages of the index --
+INSERT INTO fact_words(fact_words) VALUES('optimize')
+
+-- fact_get: by the ids in a list, whatever has become of them --
+SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+FROM fact WHERE id IN (SELECT value FROM json_each(?1))
+
+-- fact_by_key --
+SELECT id, held FROM fact WHERE key = ?1
+
+-- fact_list: of the owners in a list of [scope, owner], or all (null), the latest first --
+SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+FROM fact
+WHERE valid_to IS NULL AND (expires_at IS NULL OR expires_at > ?2) AND (?3 OR NOT held) AND (?4 = 0 OR pinned)
+  AND (?1 IS NULL OR (scope, owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?1)))
+ORDER BY id DESC LIMIT ?5 OFFSET ?6
+
+-- fact_pinned: all that is always told --
+SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+FROM fact WHERE pinned AND valid_to IS NULL AND NOT held ORDER BY id
+
+-- fact_find: by words, the best first --
+SELECT fact.id, bm25(fact_words) AS worth FROM fact_words JOIN fact ON fact.id = fact_words.rowid
+WHERE fact_words MATCH ?1 AND fact.valid_to IS NULL AND (fact.expires_at IS NULL OR fact.expires_at > ?3)
+  AND (?4 OR NOT fact.held)
+  AND (?2 IS NULL OR (fact.scope, fact.owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?2)))
+ORDER BY worth LIMIT ?5
+
+-- fact_same: the open ones of this owner with these very words --
+SELECT id, text, held FROM fact WHERE scope = ?1 AND owner = ?2 AND valid_to IS NULL AND text = ?3
+
+-- fact_history: what it came in place of, and what came in its place, over any number of steps --
+WITH RECURSIVE
+  before(id) AS (SELECT ?1 UNION SELECT fact.id FROM fact JOIN before ON fact.superseded_by = before.id),
+  after(id) AS (SELECT ?1 UNION SELECT fact.superseded_by FROM fact JOIN after ON fact.id = after.id
+    WHERE fact.superseded_by IS NOT NULL)
+SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+FROM fact WHERE id IN (SELECT id FROM before UNION SELECT id FROM after) ORDER BY id
+
+-- fact_counts: by owner: open, held, pinned, candidates, and closed --
+SELECT scope, owner, sum(valid_to IS NULL), sum(valid_to IS NULL AND held), sum(valid_to IS NULL AND pinned),
+  sum(valid_to IS NULL AND retention = 'candidate'), sum(valid_to IS NOT NULL)
+FROM fact GROUP BY scope, owner ORDER BY scope, owner
+
+-- fact_room: how many are open of each owner --
+SELECT scope, owner, facts FROM fact_count WHERE facts > 0
+
+-- fact_last_change --
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fact_change'), 0)
+
+-- fact_changes: which facts changed after that, each once --
+SELECT max(seq), fact FROM fact_change WHERE seq > ?1 GROUP BY fact ORDER BY 1 LIMIT ?2
+
+-- fact_changes_from: the first that is kept --
+SELECT coalesce(min(seq), 0) FROM fact_change
+
+-- fact_changes_forget: but the last so many --
+DELETE FROM fact_change WHERE seq <= (SELECT coalesce(max(seq), 0) FROM fact_change) - ?1

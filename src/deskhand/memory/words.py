@@ -1,0 +1,39 @@
+"""What of a sentence is searched for: its words, without those that stand in every sentence."""
+
+from __future__ import annotations
+
+import re
+
+WORDS, TEXT_CHARS = 32, 4_000
+_WORD = re.compile(r"[^\W_]+")
+"""As the index cuts a text into words."""
+
+_STOP = """
+a about after all also am an and any are as at be because been before but by can could did do does doing done for from
+get got had has have having he her here hers him his how i if in into is it its just know let like ll make may me
+might mine more most my need no nor not now of off on one only or other our out over please re s same say see she
+should so some such t tell than that the their them then there these they this those thing to too up us use ve very
+want was we were what when where which while who whom whose why will with would yes you your yours hello hi hey thanks
+thank ok okay again another anything something give put take much many new
+aber als am an auch auf aus bei bin bist bitte da dann das dass de dem den denn der des die dir doch du ein eine einem
+einen einer es für hat ich ihm ihn ihr im in ist ja kann kein man mein meine meinem meinen meiner mich mir mit nach
+nein nicht noch nur ob oder schon sich sie sind so und uns vom von vor wann war warum was wenn wer wie wir wird wo zu
+zum zur
+al como con cuál cuando cuándo de del dónde el ella en es esta este está la las le lo los me mi mis muy más no nos o
+para pero por que qué quién se si sin sobre son su sus sí te tu un una y ya yo
+au aux avec ce ces cette c d dans de des du elle en est et il ils j je l la le les leur lui ma mais me mes mon n ne
+nous on ou où par pas pour qu que quel quelle quand qui sa ses son sont sur ta te tes toi ton tu un une vos votre vous
+"""
+STOP = frozenset(_STOP.split())
+"""English, German, Spanish and French."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words that say something, each once, at most WORDS of them."""
+    found = dict.fromkeys(word for word in _WORD.findall(text[:TEXT_CHARS].casefold()) if word not in STOP)
+    return list(found)[:WORDS]
+
+
+def wanted(text: str) -> str:
+    """What the index is asked: any of these words; '' where there is none."""
+    return " OR ".join(f'"{word}"' for word in words_of(text))

@@ -1,0 +1,128 @@
+"""What of a conversation is shown to a model that has room for less. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..types.errors import ContextOverflow
+from ..types.labels import LOCAL
+from ..types.limits import Limits
+from ..types.messages import Message, Text
+from .base import Encoded, Request, Shown, ToolSchema
+from .tokens import CHARS_PER_TOKEN, CUTS, length, shorten, tokens
+
+KEEP = 4
+"""So many of the last steps stay: a reply of the model, with the results of its calls."""
+ANSWER_TOKENS = 4096
+"""Room that is left for an answer where nobody said how long it may be; never more than a quarter of the window."""
+SURE = 0.75
+"""A request below this part of the room is not measured again."""
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """`kept` are messages by their place, some of them shortened, `dropped` the places of all others."""
+
+    kept: tuple[tuple[int, Message], ...]
+    dropped: tuple[int, ...] = ()
+
+
+def fit(messages: Sequence[Message], drop_to: int, cut_to: int | None = None) -> Cut:
+    """Drop the oldest whole exchanges until about `drop_to` tokens are left (0: half of what there is), then the oldest
+    steps of the last exchange; then cut long texts in their middle until about `cut_to` tokens are (None: as many).
+
+    What a person said last stays, with the last steps; a call never loses its result.
+    """
+    sizes = [tokens(message) for message in messages]
+    left = sum(sizes)
+    drop_to = drop_to or left // 2
+    starts = [i for i, message in enumerate(messages) if message.role == "user" and not is_hint(message)] or [0]
+    start, before = starts[-1], 0
+    for i in starts:
+        left, before = left - sum(sizes[before:i]), i
+        if left <= drop_to:
+            start = i
+            break
+    steps = [i for i in range(start + 1, len(messages)) if messages[i].role == "assistant"]
+    end = first = steps[0] if steps else len(messages)
+    for i in steps[1 : len(steps) - KEEP + 1]:
+        if left <= drop_to:
+            break
+        left, end = left - sum(sizes[end:i]), i
+    kept = [(i, messages[i]) for i in range(start, len(messages)) if not first <= i < end]
+    for limit in CUTS:
+        if sum(tokens(message) for _, message in kept) <= (drop_to if cut_to is None else cut_to):
+            break
+        kept = [(i, shorten(message, limit)) for i, message in kept]
+    return Cut(tuple(kept), (*range(start), *range(first, end)))
+
+
+def is_hint(message: Message) -> bool:
+    """The runtime said it to the model, not a person."""
+    return all(isinstance(part, Text) and part.label == LOCAL for part in message.parts)
+
+
+def fresh(messages: Sequence[Shown]) -> int:
+    """About how many tokens came since the model last replied."""
+    found = 0
+    for shown in reversed(messages):
+        if shown.message.role == "assistant":
+            break
+        found += tokens(shown.message)
+    return found
+
+
+def room(window: int, output_tokens: int | None) -> int:
+    """How many tokens a request may have, so that there is room for an answer."""
+    return window - min(output_tokens or ANSWER_TOKENS, window // 4)
+
+
+def overhead(system: Sequence[str], tools: Sequence[ToolSchema]) -> int:
+    """About how many tokens the prompt and the tools take."""
+    size = sum(length(block) for block in system)
+    size += sum(len(tool.description) + _size(tool.parameters) + 40 for tool in tools)
+    return int(size / CHARS_PER_TOKEN)
+
+
+def sized(request: Request, limits: Limits, context_tokens: int, scale: float) -> Request:
+    """The request as the model has room for it: see `within`. `context_tokens` is what it counted at its last call (0:
+    not known): where that is far below, nothing is measured."""
+    most = room(limits.model_window or limits.window, limits.output_tokens)
+    known = context_tokens and context_tokens + scale * fresh(request.messages)
+    return request if 0 < known < SURE * most else within(request, most, scale)
+
+
+def at_most(request: Request, context_tokens: int, scale: float) -> int:
+    """About the most tokens that this call may use, with its answer. `context_tokens` as in `sized`."""
+    said = context_tokens + scale * fresh(request.messages)
+    if not context_tokens:
+        said = scale * _counted(request)
+    return int(said) + (request.max_output_tokens or ANSWER_TOKENS)
+
+
+def _counted(request: Request) -> int:
+    return overhead(request.system, request.tools) + sum(tokens(shown.message) for shown in request.messages)
+
+
+def _size(value: Any) -> int:
+    return len(msgspec.json.encode(value))
+
+
+def within(request: Request, most: int, scale: float = 1.0) -> Request:
+    """The request with at most `most` tokens, by our count times `scale`: as it is, or with its messages shortened as
+    `fit` does it. Raises ContextOverflow where even that is too long."""
+    beside = overhead(request.system, request.tools)
+    if (beside + sum(tokens(shown.message) for shown in request.messages)) * scale <= most:
+        return request
+    budget = int(most / scale) - beside
+    cut = fit([shown.message for shown in request.messages], max(budget, 1))
+    shown = tuple(Shown(request.messages[i].key, message) for i, message in cut.kept)
+    if sum(tokens(each.message) for each in shown) > budget:
+        raise ContextOverflow(
+            f"the prompt and the tools take about {int(beside * scale):,} tokens and the last message more than is left"
+            f" of the {most:,} that there is room for: choose a model with a larger window (/model), or allow the agent"
+            " fewer tools"
+        )
+    return msgspec.structs.replace(request, messages=shown, encoded=Encoded())

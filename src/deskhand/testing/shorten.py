@@ -1,0 +1,14 @@
+"""Shortens a conversation as a driver does where there is nobody to sum up what goes."""
+
+from __future__ import annotations
+
+from ..agent.compact import shortened
+from ..agent.state import State
+from ..models.window import fit
+from ..types.events import Compacted
+from ..types.steps import Condensed
+
+
+def compact(state: State, budget: int) -> Compacted:
+    """To about so many tokens; 0: to half."""
+    return shortened(state, fit([shown.message for shown in state.messages], budget), Condensed())

@@ -1,0 +1,249 @@
+"""When something is due. One type for the three languages in which people write it; one pure question, what comes next.
+
+Cron counts in wall time. A time that the clocks skip in spring comes once, at the first moment that exists; one that
+they show twice in autumn comes once, the first time. A schedule whose hours are a wildcard counts moments instead,
+whatever the clocks show: `*/30 * * * *` is every half hour on each day of the year. So do intervals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from math import floor
+from zoneinfo import ZoneInfo
+
+import msgspec
+from cronsim import CronSim, CronSimError
+
+from .errors import JobInvalid
+
+EXAMPLES = "`0 9 * * *`, `every 30m`, `daily 09:00`, `hourly :15`, `at 2030-12-24 18:00` or `startup`"
+SHORTEST_MS = 1000
+FAR = 4_102_444_800.0
+"""The year 2100: nothing is planned behind it."""
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_EVERY = re.compile(r"(?:every\s+)?(\d{1,12}(?:\.\d{1,3})?)\s*(ms|s|m|h|d|w)[a-z]*(?:\s+from\s+(.+))?", re.IGNORECASE)
+_DAILY = re.compile(r"daily\s+(?:at\s+)?(\d{1,2}):(\d{2})", re.IGNORECASE)
+_HOURLY = re.compile(r"hourly(?:\s+(?:at\s+)?:?(\d{1,2}))?", re.IGNORECASE)
+_NAMED = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+
+
+class Cron(msgspec.Struct, frozen=True, tag="cron"):
+    """Five fields, as Debian's cron reads them, in the wall time of an IANA zone."""
+
+    expr: str
+    zone: str = "UTC"
+
+
+class Every(msgspec.Struct, frozen=True, tag="every", omit_defaults=True):
+    """Every so many milliseconds, counted from `start` (seconds since the epoch): the same moments after a restart."""
+
+    every_ms: int
+    start: float = 0.0
+
+
+class At(msgspec.Struct, frozen=True, tag="at"):
+    """Once, at this moment (seconds since the epoch)."""
+
+    at: float
+
+
+class Startup(msgspec.Struct, frozen=True, tag="startup"):
+    """At each start of Deskhand."""
+
+
+Schedule = Cron | Every | At | Startup
+
+
+def parse_schedule(text: str, zone: str = "UTC") -> Schedule:
+    """What was meant, with wall times in this zone. Raises JobInvalid with a sentence and what would be right."""
+    said = " ".join(text.split())
+    place = zone_of(zone)
+    if not said:
+        raise JobInvalid(f"the schedule is empty; write one such as {EXAMPLES}")
+    if said.lower() in ("startup", "@reboot"):
+        return Startup()
+    if found := _EVERY.fullmatch(said):
+        return _every(said, found, place)
+    if found := _DAILY.fullmatch(said):
+        return _cron(f"{int(found[2])} {int(found[1])} * * *", zone, said)
+    if found := _HOURLY.fullmatch(said):
+        return _cron(f"{int(found[1] or 0)} * * * *", zone, said)
+    if said.lower().startswith("at "):
+        return At(_moment(said[3:], place))
+    return _cron(_NAMED.get(said.lower(), said), zone, said)
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The zone of this name. Raises JobInvalid."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise JobInvalid(f"unknown timezone {name!r}; use a name such as 'Europe/Berlin'") from error
+
+
+def _every(said: str, found: re.Match[str], zone: ZoneInfo) -> Every:
+    every_ms = round(float(found[1]) * _UNITS[found[2].lower()])
+    if every_ms < SHORTEST_MS:
+        raise JobInvalid(f"{said!r} is too often: at most once a second")
+    return Every(every_ms, _moment(found[3], zone) if found[3] else 0.0)
+
+
+def _moment(text: str, zone: ZoneInfo) -> float:
+    try:
+        when = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise JobInvalid(f"{text.strip()!r} is no date and time; write one as in `at 2030-12-24 18:00`") from error
+    at = when.timestamp() if when.tzinfo is not None else first_moment(when, zone)
+    if not 0 <= at < FAR:
+        raise JobInvalid(f"{text.strip()!r} is too far away; choose a time between 1970 and 2100")
+    return at
+
+
+def _cron(expr: str, zone: str, said: str) -> Cron:
+    fields = expr.split()
+    if len(fields) != 5:
+        what = f"has {len(fields)} fields" if len(fields) > 1 and fields[0][:1] in "*0123456789" else "is no schedule"
+        raise JobInvalid(f"{said!r} {what}; cron has five (minute, hour, day, month, weekday). Write {EXAMPLES}")
+    schedule = Cron(expr, zone)
+    try:
+        sim = CronSim(expr, datetime(2024, 1, 1))
+    except (CronSimError, AssertionError, ValueError) as error:
+        wrong = str(error).replace("Bad ", "the ") or "one of them"
+        never = f"; {_NEVER}" if wrong == "the day-of-month" else ""
+        raise JobInvalid(f"{said!r} cannot be read: look at {wrong}{never}. Write {EXAMPLES}") from error
+    if next(sim, None) is None:
+        raise JobInvalid(f"{said!r} never comes: {_NEVER}")
+    return schedule
+
+
+_NEVER = "no month that it names has such a day"
+
+
+def next_after(schedule: Schedule, t: float) -> float | None:
+    """The first time after `t` (seconds since the epoch) when it is due; None for never again. Strictly later."""
+    match schedule:
+        case At(at=at):
+            return at if at > t else None
+        case Startup():
+            return None
+        case Every(every_ms=every_ms, start=start):
+            return _next_every(every_ms, start, t)
+        case Cron(expr=expr, zone=zone):
+            found = _by_moment(expr, ZoneInfo(zone), t) if counts_moments(expr) else _by_wall(expr, ZoneInfo(zone), t)
+            return found if found is not None and found < FAR else None
+
+
+def counts_moments(expr: str) -> bool:
+    """Whether its hours are a wildcard, so that it follows UTC on days when the clocks change."""
+    return expr.split()[1].startswith("*")
+
+
+def due_within(schedule: Schedule, after: float, until: float) -> Iterator[float]:
+    """All times when it is due, after the one and up to the other."""
+
+    def times() -> Iterator[float]:
+        t: float | None = after
+        while t is not None and (t := next_after(schedule, t)) is not None:
+            yield t
+
+    return takewhile(lambda t: t <= until, times())
+
+
+def last_due(schedule: Schedule, after: float, until: float, most: int) -> list[float]:
+    """The last times, `most` of them at most, when it was due after the one and up to the other; the oldest first. What
+    it costs does not grow with how long ago `after` is."""
+    span_s = 60.0
+    while True:
+        since = max(after, until - span_s)
+        found = list(due_within(schedule, since, until))
+        if since <= after or len(found) >= most:
+            return found[-most:]
+        span_s *= 8 if found else 64
+
+
+def _next_every(every_ms: int, start: float, t: float) -> float | None:
+    first_ms = round(start * 1000)
+    due_ms = first_ms + max(0, (floor(t * 1000) - first_ms) // every_ms + 1) * every_ms
+    while due_ms / 1000 <= t:  # what a float cannot hold
+        due_ms += every_ms
+    return due_ms / 1000 if due_ms < FAR * 1000 else None
+
+
+def _by_wall(expr: str, zone: ZoneInfo, t: float) -> float | None:
+    """Each wall time once, at the first moment when the clock shows it or is past it."""
+    for wall in CronSim(expr, _wall(t, zone)):
+        if (at := first_moment(wall, zone)) > t:
+            return at
+    return None
+
+
+def first_moment(wall: datetime, zone: ZoneInfo) -> float:
+    """When this wall time is first shown, or the first moment behind the gap in which it would have been."""
+    early, late = (wall.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
+    # PEP 495: in a gap the first is reckoned with the offset before it, and so lies behind the change.
+    return early if early <= late else _change(zone, late, early)
+
+
+def _by_moment(expr: str, zone: ZoneInfo, t: float) -> float | None:
+    """Each moment whose wall time fits: from one change of the offset to the next."""
+    at = floor(t / 60) * 60.0 + 60
+    while at < FAR:
+        wall = next(CronSim(expr, _wall(at, zone) - timedelta(minutes=1)), None)
+        if wall is None:
+            return None
+        ahead_s = (wall - _wall(at, zone)).total_seconds()
+        if ahead_s > 2 * 86_400:  # far enough that no change on the way matters but for what it does to the offset
+            at += floor(ahead_s / 60 - 24 * 60) * 60.0
+            continue
+        found = at + ahead_s
+        if _offset_s(zone, found) == _offset_s(zone, at):
+            return found
+        at = -(-_change(zone, at, found) // 60) * 60.0
+    return None
+
+
+def _change(zone: ZoneInfo, before: float, behind: float) -> float:
+    """The second in which the offset changes between these two."""
+    old, low, high = _offset_s(zone, before), floor(before), floor(behind) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _offset_s(zone, middle) == old else (low, middle)
+    return float(high)
+
+
+def _offset_s(zone: ZoneInfo, t: float) -> float:
+    offset = datetime.fromtimestamp(t, zone).utcoffset()
+    return offset.total_seconds() if offset is not None else 0.0
+
+
+def _wall(t: float, zone: ZoneInfo) -> datetime:
+    return datetime.fromtimestamp(floor(t), zone).replace(tzinfo=None, second=0)
+
+
+def described(schedule: Schedule) -> str:
+    """In words, for people."""
+    match schedule:
+        case Cron(expr=expr, zone=zone):
+            words = CronSim(expr, datetime(2024, 1, 1)).explain()
+            return f"{words[:1].lower()}{words[1:]} ({zone})"
+        case Every(every_ms=every_ms):
+            name, size = next((n, s) for n, s in reversed(_UNITS.items()) if not every_ms % s)
+            return f"every {every_ms // size} {_WORDS[name]}" if every_ms != size else f"every {_WORDS[name][:-1]}"
+        case At(at=at):
+            return f"once, at {datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+        case Startup():
+            return "at each start"
+
+
+_WORDS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

@@ -1,0 +1,18 @@
+"""A store of its own for each test, with the statements of all rooms."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from deskhand.runtime.statements import statements
+from deskhand.store.sqlite import SqliteStore
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    opened = SqliteStore(tmp_path / "deskhand.db", statements())
+    yield opened
+    await opened.close()
