@@ -12,18 +12,22 @@ import sys
 import tempfile
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import anyio
 import anyio.abc
+import apsw
 import msgspec
 
 from ..runtime.app import App, Parts, open_app
 from ..runtime.config import Config, Home, Settings
 from ..runtime.statements import statements
 from ..runtime.toolbox import ours, skills_of
+from ..store.schema import connect
 from ..store.sqlite import SqliteStore
 from ..tools.task_rows import read
 from ..types import events as e
+from ..types.errors import StoreError
 from ..types.identity import Address, Answer, Inbound, Principal, Said
 from ..types.messages import Message, Text
 from ..types.tuning import tune
@@ -107,11 +111,11 @@ class Torture:
 
     async def _start(self) -> anyio.abc.Process:
         """A process that has got further in the log than the one before."""
-        before = await self._events()
+        before = len(self._log())
         command = [sys.executable, "-m", "deskhand.testing.deep_torture", "--child", str(self._home)]
         child = await anyio.open_process([*command, "--steps", str(self._steps)], stdin=None, stdout=None, stderr=None)
         with anyio.fail_after(READY_S):
-            while await self._events() == before and not await self._done():
+            while len(self._log()) == before and not self._done():
                 if child.returncode is not None:
                     raise RuntimeError(f"the child ended by itself with {child.returncode}")
                 await anyio.sleep(0.01)
@@ -123,10 +127,10 @@ class Torture:
         await anyio.sleep(self._random.uniform(0, KILL_WITHIN_S))
         child.kill()
         await child.wait()
-        if await self._done():
+        if self._done():
             return True
         self.report.kills += 1
-        log = [recorded.event for recorded in await self._log()]
+        log = self._log()
         ends = [i for i, event in enumerate(log) if isinstance(event, e.TurnEnded)]
         tail = log[ends[-1] + 1 :] if ends else log
         self.report.in_open_turn += any(isinstance(event, e.MessageReceived) for event in tail)
@@ -135,28 +139,32 @@ class Torture:
     async def _drain(self) -> None:
         child = await self._start()
         with anyio.move_on_after(DONE_S) as waiting:
-            while not await self._done():  # noqa: ASYNC110 -- the log of another process
+            while not self._done():  # noqa: ASYNC110 -- the log of another process
                 await anyio.sleep(0.05)
         child.kill()
         await child.wait()
         if waiting.cancelled_caught:
             self.report.faults.append(f"it did not end within {DONE_S:.0f} s")
 
-    async def _events(self) -> int:
-        return len(await self._log())
+    def _done(self) -> bool:
+        return any(map(_tells_the_end, self._log()))
 
-    async def _done(self) -> bool:
-        return any(_tells_the_end(recorded.event) for recorded in await self._log())
-
-    async def _log(self) -> list[e.Recorded]:
+    def _log(self) -> list[e.AnyEvent]:
+        """What stands in the log, read beside whoever writes it; [] where it is only just being made."""
         path = self._home / "state" / "deskhand.db"
-        if not path.exists():
-            return []
-        store = SqliteStore(path)
         try:
-            return await store.events(SESSION)
+            db = connect(path, write=False)
+        except StoreError:
+            return []
+        try:
+            rows: list[tuple[Any, ...]] = db.execute(
+                "SELECT body FROM event WHERE session = ? ORDER BY n", (SESSION,)
+            ).fetchall()
+        except apsw.Error:
+            return []
         finally:
-            await store.close()
+            db.close()
+        return [e.decode_event(body) for (body,) in rows]
 
     async def _compare(self) -> None:
         report, store = self.report, SqliteStore(self._home / "state" / "deskhand.db", statements())
