@@ -26,13 +26,21 @@ ANN = Principal("ann", ("owner",))
 SESSION = "default/memory:1"
 
 
+class Ticking(SetClock):
+    """Each look at it is a little later."""
+
+    def now(self) -> float:
+        self.advance(0.001)
+        return self.at
+
+
 class House:
     """A Deskhand with one scripted model and a channel."""
 
     def __init__(self, home: Path, script: Script, **deep: Any) -> None:
         raw = {"defaults": {"models": ["scripted/x"]}, "deep_work": deep}
         self.settings = Settings(Home(home), msgspec.convert(raw, Config))
-        self.model, self.channel, self.clock = ScriptedModel(script), MemoryChannel(), SetClock()
+        self.model, self.channel, self.clock = ScriptedModel(script), MemoryChannel(), Ticking()
         self.done = home / "done.txt"
 
     @asynccontextmanager
@@ -172,6 +180,7 @@ async def test_it_says_when_tokens_run_low_and_stops_when_they_are_used_up(tmp_p
 
     script = Scripted(costs(400, create("one", "two")), costs(400, say("so far")), costs(300, change(1, result="x")))
     house = House(tmp_path, script, tokens=1_000)
+    house.model.latency_s = 0.2  # so that there is something to be stopped
     async with house.running() as app:
         await begin(house)
         await house.hears("80% of the tokens for this work are used. 0 of 2 tasks done (0 %).")
