@@ -13,6 +13,7 @@ from .budgets import BudgetLedger
 from .children import Child
 from .commands import Live
 from .condense import Condense
+from .deep import Deep
 from .hands import Ground
 from .jobs import Jobs
 from .learning import Learning
@@ -34,11 +35,13 @@ class Works:
         self.learning = Learning(ground, self.thinking, self.remembering.memory)
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
+        self.deep = Deep(ground, self.waker, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
         yield Child("budgets", lambda: self.budgets.run(self.waker))
         yield Child("memory files", self.learning.notebook.follow)
+        yield Child("long work", self.deep.run)
         yield Child("memory", self.remembering.tidy)
         yield Child("jobs", self.jobs.run)
 
@@ -48,7 +51,11 @@ class Works:
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
-        return await self.remembering.recall(agent, state)
+        return self.deep.told(state, await self.remembering.recall(agent, state))
+
+    def shown(self, session: str) -> str:
+        """How what goes on by itself in this conversation stands, for people; '' for nothing."""
+        return self.deep.shown(session)
 
     def pinned(self, agent: str, person: str) -> str:
         """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
@@ -63,6 +70,7 @@ class Works:
         """An event passes. Never waits."""
         self.jobs.see(recorded)
         self.budgets.see(recorded)
+        self.deep.see(recorded)
 
     def driving(self, session: str, agent: Agent) -> Agent:
         """The agent as it is in this conversation."""

@@ -152,7 +152,22 @@ CREATE TABLE job_state(
 CREATE TABLE job_boot(at REAL NOT NULL) STRICT;
 CREATE TABLE job_pause(one INTEGER PRIMARY KEY CHECK(one = 1), why TEXT NOT NULL, at REAL NOT NULL) STRICT;
 
--- Tasks: what is to be done in a conversation, and in which order (runtime/tasks.py).
+-- Tasks: what is to be done in a conversation, and in which order (tools/task_graph.py); `body` is the whole task. And
+-- which conversations may have to go on by themselves, as the log says it: dropped and made anew at will.
+CREATE TABLE task(
+  session TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('pending', 'in_progress', 'completed', 'blocked', 'deleted')),
+  title TEXT NOT NULL,
+  body BLOB NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY(session, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE long_work(
+  session TEXT PRIMARY KEY,
+  deep INTEGER NOT NULL DEFAULT 0,
+  goal INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 
 -- Budgets: what was used, by day and by whom (runtime/budgets.py). `scope` is all, person, agent, job or session, `day` the
 -- number of a calendar day, `micros` millionths of a US dollar. A hold is what a call that goes on may use: it is dropped
