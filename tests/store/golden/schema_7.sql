@@ -292,6 +292,17 @@ CREATE TABLE looked_up(
   seq INTEGER NOT NULL
 ) STRICT;
 INSERT INTO looked_up VALUES(1,12);
+DROP TABLE IF EXISTS moved;
+CREATE TABLE moved(
+  system TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  here TEXT NOT NULL,
+  lines INTEGER NOT NULL DEFAULT 0,
+  mark TEXT NOT NULL DEFAULT '',
+  at REAL NOT NULL,
+  PRIMARY KEY(system, kind, key)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS named_session;
 CREATE TABLE named_session(
   place TEXT PRIMARY KEY,
