@@ -208,4 +208,16 @@ CREATE TABLE budget_warned(
 
 -- Skills: proposals and how they did (runtime/proposals.py).
 
--- Moving in: what was taken over from another system (runtime/moving.py).
+-- Moving in: what was taken over from another system (runtime/moving). What stands here is never taken again, whatever
+-- has become of it since. `here` is what it is called with us. Of a conversation `lines` were taken, and `mark` says which
+-- the last were.
+CREATE TABLE moved(
+  system TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  here TEXT NOT NULL,
+  lines INTEGER NOT NULL DEFAULT 0,
+  mark TEXT NOT NULL DEFAULT '',
+  at REAL NOT NULL,
+  PRIMARY KEY(system, kind, key)
+) STRICT, WITHOUT ROWID;
