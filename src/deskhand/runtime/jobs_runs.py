@@ -24,7 +24,7 @@ from ..types.messages import Message, Part, Text
 from ..types.turn import TURN
 from .children import fatal
 from .hands import Ground
-from .hooks_of_jobs import TIMEOUT_S, Hook, Ran, framed, label_of_hook, run_hook
+from .hooks_of_jobs import Hook, Ran, framed, label_of_hook, run_hook
 from .jobs_alerts import after_failure, after_success, told
 from .jobs_folder import Found
 from .jobs_ledger import Entry, Ledger, counted, ended, finishing
@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 
 CLOCK = "job"
 """The channel of conversations that a job has for itself: nobody reads there, the log holds them."""
-HOOK_LEASE_S = TIMEOUT_S + 30.0
+HOOK_LEASE_S = 630.0
+"""Longer than any hook may take, with what is to be done around it."""
 STOPPING_S = 60.0
 PAUSES_S = (0.2, 1.0, 5.0, 15.0)
 SAID_CHARS = 500
@@ -249,7 +250,13 @@ class Runs:
             "DESKHAND_AGENT": agent.name,
             "DESKHAND_HOME": str(home.root),
         }
-        hook = Hook(self._port.folder(job.name), script, tuple(about.items()), stdin)
+        hook = Hook(
+            self._port.folder(job.name),
+            script,
+            tuple(about.items()),
+            stdin,
+            self._ground.settings().config.jobs.hook_timeout_s,
+        )
         session = entry.run.session
         place = (session, principal, Address(CLOCK, chat=job.name), agent.name, await agent.reach())
         key = f"{entry.key}:{script}:{entry.run.attempts}"
