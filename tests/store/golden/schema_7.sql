@@ -26,6 +26,42 @@ CREATE TABLE blob_use(
   PRIMARY KEY(digest, session, n)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO blob_use VALUES('sha256:abababababababababababababababababababababababababababababababab','default/terminal:golden',3);
+DROP TABLE IF EXISTS budget_hold;
+CREATE TABLE budget_hold(
+  key TEXT PRIMARY KEY,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  charge BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS budget_lift;
+CREATE TABLE budget_lift(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  extra INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS budget_used;
+CREATE TABLE budget_used(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, day)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS budget_warned;
+CREATE TABLE budget_warned(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  most INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since, most)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS call_grant;
 CREATE TABLE call_grant(
   hash TEXT PRIMARY KEY,

@@ -131,7 +131,42 @@ CREATE TABLE job_pause(one INTEGER PRIMARY KEY CHECK(one = 1), why TEXT NOT NULL
 
 -- Tasks: what is to be done in a conversation, and in which order (runtime/tasks.py).
 
--- Budgets: what was used, by day and by whom (runtime/budgets.py).
+-- Budgets: what was used, by day and by whom (runtime/budgets.py). `scope` is all, person, agent, job or session, `day` the
+-- number of a calendar day, `micros` millionths of a US dollar. A hold is what a call that goes on may use: it is dropped
+-- in the commit of its reply, and counts as used where the process died in between. `budget_lift` is what an owner added
+-- to a limit for the time that begins at `since`; `budget_warned` which limits somebody was warned of.
+CREATE TABLE budget_used(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, day)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE budget_hold(
+  key TEXT PRIMARY KEY,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  charge BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE budget_lift(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  extra INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE budget_warned(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  most INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since, most)
+) STRICT, WITHOUT ROWID;
 
 -- Skills: proposals and how they did (runtime/proposals.py).
 
