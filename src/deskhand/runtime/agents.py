@@ -51,7 +51,15 @@ class House(msgspec.Struct, frozen=True):
     beside: Callable[[str], str] = lambda session: ""
 
 
-def make_agent(settings: Settings, name: str, house: House) -> Agent:
+class Tried(msgspec.Struct, frozen=True):
+    """What is tried on an agent in a replay: another text in place of SYSTEM.md ('': its own), and the skills in this
+    folder beside its own."""
+
+    system: str = ""
+    skills: Path | None = None
+
+
+def make_agent(settings: Settings, name: str, house: House, tried: Tried | None = None) -> Agent:
     """The agent of this name. Raises ConfigError."""
     config = settings.agent(name)
     try:
@@ -59,8 +67,8 @@ def make_agent(settings: Settings, name: str, house: House) -> Agent:
     except OSError as error:
         log.warning("the files of agent %r are not made: %s", name, error)
     workspace = workspace_of(settings, name)
-    skills = skills_of(settings, name)
-    prompt = _prompt(settings, name, skills, house)
+    skills = skills_of(settings, name, tried.skills if tried else None)
+    prompt = _prompt(settings, name, house, (skills, tried.system if tried else ""))
 
     if any(is_small(settings, model) for model in config.models):
         prompt = with_listing(prompt, workspace)
@@ -109,8 +117,8 @@ def check_of(settings: Settings, model: Callable[[str], Model]) -> Check:
     return check
 
 
-def _prompt(settings: Settings, name: str, skills: Skills, house: House) -> Prompting:
-    config, home = settings.agent(name), settings.home
+def _prompt(settings: Settings, name: str, house: House, given: tuple[Skills, str]) -> Prompting:
+    config, home, (skills, system) = settings.agent(name), settings.home, given
     sources = Sources(
         home.root,
         home.agent(name),
@@ -121,6 +129,7 @@ def _prompt(settings: Settings, name: str, skills: Skills, house: House) -> Prom
         ZoneInfo(settings.config.timezone),
         machine_of(home.root, settings.environment.get("HOME", ""), config.sandbox is False),
         house.reaches.quarantine,
+        system,
     )
     told, learned = house.told, house.plugins.prompt
 

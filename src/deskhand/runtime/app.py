@@ -41,7 +41,7 @@ from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
-from .agents import House, check_of, make_agent
+from .agents import House, Tried, check_of, make_agent
 from .background import as_now
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
@@ -193,13 +193,20 @@ class App:
 
     def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
         """The agents of the configuration. Raises ConfigError."""
+        house = self._house(plugins)
+        return {name: make_agent(settings, name, house) for name in settings.agents}
+
+    def trying(self, agent: str, tried: Tried) -> Agent:
+        """This agent, with what is tried on it in a replay. Nobody is driven by it. Raises ConfigError."""
+        return make_agent(self.settings, agent, self._house(self.plugins), tried)
+
+    def _house(self, plugins: Plugins) -> House:
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
         parts = self.parts
         beside = self.background.shown
-        house = House(
+        return House(
             self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.works, self.people, beside
         )
-        return {name: make_agent(settings, name, house) for name in settings.agents}
 
     def _plugins(self, settings: Settings) -> Plugins:
         return plugins_of(settings, self.plugins, self.works.tools(settings.agents[0]))

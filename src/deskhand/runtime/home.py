@@ -63,6 +63,10 @@ class Home(msgspec.Struct, frozen=True):
         return self.state / "anchor.jsonl"
 
     @property
+    def cases(self) -> Path:
+        return self.root / "cases"
+
+    @property
     def log(self) -> Path:
         return self.root / "logs" / "deskhand.log"
 

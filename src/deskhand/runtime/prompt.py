@@ -55,7 +55,7 @@ Prompting = Callable[[State], tuple[str, ...]]
 class Sources(msgspec.Struct, frozen=True):
     """Where the words for one agent come from, and how many it gets. `home` is Deskhand's folder, `own` the agent's
     folder in it. `voice`: its answers are spoken; None: those to what was spoken. `machine` says on what it runs.
-    `quarantine` are files of the workspace that are not to be shown."""
+    `quarantine` are files of the workspace that are not to be shown. `system`: what stands in place of SYSTEM.md."""
 
     home: Path
     own: Path
@@ -66,6 +66,7 @@ class Sources(msgspec.Struct, frozen=True):
     zone: tzinfo = UTC
     machine: str = ""
     quarantine: Quarantine | None = None
+    system: str = ""
 
 
 class Prompt:
@@ -124,7 +125,7 @@ class Prompt:
 
     def _stable(self, preset: str, private: bool, person: str) -> Iterator[str]:
         full = self._sources.mode == "full"
-        yield self._system("SYSTEM.md") or SYSTEM
+        yield self._sources.system or self._system("SYSTEM.md") or SYSTEM
         yield self._own("AGENT.md")
         if full:
             yield preset

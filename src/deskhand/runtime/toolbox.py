@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from ..policy.profiles import offers
 from ..skills.skill import BUNDLED, Skills, Source
@@ -33,9 +34,13 @@ def skill_sources(settings: Settings, agent: str) -> tuple[Source, ...]:
     return (Source("bundled", BUNDLED), shared, Source("agent", workspace_of(settings, agent), "skills"))
 
 
-def skills_of(settings: Settings, agent: str) -> Skills:
-    """The skills that an agent may read."""
-    return Skills(skill_sources(settings, agent), settings.skills(agent))
+def skills_of(settings: Settings, agent: str, tried: Path | None = None) -> Skills:
+    """The skills that an agent may read; with those in the folder `tried`, one may have any name."""
+    sources = skill_sources(settings, agent)
+    if tried is None:
+        return Skills(sources, settings.skills(agent))
+    more = Source("tried", tried, links=True)
+    return Skills((*sources, more), (*settings.skills(agent), *Skills((more,)).find()))
 
 
 def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allowed, ...]:

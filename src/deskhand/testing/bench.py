@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ..agent.loop import Driver
 from ..agent.profile import Agent, Ports
 from ..models.base import Model
+from ..models.meter import Meter
 from ..policy.rules import Case, Decision
 from ..runtime.commands import run
 from ..runtime.door import cuts
@@ -55,6 +56,7 @@ class Bench:
         self.path, self.clock, self.ids = path, SetClock(), CountingIds()
         self.store: Store = SqliteStore(path, {**all_statements(), **(statements or {})})
         self.shown: list[Recorded | Progress] = []
+        self.meter = Meter()
         self.agent = Agent(
             "agent",
             ("test/model",),
@@ -82,6 +84,7 @@ class Bench:
             self.ids,
             lambda session, item: self.shown.append(item),
             lambda address: True,
+            meter=self.meter,
         )
         self.driver = Driver(SESSION, self.agent, ports)
         return self.driver

@@ -1,0 +1,130 @@
+"""`deskhand cases`: recorded turns as tests of the agent as it is now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..runtime.app import App
+from ..runtime.cases import Cases, Verdict, judge
+from ..runtime.config import Settings
+from ..runtime.datafile import read_text
+from ..runtime.replay import REPLAY_TOKENS
+from ..runtime.replaying import Replaying, Wanted
+from ..types.errors import ConfigError
+from .live import with_app
+from .plain import one_line, plain
+from .run import FAILED, USAGE, Listing, config_option, fail, settings_of
+from .table import table
+
+
+@click.group(cls=Listing)
+def cases() -> None:
+    """Run, list and remove turns that you made tests of with `deskhand replay SESSION --save NAME`.
+
+    \b
+    Examples:
+      deskhand cases
+      deskhand cases run
+      deskhand cases run disk-check --model openai/gpt-5-mini
+    """
+
+
+@cases.command("list")
+@config_option
+def list_(config: str | None) -> None:
+    """List the cases, and what was asked in them.
+
+    \b
+    Example:
+      deskhand cases list
+    """
+    settings = settings_of(config)
+    found = Cases(settings.home.cases)
+    rows = []
+    for name in found.names():
+        try:
+            case = found.read(name)
+            rows.append((name, case.session, str(case.turn), one_line(case.asked, 100)))
+        except ConfigError as error:
+            rows.append((name, "", "", str(error)))
+    if not rows:
+        click.echo("No cases yet. Make one of a turn: deskhand replay SESSION --save NAME")
+        return
+    table(("case", "conversation", "turn", "what was said"), rows)
+
+
+@cases.command()
+@click.argument("names", nargs=-1)
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Ask this model.")
+@click.option(
+    "--system", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="With this file as SYSTEM.md."
+)
+@click.option("--again", is_flag=True, help="Ask the model also where nothing has changed.")
+@click.option("--tokens", default=REPLAY_TOKENS, show_default=True, type=click.IntRange(1), help="At most, for each.")
+@config_option
+def run(names: tuple[str, ...], model: str, system: Path | None, again: bool, tokens: int, config: str | None) -> None:
+    """Run cases, all of them if none is named. Ends with 1 where one does not do what is expected.
+
+    Where a model would be asked what it was asked when the case was made, its reply is the recorded one: nothing is
+    spent. No tool is run in any case.
+
+    \b
+    Examples:
+      deskhand cases run
+      deskhand cases run disk-check --model openai/gpt-5-mini
+    """
+    settings = settings_of(config)
+    found = Cases(settings.home.cases)
+    wanted = list(names) or found.names()
+    if not wanted:
+        fail("there are no cases; make one of a turn: deskhand replay SESSION --save NAME", USAGE)
+    try:
+        read = {name: found.read(name) for name in wanted}
+        trial = Wanted(model, read_text(system) if system else "", tokens=tokens)
+    except ConfigError as error:
+        fail(str(error), USAGE)
+
+    async def use(app: App) -> list[Verdict]:
+        verdicts = []
+        for name, case in read.items():
+            verdict = await judge(name, case, Replaying(app), trial, again=again)
+            _say(verdict, settings)
+            verdicts.append(verdict)
+        return verdicts
+
+    verdicts = with_app(settings, use, drive=False)
+    well = sum(not verdict.wrong for verdict in verdicts)
+    spent = sum(verdict.spent.input_tokens + verdict.spent.output_tokens for verdict in verdicts)
+    click.echo(f"{well} of {len(verdicts)} as expected; {spent:,} tokens used.", err=True)
+    if well < len(verdicts):
+        raise SystemExit(FAILED)
+
+
+def _say(verdict: Verdict, settings: Settings) -> None:
+    mark = click.style("fails", fg="red") if verdict.wrong else click.style("ok   ", fg="green")
+    how = ""
+    if (found := verdict.replayed) is not None:
+        what = f"asked {', '.join(found.now.models)}" if found.asked else "from the log"
+        how = f"  {found.now.steps} steps, {len(found.now.calls)} calls, {found.now.tokens:,} tokens, {what}"
+    click.echo(f"{mark}  {plain(verdict.name)}{plain(how)}")
+    for wrong in verdict.wrong:
+        click.echo(f"       {plain(wrong)}")
+
+
+@cases.command()
+@click.argument("name")
+@config_option
+def remove(name: str, config: str | None) -> None:
+    """Remove a case. The conversation stays as it is.
+
+    \b
+    Example:
+      deskhand cases remove disk-check
+    """
+    try:
+        Cases(settings_of(config).home.cases).remove(name)
+    except ConfigError as error:
+        fail(str(error), USAGE)
+    click.echo(f"Removed: {plain(name)}")

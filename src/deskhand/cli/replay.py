@@ -1,0 +1,199 @@
+"""`deskhand replay`: a turn of a conversation once more, with another model, prompt or skill."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+
+from ..runtime.app import App
+from ..runtime.cases import Cases, case_of
+from ..runtime.datafile import read_text
+from ..runtime.recordings import Course, Made, recordings
+from ..runtime.replay import Replayed
+from ..runtime.replaying import Replaying, Wanted, tried_skill
+from ..types.errors import ConfigError
+from .live import with_app
+from .plain import one_line, plain
+from .run import FAILED, USAGE, config_option, fail, settings_of
+from .sessions import key_of, when
+from .table import table
+
+COLOURS = {"+": "green", "-": "red", "!": "yellow"}
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """What was said on the command line."""
+
+    session: str
+    turn: int
+    model: str
+    system: str
+    save: str
+    words: tuple[str, ...]
+    compare: bool
+    listed: bool
+    as_json: bool
+
+
+@click.command()
+@click.argument("session")
+@click.argument("turn", default=0, type=click.IntRange(0), metavar="[TURN]")
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Ask this model.")
+@click.option("--skill", type=click.Path(exists=True, file_okay=False, path_type=Path), help="With this skill.")
+@click.option(
+    "--system", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="With this file as SYSTEM.md."
+)
+@click.option("--compare", is_flag=True, help="Show what is different, side by side.")
+@click.option("--save", default="", metavar="NAME", help="Make this turn a test: `deskhand cases run NAME`.")
+@click.option("--word", "words", multiple=True, help="With --save: this must stand in the answer. May be repeated.")
+@click.option("--turns", "listed", is_flag=True, help="List the turns of the conversation with their numbers.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@config_option
+def replay(  # noqa: PLR0913 -- one parameter for each option
+    session: str,
+    turn: int,
+    model: str,
+    skill: Path | None,
+    system: Path | None,
+    compare: bool,
+    save: str,
+    words: tuple[str, ...],
+    listed: bool,
+    as_json: bool,
+    config: str | None,
+) -> None:
+    """Run a turn of SESSION again, the last or number TURN, and see what another model, prompt or skill makes of it.
+
+    No tool is run: calls get the results that are in the log, and those that were not made then are told so. Without
+    anything to try nothing is asked either, and it must come out byte for byte as it did; it ends with 1 if not.
+
+    \b
+    Examples:
+      deskhand replay nov21-0930
+      deskhand replay nov21-0930 3 --model openai/gpt-5-mini --compare
+      deskhand replay main/telegram:42 --skill ./my-skill --compare
+      deskhand replay nov21-0930 --save disk-check --word "42 GB"
+    """
+    settings = settings_of(config)
+    try:
+        text = read_text(system) if system else ""
+    except ConfigError as error:
+        fail(str(error), USAGE)
+    asked = _Asked(key_of(settings, session), turn, model, text, save, words, compare, listed, as_json)
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tried_skill(skill)) if skill else None
+        except ConfigError as error:
+            fail(str(error), USAGE)
+        wanted = Wanted(model, text, folder)
+        code = with_app(settings, lambda app: _replay(app, asked, wanted), drive=False)
+    if code:
+        raise SystemExit(code)
+
+
+async def _replay(app: App, asked: _Asked, wanted: Wanted) -> int:
+    replaying, zone = Replaying(app), ZoneInfo(app.settings.config.timezone)
+    if asked.listed:
+        log = await app.store.events(asked.session)
+        rows = [
+            (str(each.number), when(each.tape[0].at, zone), one_line(app.redact(each.asked), 200))
+            for each in recordings(asked.session, log)
+        ]
+        table(("turn", "began", "what was said"), rows)
+        return 0
+    recorded = await replaying.recording(asked.session, asked.turn)
+    if asked.save:
+        found = await replaying.run(recorded)
+        case = case_of(found, replaying.models(asked.session)[0], app.redact, asked.words)
+        path = Cases(app.settings.home.cases).write(asked.save, case)
+        click.echo(f"Saved: {plain(str(path))}. What is expected stands there; change it as you like.")
+        click.echo(f"Run it: deskhand cases run {asked.save}")
+        return 0
+    found = await replaying.run(recorded, wanted)
+    if asked.as_json:
+        click.echo(as_json(found, app.redact))
+    else:
+        title = f"Turn {recorded.number}, {when(recorded.tape[0].at, zone)}: “{app.redact(recorded.asked)}”"
+        click.echo(click.style(one_line(title, 118), bold=True))
+        for line in shown(found, compare=asked.compare):
+            click.echo(coloured(app.redact(line)))
+    return FAILED if not found.asked and not found.same else 0
+
+
+def as_json(found: Replayed, redact: Callable[[str], str]) -> str:
+    """For programs."""
+    recorded = found.recording
+    told = {
+        "session": recorded.session,
+        "turn": recorded.number,
+        "same": found.same,
+        "asked": found.asked,
+        "spent": found.spent,
+        "then": found.was,
+        "now": found.now,
+        "differs": found.differs,
+    }
+    return redact(msgspec.json.encode(told).decode())
+
+
+def shown(found: Replayed, *, compare: bool) -> Iterator[str]:
+    """What came of it, line by line; those that begin with + - ! are differences."""
+    was, now = found.was, found.now
+    if not found.asked:
+        what = f"events: {len(found.events)}, replies of models: {now.steps}, calls of tools: {len(now.calls)}"
+        yield f"From the log alone; {what}. " + ("Every byte is the same." if found.same else "It is not the same:")
+    elif compare:
+        yield from _numbers(was, now)
+        yield from _calls(was.calls, now.calls)
+        yield from _answers(was.answer, now.answer)
+    else:
+        yield now.answer
+    for each in found.differs:
+        yield f"! {each.words}"
+    if found.asked:
+        used = f"{found.spent.input_tokens:,} tokens read, {found.spent.output_tokens:,} written"
+        yield f"Asked for real: {', '.join(now.models) or 'nobody answered'}; {used}. No tool was run."
+
+
+def _numbers(was: Course, now: Course) -> Iterator[str]:
+    rows = [
+        ("", "then", "now"),
+        ("model", ", ".join(was.models), ", ".join(now.models)),
+        ("ended", was.reason, now.reason),
+        ("steps", str(was.steps), str(now.steps)),
+        ("tokens read", f"{was.usage.input_tokens:,}", f"{now.usage.input_tokens:,}"),
+        ("tokens written", f"{was.usage.output_tokens:,}", f"{now.usage.output_tokens:,}"),
+    ]
+    width = max(len(then) for _, then, _ in rows) + 2
+    for name, then, today in rows:
+        yield f"  {name:<16}{then:<{width}}{today}".rstrip()
+
+
+def _calls(was: Sequence[Made], now: Sequence[Made]) -> Iterator[str]:
+    yield "Calls"
+    if not was and not now:
+        yield "  none"
+    named = ([f"{made.tool} {made.arguments}" for made in was], [f"{made.tool} {made.arguments}" for made in now])
+    yield from _diff(*named)
+
+
+def _answers(was: str, now: str) -> Iterator[str]:
+    yield "Answer"
+    yield from _diff(was.splitlines(), now.splitlines())
+
+
+def _diff(was: Sequence[str], now: Sequence[str]) -> Iterator[str]:
+    """All lines of both, each marked as kept, gone or new."""
+    for line in difflib.ndiff(was, now):
+        if not line.startswith("?"):
+            yield line
+
+
+def coloured(line: str) -> str:
+    return click.style(plain(line), fg=COLOURS.get(line[:1]))
