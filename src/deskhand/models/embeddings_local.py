@@ -5,6 +5,7 @@ MiniLM knows English best; E5 knows a hundred languages. What one misses, the ot
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -34,12 +35,16 @@ class _InThread:
     def __init__(self, load: Callable[[], Callable[[str, Kind], Any]]) -> None:
         self._load = load
         self._embed: Callable[[str, Kind], Any] | None = None
-        self._one = anyio.CapacityLimiter(1)
+        self._one, self._lock = anyio.CapacityLimiter(1), threading.Lock()
 
     async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        return await anyio.to_thread.run_sync(self._all, texts, kind, limiter=self._one)
+        return await anyio.to_thread.run_sync(self._all, texts, kind, limiter=self._one, abandon_on_cancel=True)
 
     def _all(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        with self._lock:  # whoever stopped waiting has left a thread behind that still computes
+            return self._one_by_one(texts, kind)
+
+    def _one_by_one(self, texts: Sequence[str], kind: Kind) -> Vectors:
         embed = self._embed
         if embed is None:
             try:

@@ -12,7 +12,7 @@ from ..types.events import Recalled, Recorded
 from .children import Child
 from .condense import Condense
 from .hands import Ground
-from .remembering import Remembering
+from .remembering import MeaningOf, Remembering, words_alone
 from .thinking import Thinking
 from .waking import Waker
 
@@ -20,16 +20,22 @@ from .waking import Waker
 class Works:
     """All of it. `ground` is what it stands on, `model` opens `provider/name`."""
 
-    def __init__(self, ground: Ground, agent: Callable[[str], Agent], model: Callable[[str], Model]) -> None:
+    def __init__(
+        self,
+        ground: Ground,
+        agent: Callable[[str], Agent],
+        model: Callable[[str], Model],
+        meaning: MeaningOf = words_alone,
+    ) -> None:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
-        self.remembering = Remembering(ground)
+        self.remembering = Remembering(ground, meaning)
         self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield Child("memory", self.remembering.tidy)
+        yield from self.remembering.children()
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
