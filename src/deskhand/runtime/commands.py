@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from ..agent.state import State
@@ -126,6 +126,9 @@ def _restart(state: State, args: str) -> str:
     return "I restart, and write here then."
 
 
+Live = Mapping[str, Callable[[State, Principal, str], str]]
+"""Commands that somebody answers who knows more than the conversation: by name, from it, who asks and the arguments."""
+
 HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = {
     "help": _help,
     "stop": _stop,
@@ -145,10 +148,15 @@ the fold changes on `CommandRun`."""
 
 
 def run(
-    check: Check, state: State, row: Waiting, beside: Callable[[str], str] = lambda session: ""
+    check: Check,
+    state: State,
+    row: Waiting,
+    beside: Callable[[str], str] = lambda session: "",
+    live: Live = {},  # noqa: B006 -- never changed
 ) -> list[AnyEvent] | None:
     """The events of a command or of options to be set, as far as words go; None for what is neither, [] for what needs
-    the log. An unknown name or a missing role is answered, never ignored. `beside` says what runs beside a session."""
+    the log. An unknown name or a missing role is answered, never ignored. `beside` says what runs beside a session,
+    `live` are commands that are answered elsewhere."""
     body = row.inbound.body
     if isinstance(body, Configure):
         options, name, args, reply = body.options, "configure", "", ""
@@ -164,7 +172,7 @@ def run(
             return [CommandRun(row.inbox_id, row.principal, name, args, why, refused=True)]
         if known.back:
             return []
-        done = HANDLERS[name](state, args.strip())
+        done = _done(state, row, name, args.strip(), live)
         options, reply = (None, done) if isinstance(done, str) else done
         reply = "\n".join(filter(None, (reply, beside(state.session)))) if name == "status" else reply
     if options is None:
@@ -173,6 +181,12 @@ def run(
         return [CommandRun(row.inbox_id, row.principal, name, args, refused, refused=True)]
     told = [CommandRun(row.inbox_id, row.principal, name, args, reply)] if reply else []
     return [OptionsSet(row.inbox_id, row.principal, options), *told]
+
+
+def _done(state: State, row: Waiting, name: str, args: str, live: Live) -> str | tuple[SessionOptions, str]:
+    if name in HANDLERS:
+        return HANDLERS[name](state, args)
+    return live[name](state, row.principal, args) if name in live else "Nobody can say that here."
 
 
 def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) -> str:

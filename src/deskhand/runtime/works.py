@@ -9,9 +9,12 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from .budgets import BudgetLedger
 from .children import Child
+from .commands import Live
 from .condense import Condense
 from .hands import Ground
+from .jobs import Jobs
 from .remembering import MeaningOf, Remembering, words_alone
 from .thinking import Thinking
 from .waking import Waker
@@ -29,13 +32,17 @@ class Works:
     ) -> None:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
-        self.thinking = Thinking(agent, model)
+        self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
+        self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
+        self.jobs = Jobs(ground, self.waker)
         self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
+        yield Child("budgets", lambda: self.budgets.run(self.waker))
         yield from self.remembering.children()
+        yield Child("jobs", self.jobs.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
@@ -50,5 +57,15 @@ class Works:
         ('' where they are not). From memory alone, since it is asked before every call."""
         return self.remembering.pinned(agent, person)
 
+    def answers(self) -> Live:
+        """The chat commands that are answered from here."""
+        return {"cost": lambda state, principal, args: self.budgets.cost(state.session, principal)}
+
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
+        self.jobs.see(recorded)
+        self.budgets.see(recorded)
+
+    def driving(self, session: str, agent: Agent) -> Agent:
+        """The agent as it is in this conversation."""
+        return self.jobs.driving(session, agent)
