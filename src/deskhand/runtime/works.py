@@ -17,7 +17,7 @@ from .deep import Deep
 from .hands import Ground
 from .jobs import Jobs
 from .learning import Learning
-from .remembering import Remembering
+from .remembering import MeaningOf, Remembering, words_alone
 from .thinking import Thinking
 from .waking import Waker
 
@@ -25,12 +25,18 @@ from .waking import Waker
 class Works:
     """All of it. `ground` is what it stands on, `model` opens `provider/name`."""
 
-    def __init__(self, ground: Ground, agent: Callable[[str], Agent], model: Callable[[str], Model]) -> None:
+    def __init__(
+        self,
+        ground: Ground,
+        agent: Callable[[str], Agent],
+        model: Callable[[str], Model],
+        meaning: MeaningOf = words_alone,
+    ) -> None:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
         self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
         self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
-        self.remembering = Remembering(ground)
+        self.remembering = Remembering(ground, meaning)
         self.jobs = Jobs(ground, self.waker)
         self.learning = Learning(ground, self.thinking, self.remembering.memory)
         self.learning.register(self.jobs)
@@ -42,7 +48,7 @@ class Works:
         yield Child("budgets", lambda: self.budgets.run(self.waker))
         yield Child("memory files", self.learning.notebook.follow)
         yield Child("long work", self.deep.run)
-        yield Child("memory", self.remembering.tidy)
+        yield from self.remembering.children()
         yield Child("jobs", self.jobs.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
