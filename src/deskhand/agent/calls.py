@@ -119,8 +119,7 @@ class Calls:
             return CallClosed(call.call.id, "denied", approval.TOO_MANY)
         shut_out, source = not approval.may_approve(turn.principal), journal.state.label.source
         elsewhere = await journal.ports.elsewhere(journal.session) if shut_out and journal.ports.elsewhere else ()
-        ask_id, until = journal.ports.ids.new("ask"), now + approval.ASK_WAIT_S
-        asked = (ask_id, call.call.id, binds, question, decision.reason, until)
+        asked = (journal.ports.ids.new("ask"), call.call.id, binds, question, decision.reason, approval.expiry(now))
         return ApprovalAsked(*asked, source, elsewhere, about(case, decision.reason))
 
     def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:

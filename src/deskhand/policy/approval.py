@@ -109,6 +109,11 @@ def read_choice(text: str) -> Choice | None:
     return _MEANS.get(text.strip().strip(".!/").lower())
 
 
+def expiry(now: float) -> float:
+    """Until when a question that is put now may be answered."""
+    return now + ASK_WAIT_S
+
+
 def answered(ask: OpenAsk, row: Waiting, choice: str) -> ApprovalAnswered | QuestionAnswered:
     """The event with which somebody answers this; what is neither yes nor no to an approval is a no."""
     if ask.binds:
