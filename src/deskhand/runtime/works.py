@@ -9,6 +9,7 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from .automation import Automation
 from .budgets import BudgetLedger
 from .children import Child
 from .commands import Live
@@ -42,6 +43,7 @@ class Works:
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
         self.deep = Deep(ground, self.waker, self.thinking)
+        self.automation = Automation(ground, self.jobs)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
@@ -50,10 +52,11 @@ class Works:
         yield Child("long work", self.deep.run)
         yield from self.remembering.children()
         yield Child("jobs", self.jobs.run)
+        yield from self.automation.children()
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return self.remembering.tools()
+        return (*self.remembering.tools(), *self.automation.tools)
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
@@ -75,6 +78,7 @@ class Works:
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
         self.jobs.see(recorded)
+        self.automation.see(recorded)
         self.budgets.see(recorded)
         self.deep.see(recorded)
 
