@@ -275,7 +275,7 @@ class App:
         return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
 
     def _driver(self, session: str) -> Driver:
-        return Driver(session, self.agent_of(session), self._ports)
+        return Driver(session, self.works.driving(session, self.agent_of(session)), self._ports)
 
     def _check(self, principal: Principal, session: str, options: SessionOptions) -> str:
         return check_of(self.settings, self.parts.model)(principal, session, options)

@@ -39,6 +39,7 @@ from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
 from .home import FILE_NAME
 from .home import Home as Home
+from .job_settings import JobsConfig
 from .routing import Binding, check_bindings
 
 PREFIX = "DESKHAND_"
@@ -46,7 +47,7 @@ SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defa
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
 LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "commands", "agents"})
 """Keys that take several names; in a variable they stand with commas between them."""
-SURFACES = frozenset({"terminal", "web", "api", "door"})
+SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
 """Surfaces of our own, whose people read the log itself: nothing has to be sent to them."""
 NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER"})
 
@@ -134,6 +135,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     egress: EgressConfig = EgressConfig()
     budgets: dict[str, Budget] = {}
     memory: MemoryConfig = MemoryConfig()
+    jobs: JobsConfig = JobsConfig()
     channels: dict[str, ChannelConfig] = {}
 
 

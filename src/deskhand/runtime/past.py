@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec.structs import replace
@@ -41,9 +42,10 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Past:
-    """Looks into the log for one conversation, and no further than all of its readers may."""
+    """Looks into the log for one conversation, and no further than all of its readers may. `zone` is where times are
+    told."""
 
-    def __init__(self, store: Store, zone: tzinfo) -> None:
+    def __init__(self, store: Store, zone: Callable[[], str]) -> None:
         self._store, self._zone = store, zone
 
     def tools(self) -> tuple[Tool, ...]:
@@ -75,7 +77,10 @@ class Past:
         if not any(character.isalnum() for character in query):
             raise ToolError("the query has no word in it: write words that were used then")
         chosen: dict[str, list[Hit]] = {}
+        began = await self._began(context.session)
         for hit in await self._hits(query, context):
+            if hit.session == context.session and hit.n > began:
+                continue  # it is what is being said now
             if hit.session in chosen or len(chosen) < FOUND:
                 chosen.setdefault(hit.session, []).append(hit)
         parts = []
@@ -145,6 +150,11 @@ class Past:
                 lines.append(line)
         return lines
 
+    async def _began(self, session: str) -> int:
+        """After which number the turn that goes on now began."""
+        events = await self._store.events(session)
+        return max((each.n for each in events if isinstance(each.event, TurnEnded)), default=0)
+
     def _window(self, session: str, lines: Sequence[Line], hit: Hit, context: Context) -> Text:
         at = next((i for i, line in enumerate(lines) if line.n == hit.n), None)
         if at is None:
@@ -160,7 +170,7 @@ class Past:
         return Text(clean("\n".join(told)) + "\n", self._label((*around, *ends), session, context))
 
     def _told(self, line: Line, most: int) -> str:
-        when = datetime.fromtimestamp(line.at, self._zone).strftime("%Y-%m-%d %H:%M")
+        when = datetime.fromtimestamp(line.at, ZoneInfo(self._zone())).strftime("%Y-%m-%d %H:%M")
         text, most = " ".join(line.text.split()), RESULT_CLIPPED if line.kind == "result" else most
         return f"{when} {line.who}: {text[:most]}{'…' if len(text) > most else ''}"
 

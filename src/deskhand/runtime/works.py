@@ -14,6 +14,8 @@ from .children import Child
 from .commands import Live
 from .condense import Condense
 from .hands import Ground
+from .jobs import Jobs
+from .past import Past
 from .remembering import Remembering
 from .thinking import Thinking
 from .waking import Waker
@@ -28,16 +30,19 @@ class Works:
         self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
         self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground)
+        self.jobs = Jobs(ground, self.waker)
+        self.past = Past(ground.store, lambda: ground.settings().config.timezone)
         self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
         yield Child("budgets", lambda: self.budgets.run(self.waker))
         yield Child("memory", self.remembering.tidy)
+        yield Child("jobs", self.jobs.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return self.remembering.tools()
+        return (*self.remembering.tools(), *self.past.tools())
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
@@ -55,3 +60,8 @@ class Works:
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
         self.budgets.see(recorded)
+        self.jobs.see(recorded)
+
+    def driving(self, session: str, agent: Agent) -> Agent:
+        """The agent as it is in this conversation."""
+        return self.jobs.driving(session, agent)

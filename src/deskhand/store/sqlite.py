@@ -77,11 +77,18 @@ class SqliteStore(Looking):
     # ------------------------------------------------------------------ writing
 
     async def accept(
-        self, inbound: Inbound, principal: Principal, session: str, first: First | None = None
+        self,
+        inbound: Inbound,
+        principal: Principal,
+        session: str,
+        first: First | None = None,
+        changes: Sequence[Change] = (),
     ) -> Accepted:
         body = _encode(_Row(principal, inbound))
 
         def work(db: apsw.Connection) -> Accepted:
+            for change in changes:
+                db.execute(self._statements[change.statement], change.args).fetchall()
             return self._accept(db, inbound, body, session, first)
 
         return await self._writer.run(work)
