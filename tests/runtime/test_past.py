@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from deskhand.runtime.app import App
 from deskhand.testing.beside import Desk, results, wait_for
@@ -70,8 +71,8 @@ async def test_what_was_said_is_found_with_what_was_around_it(tmp_path: Path) ->
         assert len(town.model.requests) == calls + 2, "the search itself asks no model"
         head, *lines = found.splitlines()
         place = head.removeprefix(f"[{old} “good morning”, number ").removesuffix("]")
-        events = [each for each in await app.store.events(old) if isinstance(each.event, MessageReceived)]
-        assert int(place) == next(each.n for each in events if "tulips" in each.event.message.text)
+        event = next(each.event for each in await app.store.events(old, int(place) - 1))
+        assert isinstance(event, MessageReceived) and "tulips" in event.message.text
         assert lines[0].startswith("It began: ") and lines[0].endswith("anna: good morning")
         assert [line.partition(": ")[2] for line in lines[1:6]] == [
             "we fly on Friday",
@@ -178,11 +179,12 @@ async def test_it_is_labelled_by_what_was_said_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["person", "clock"])
 async def test_what_goes_on_by_itself_keeps_it_with_the_person(tmp_path: Path, kind: str) -> None:
     """The run of a job may answer elsewhere: what it finds in private stays with whom it is for."""
-    town, nothing = Town(tmp_path), Any
+    town = Town(tmp_path)
+    nothing: Any = None
     async with town.town() as app:
         await town.tell(app, "anna", "private", "my canary is amaranth")
         principal = Principal("anna", ("member",)) if kind == "person" else Principal("job:x", (), "clock", "anna")
-        place: Any = ("default/job:x:1", principal, Address("job"), "default", nothing, app.parts.clock, app.parts.ids)
-        context = Context(*place, lambda text: None, "key", person="anna")
+        place = ("default/job:x:1", principal, Address("job"), "default", nothing, app.parts.clock, app.parts.ids)
+        context = replace(Context(*place, lambda text: None, "key"), person="anna")
         found = (await app.works.past.search("amaranth", context)).parts
         assert [part.label.readers for part in found] == [None if kind == "person" else ("anna", "job:x")]
