@@ -18,6 +18,7 @@ from .deep import Deep
 from .hands import Ground
 from .jobs import Jobs
 from .learning import Learning
+from .past import Past
 from .remembering import MeaningOf, Remembering, words_alone
 from .thinking import Thinking
 from .waking import Waker
@@ -39,6 +40,7 @@ class Works:
         self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
         self.jobs = Jobs(ground, self.waker)
+        self.past = Past(ground.store, lambda: ground.settings().config.timezone)
         self.learning = Learning(ground, self.thinking, self.remembering.memory)
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
@@ -56,7 +58,7 @@ class Works:
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return (*self.remembering.tools(), *self.automation.tools)
+        return (*self.remembering.tools(), *self.past.tools(), *self.automation.tools)
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
@@ -77,9 +79,9 @@ class Works:
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
-        self.jobs.see(recorded)
         self.automation.see(recorded)
         self.budgets.see(recorded)
+        self.jobs.see(recorded)
         self.deep.see(recorded)
 
     def driving(self, session: str, agent: Agent) -> Agent:
