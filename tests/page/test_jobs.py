@@ -27,7 +27,7 @@ def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
     expect(shown).to_contain_text("at 17:30 on Friday")
     expect(shown).to_contain_text("--blueprint weekly-review")
     page.get_by_role("button", name="Make it").click()
-    row = page.get_by_role("listitem").filter(has_text="weekly-review").first
+    row = page.get_by_role("region", name="Jobs").get_by_role("listitem").filter(has_text="weekly-review").first
     expect(row).to_contain_text("at 17:30 on Friday")
     expect(row).to_contain_text("It has not run yet.")
     page.get_by_role("button", name="Run weekly-review now").click()

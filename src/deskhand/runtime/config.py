@@ -38,6 +38,7 @@ from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
+from .deep_run import DeepWorkConfig
 from .home import FILE_NAME
 from .home import Home as Home
 from .job_settings import JobsConfig
@@ -131,6 +132,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
     processes: ProcessesConfig = ProcessesConfig()
+    deep_work: DeepWorkConfig = DeepWorkConfig()
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
     egress: EgressConfig = EgressConfig()

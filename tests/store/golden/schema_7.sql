@@ -334,6 +334,12 @@ CREATE TABLE login(
   user TEXT NOT NULL REFERENCES user(name) ON DELETE CASCADE,
   expires_at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS long_work;
+CREATE TABLE long_work(
+  session TEXT PRIMARY KEY,
+  deep INTEGER NOT NULL DEFAULT 0,
+  goal INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS looked_up;
 CREATE TABLE looked_up(
   one INTEGER PRIMARY KEY CHECK(one = 1),
@@ -345,6 +351,17 @@ CREATE TABLE memory_file(
   path TEXT PRIMARY KEY,
   base BLOB NOT NULL,
   at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS moved;
+CREATE TABLE moved(
+  system TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  here TEXT NOT NULL,
+  lines INTEGER NOT NULL DEFAULT 0,
+  mark TEXT NOT NULL DEFAULT '',
+  at REAL NOT NULL,
+  PRIMARY KEY(system, kind, key)
 ) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS named_session;
 CREATE TABLE named_session(
@@ -495,6 +512,16 @@ CREATE TABLE session_member(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO session_member VALUES('default/terminal:golden','owner');
 CREATE INDEX session_member_of ON session_member(principal);
+DROP TABLE IF EXISTS task;
+CREATE TABLE task(
+  session TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('pending', 'in_progress', 'completed', 'blocked', 'deleted')),
+  title TEXT NOT NULL,
+  body BLOB NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY(session, id)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS token;
 CREATE TABLE token(
   id TEXT PRIMARY KEY,

@@ -157,7 +157,22 @@ CREATE TABLE trigger_seen(
   job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
 ) STRICT, WITHOUT ROWID;
 
--- Tasks: what is to be done in a conversation, and in which order (runtime/tasks.py).
+-- Tasks: what is to be done in a conversation, and in which order (tools/task_graph.py); `body` is the whole task. And
+-- which conversations may have to go on by themselves, as the log says it: dropped and made anew at will.
+CREATE TABLE task(
+  session TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('pending', 'in_progress', 'completed', 'blocked', 'deleted')),
+  title TEXT NOT NULL,
+  body BLOB NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY(session, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE long_work(
+  session TEXT PRIMARY KEY,
+  deep INTEGER NOT NULL DEFAULT 0,
+  goal INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 
 -- Budgets: what was used, by day and by whom (runtime/budgets.py). `scope` is all, person, agent, job or session, `day` the
 -- number of a calendar day, `micros` millionths of a US dollar. A hold is what a call that goes on may use: it is dropped
@@ -198,4 +213,16 @@ CREATE TABLE budget_warned(
 
 -- Skills: proposals and how they did (runtime/proposals.py).
 
--- Moving in: what was taken over from another system (runtime/moving.py).
+-- Moving in: what was taken over from another system (runtime/moving). What stands here is never taken again, whatever
+-- has become of it since. `here` is what it is called with us. Of a conversation `lines` were taken, and `mark` says which
+-- the last were.
+CREATE TABLE moved(
+  system TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  here TEXT NOT NULL,
+  lines INTEGER NOT NULL DEFAULT 0,
+  mark TEXT NOT NULL DEFAULT '',
+  at REAL NOT NULL,
+  PRIMARY KEY(system, kind, key)
+) STRICT, WITHOUT ROWID;
