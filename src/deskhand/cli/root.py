@@ -64,7 +64,6 @@ ALIASES = {
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
     ("Without being asked", ("jobs",)),
-    ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
     ("Set up", ("setup", "init", "import", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
     ("Let it reach more", ("allow", "egress", "secrets")),
     ("People", ("users", "channels", "pair", "tokens", "login")),
