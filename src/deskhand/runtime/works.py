@@ -45,7 +45,7 @@ class Works:
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
         self.deep = Deep(ground, self.waker, self.thinking)
-        self.automation = Automation(ground, self.jobs)
+        self.automation = Automation(ground, self.jobs, self.waker)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
