@@ -215,6 +215,54 @@ async def test_nobody_becomes_an_owner_by_a_file(tmp_path: Path) -> None:
     assert found["owner"] == (("owner",), (Identity("slack", "U100"), Identity("telegram", "4711")))
 
 
+async def test_who_is_called_the_same_is_not_the_same(tmp_path: Path) -> None:
+    """An id from a file is never linked to somebody who is here already, whatever they are called there."""
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+
+    async def add(store: SqliteStore) -> None:
+        await open_people(store, SetClock(NOW), dict, dict).add_user("ann", "approver", Identity("telegram", "1"))
+
+    await with_store(settings, add)
+    await move(home, settings)
+
+    async def users(store: SqliteStore) -> dict[str, tuple[Identity, ...]]:
+        people = open_people(store, SetClock(NOW), lambda: {"garden": ("hermes",)}, dict)
+        return {user.name: user.identities for user in await people.users()}
+
+    found = await with_store(settings, users)
+    assert found["ann"] == (Identity("telegram", "1"),)
+    assert found["ann-2"] == (Identity("slack", "U100"), Identity("telegram", "4711"))
+    facts = await with_store(settings, lambda store: Memory(store, SetClock(NOW)).facts(everything()))
+    assert {fact.owner for fact in facts if fact.scope == "user"} == {"ann-2"}
+
+
+async def test_a_home_that_others_may_write_speaks_for_nobody(tmp_path: Path) -> None:
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    (home / "state/operator.db").chmod(0o666)
+    await move(home, settings, me="ann")
+    first = (await events(settings, GARDEN))[0].event
+    assert isinstance(first, MessageReceived) and isinstance(first.message.parts[0], Text)
+    assert first.message.parts[0].label.integrity == "tool_local"
+
+
+async def test_a_key_that_was_said_does_not_come_in(tmp_path: Path) -> None:
+    """A key that came to `.env` is hidden wherever it was said: in a message, a call, a memory, a value."""
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    key = "abcdef0123456789abcdef"
+    (home / ".env").write_text(f"WEATHER_API_KEY={key}\n")
+    db = apsw.Connection(str(home / "state/operator.db"))
+    for old in ("water the tomatoes", "Ann waters", "Noted: "):
+        db.execute("UPDATE messages SET message_json = replace(message_json, ?, ? || ' ' || ?)", (old, old, key))
+        db.execute("UPDATE memories SET content = replace(content, ?, ? || ' ' || ?)", (old, old, key))
+    db.execute("UPDATE agent_kv SET value = ? WHERE key = 'station'", (key,))
+    db.close()
+    await move(home, settings)
+    assert key in (settings.home.root / ".env").read_text()
+    held = [path for path in settings.home.state.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+    assert held == []
+    assert "WEATHER_API_KEY" in said_in(await events(settings, GARDEN))[0]
+
+
 async def test_facts_belong_to_whom_they_are_about(tmp_path: Path) -> None:
     home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
     (home / "state/operator.db").chmod(0o666)

@@ -17,6 +17,8 @@ from ..config import Settings
 from ..transcript import Line
 from .found import AgentFound, Folder, Found, JobFound, Left, Memory, Person, Talk, Tasks, Value
 
+BEGUN = "begun"
+"""The mark of what was begun and is not done."""
 MARKED = 3
 """So many lines at the end of what was taken say where to go on."""
 
@@ -97,7 +99,8 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
     known = await ledger_of(store, found.system)
     left = list(found.left)
     agents = {each.name: agent_name(each.name) for each in found.agents}
-    people, new_people = _people(found, settings, known, me, left)
+    here = {str(row[0]) for row in await store.rows("user_role_all", ())}
+    people, new_people = _people(found, settings, known, (me, here), left)
     talks = await _talks(found, agents, known, store, left)
     memories = _new("fact", found.memories, fact_key, known)
     values = _new("value", found.values, value_key, known)
@@ -105,6 +108,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
     skills = _skills(found, settings, known, left)
     tasks = tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known)
     new_agents = tuple(each for each in found.agents if ("agent", each.name) not in known)
+    done = [moved for moved in known.values() if moved.mark != BEGUN]
     return Plan(
         found,
         agents,
@@ -120,7 +124,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
         tasks,
         tuple(left),
         (*settings.config.channels, *found.config.get("channels", {})),
-        len(known),
+        len(done),
     )
 
 
@@ -175,17 +179,20 @@ def _new(kind: str, given: Sequence[Any], key: Any, known: Ledger) -> tuple[Any,
 
 
 def _people(
-    found: Found, settings: Settings, known: Ledger, me: str, left: list[Left]
+    found: Found, settings: Settings, known: Ledger, among: tuple[str, set[str]], left: list[Left]
 ) -> tuple[dict[str, str], tuple[NewPerson, ...]]:
+    me, taken = among
     people: dict[str, str] = {}
     new: list[NewPerson] = []
     custom = {*settings.config.roles, *found.config.get("roles", {})}
     for person in found.people:
-        if moved := known.get(("user", person.name)):
+        moved = known.get(("user", person.name))
+        if moved is not None and moved.mark != BEGUN:
             people[person.name] = moved.here
             continue
-        here = OWNER_NAME if me == person.name else _user_name(person.name)
+        here = moved.here if moved else OWNER_NAME if me == person.name else _user_name(person.name, taken)
         people[person.name] = here
+        taken.add(here)
         roles = tuple(role for role in person.roles if role in custom or (role in ROLE_SCOPES and role not in ALIASES))
         if here != OWNER_NAME:
             roles = tuple(role for role in roles if role != "owner") or ("member",)
@@ -195,9 +202,11 @@ def _people(
     return people, tuple(new)
 
 
-def _user_name(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9.-]+", "-", name.lower()).strip(".-")[:64] or "somebody"
-    return f"{plain}-2" if plain in NOBODY or plain == OWNER_NAME else plain
+def _user_name(name: str, taken: Collection[str]) -> str:
+    """A name that is nobody's here: whoever is called the same there need not be the same."""
+    plain = re.sub(r"[^a-z0-9.-]+", "-", name.lower()).strip(".-")[:60] or "somebody"
+    every = (plain if n == 1 else f"{plain}-{n}" for n in range(1, len(taken) + len(NOBODY) + 3))
+    return next(one for one in every if one not in taken and one not in NOBODY and one != OWNER_NAME)
 
 
 async def _talks(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ from ..edit import set_key, write_private
 from ..importing import add_secrets
 from ..jobfile import written
 from ..people import LocalPeople, open_people
+from ..redaction import Redactor
 from ..templates import TEMPLATES, lay_out
 from .found import Left
 from .plan import Plan, fact_key, value_key
@@ -50,11 +52,13 @@ class Taking:
         self._plan, self._settings, self._store, self._clock = plan, settings, store, clock
         self._start_jobs = start_jobs
         self._taken = Taken()
+        self._redact: Callable[[str], str] = str
 
     async def take(self) -> Taken:
         """Take everything that can be taken. Raises ConfigError where our own configuration cannot be used, OSError,
         StoreUnavailable."""
         await self._settle()
+        self._redact = Redactor(self._settings)  # with the keys that have just come in
         roles = {name: role.agents for name, role in self._settings.config.roles.items()}
         people = open_people(self._store, self._clock, lambda: roles, dict)
         await self._people(people)
@@ -119,7 +123,8 @@ class Taking:
 
     async def _people(self, people: LocalPeople) -> None:
         for new in self._plan.new_people:
-            here = new.here
+            here, system = new.here, self._plan.found.system
+            await self._store.change([Change("moved_begun", (system, new.person.name, here, self._clock.now()))])
             try:
                 if new.here != OWNER_NAME and new.here not in people.known():
                     await people.add_user(new.here, new.roles[0])
@@ -133,7 +138,7 @@ class Taking:
                     await people.link(here, Identity(channel, one))
                 except (ConfigError, Refused) as error:
                     self._taken.leave(f"{channel} {one} of {new.person.name}", error)
-            await self._once("user", new.person.name, here)
+            await self._store.change([Change("moved_done", (system, new.person.name))])
             self._taken.add("user")
 
     async def _talks(self, people: LocalPeople) -> None:
@@ -142,7 +147,9 @@ class Taking:
         unknown = 0
         for new in self._plan.talks:
             try:
-                unknown += await write_talk(self._store, self._plan.found, new, voices, self._clock.now())
+                unknown += await write_talk(
+                    self._store, self._plan.found, new, voices, (self._clock.now(), self._redact)
+                )
             except StaleSession as error:
                 self._taken.leave(new.talk.key, f"{error}; try again later")
                 continue
@@ -163,7 +170,7 @@ class Taking:
                 self._taken.leave(f"a memory about {memory.owner}", "there is no such user")
                 continue
             fact = NewFact(
-                memory.text,
+                self._redact(memory.text),
                 memory.scope,
                 owner,
                 Label("tool_local", source=f"a memory of {found.system}"),
@@ -189,7 +196,7 @@ class Taking:
     async def _values(self) -> None:
         for value in self._plan.values:
             agent = self._plan.agents.get(value.agent, value.agent)
-            put = Change("moved_kv", (agent, value.namespace, value.key, value.value, value.expires_at))
+            put = Change("moved_kv", (agent, value.namespace, value.key, self._redact(value.value), value.expires_at))
             wrote, _ = await self._store.change([put, self._row("value", value_key(value), value.key)])
             if wrote:
                 self._taken.add("key-value")
