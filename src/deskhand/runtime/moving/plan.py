@@ -50,7 +50,8 @@ class NewTalk(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All of it. `agents` and `people` are their names there -> here. `channels` are those that there will be. `known`
+    """All of it. `agents` and `people` are their names there -> here. `sessions` the conversations by theirs.
+    `channels` are those that there will be. `known`
     counts what was taken before."""
 
     found: Found
@@ -66,6 +67,7 @@ class Plan(msgspec.Struct, frozen=True):
     skills: tuple[Folder, ...] = ()
     tasks: tuple[Tasks, ...] = ()
     left: tuple[Left, ...] = ()
+    sessions: Mapping[str, str] = {}
     channels: tuple[str, ...] = ()
     known: int = 0
 
@@ -101,7 +103,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
     agents = {each.name: agent_name(each.name) for each in found.agents}
     here = {str(row[0]) for row in await store.rows("user_role_all", ())}
     people, new_people = _people(found, settings, known, (me, here), left)
-    talks = await _talks(found, agents, known, store, left)
+    talks, sessions = await _talks(found, agents, known, store, left)
     memories = _new("fact", found.memories, fact_key, known)
     values = _new("value", found.values, value_key, known)
     jobs = _jobs(found, settings, known, left)
@@ -123,6 +125,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
         skills,
         tasks,
         tuple(left),
+        sessions,
         (*settings.config.channels, *found.config.get("channels", {})),
         len(done),
     )
@@ -211,9 +214,10 @@ def _user_name(name: str, taken: Collection[str]) -> str:
 
 async def _talks(
     found: Found, agents: Mapping[str, str], known: Ledger, store: Store, left: list[Left]
-) -> tuple[NewTalk, ...]:
+) -> tuple[tuple[NewTalk, ...], dict[str, str]]:
+    """What is new of conversations, and the session of each by its key there."""
     new: list[NewTalk] = []
-    taken: set[str] = set()
+    sessions: dict[str, str] = {}
     going_on = {each.session for each in await store.open_sessions()}
     first = next(iter(agents.values()), "default")
     for talk in found.talks:
@@ -222,11 +226,11 @@ async def _talks(
         agent = agents.get(talk.agent) or (agent_name(talk.agent) if talk.agent else first)
         place = talk.place or _past(found, talk, key)
         session = moved.here if moved else session_key(agent, place)
-        if moved is None and talk.place and (session in taken or await store.events(session, 0, 1)):
+        if moved is None and talk.place and (session in sessions.values() or await store.events(session, 0, 1)):
             left.append(Left(f"the place of {talk.key}", "that chat goes on here already; its past stands beside it"))
             place = _past(found, talk, key)
             session = session_key(agent, place)
-        taken.add(session)
+        sessions[talk.key] = session
         upto = taken_up_to(talk.lines, moved) if moved and moved.lines else 0
         if upto is None:
             left.append(Left(f"changes in {talk.key}", "it was written anew since it was taken; what was taken stays"))
@@ -236,7 +240,7 @@ async def _talks(
             if session.partition("/")[2].startswith("terminal:") and moved:
                 place = Address("terminal", chat=session.partition(":")[2], group=talk.group)
             new.append(NewTalk(talk, key, session, place, upto))
-    return tuple(new)
+    return tuple(new), sessions
 
 
 def _past(found: Found, talk: Talk, key: str) -> Address:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ...memory.facts import NewFact, added
 from ...store.base import Store
+from ...tools.task_rows import rows_of
 from ...types.clock import Clock
 from ...types.commit import Change
 from ...types.errors import ConfigError, DeskhandError, Refused, StaleSession
@@ -24,9 +25,10 @@ from ..jobfile import written
 from ..people import LocalPeople, open_people
 from ..redaction import Redactor
 from ..templates import TEMPLATES, lay_out
-from .found import Left
-from .plan import Plan, fact_key, value_key
+from .found import Left, Talk
+from .plan import Plan, fact_key, tasks_key, value_key
 from .talks import voices_of, write_talk
+from .tasks import tasks_of
 
 FACTS_AT_ONCE = 500
 
@@ -67,6 +69,7 @@ class Taking:
         await self._values()
         await self._skills()
         await self._jobs()
+        await self._tasks()
         return self._taken
 
     async def _once(self, kind: str, key: str, here: str) -> None:
@@ -235,6 +238,18 @@ class Taking:
             why = "so that nothing is done twice while the other system runs"
             self._taken.notes.append(f"{number}, {why}: deskhand jobs enable NAME")
 
+    async def _tasks(self) -> None:
+        """Each list in its conversation; one of a workspace in the last that is here."""
+        for listed in self._plan.tasks:
+            session = self._plan.sessions.get(listed.talk or _where_tasks_are(self._plan.found.talks), "")
+            if not session:
+                self._taken.leave(f"{len(listed.raw)} tasks", "there is no conversation that they belong to")
+                continue
+            tasks = tasks_of(listed, f"tasks of {self._plan.found.system}")
+            rows = rows_of(session, tasks, self._clock.now(), new=True)
+            await self._store.change([*rows, self._row("tasks", tasks_key(listed), session)])
+            self._taken.add("task", len(tasks))
+
     def _to(self, to: Address | None) -> Address | None:
         """With the account that its conversations have, where the job does not say it."""
         if to is None or to.account:
@@ -242,6 +257,17 @@ class Taking:
         places = [talk.place for talk in self._plan.found.talks if talk.place]
         account = next((each.account for each in places if (each.channel, each.chat) == (to.channel, to.chat)), "")
         return replace(to, account=account)
+
+
+def _where_tasks_are(talks: Sequence[Talk]) -> str:
+    """The last conversation that had to do with tasks, else the last."""
+    about = [each.key for each in talks if any(_made_a_task(line.tool_calls) for line in each.lines)]
+    return next(reversed(about or [each.key for each in talks]), "")
+
+
+def _made_a_task(calls: object) -> bool:
+    names = [str(call.get("name")) for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    return any(name.startswith("task_") for name in names)
 
 
 def _lay(folder: Path, files: dict[str, bytes]) -> None:

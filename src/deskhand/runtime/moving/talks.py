@@ -54,9 +54,8 @@ def _nobody(found: Found, job: str) -> Principal:
 async def write_talk(
     store: Store, found: Found, new: NewTalk, voices: Voices, seen: tuple[float, Callable[[str], str]]
 ) -> int:
-    """Write what is new of a conversation. `seen` is when, and what takes secrets out. Returns the lines that
-    were left out since nobody knows their role. Raises StaleSession where somebody else writes there at the same moment;
-    what was written then is gone on with later."""
+    """Write what is new of a conversation. `seen` is when, and what takes secrets out. Returns the lines that were left
+    out since nobody knows their role. Raises StaleSession where somebody else writes there at that moment."""
     (now, redact), talk = seen, new.talk
     source = f"{found.system}, {talk.key}"
     reader = Reader(_nobody(found, talk.job), new.place, source, talk.at or now, voices)
