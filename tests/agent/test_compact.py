@@ -44,8 +44,9 @@ def size(short: e.Compacted) -> int:
 def test_oldest_exchanges_go_whole() -> None:
     state = state_of(*exchange("one" * 500, "x" * 2000), *exchange("two", "y"), *exchange("three", done=False))
     short = compact(state, 300)
-    assert short.kept[0][1].text.endswith("two") and "4 earlier messages" in short.note and short.dropped == 4
-    assert [message.role for _, message in short.kept] == ["user", "assistant", "tool", "assistant", "user"]
+    assert short.kept[1][1].text == "two" and "4 earlier messages" in short.note and short.dropped == 4
+    roles = [message.role for _, message in short.kept]
+    assert roles == ["user", "user", "assistant", "tool", "assistant", "user"] and "4 earlier" in short.kept[0][1].text
     assert size(short) <= 300
     assert compact(state, 100_000).kept[0][1].text.endswith("one"), "what fits stays"
 

@@ -146,6 +146,7 @@ class Conversation:
         after = fold(past.state(len(self.log)), [e.Recorded(0, "s", 0, self.now, event) for event in events[: end + 1]])
         then = past.state(to_n)
         then.n, then.usage, then.options = after.n, self.state.usage, self.state.options
+        then.compacted_at = after.compacted_at
         same(after, then)
         self.undone += 1
         return events
@@ -205,7 +206,6 @@ def cold(log: list[e.Recorded]) -> State:
 def same(one: State, two: State) -> None:
     """All but the name of the last model, which is only for people."""
     one.model = two.model = ""
-    one.compacted_at = two.compacted_at = 0  # by another count
     assert one == two
 
 

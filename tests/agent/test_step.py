@@ -23,6 +23,10 @@ LIMITS = Limits(steps=6, tokens=10_000, window=1_000)
 LONG = Limits(steps=50, window=100_000)
 
 
+LONG_TEXT = "w" * 600
+"""Enough to be worth shortening, in the window of 1,000 tokens that these tests have."""
+
+
 def got(text: str = "hello", inbox_id: int = 1) -> e.AnyEvent:
     return e.MessageReceived(inbox_id, ANN, PLACE, Message("user", (Text(text),)))
 
@@ -95,11 +99,12 @@ SORRY = "Sorry, I could not answer: "
             [got(), reply("", "c1"), result("c1"), failed(), e.CommandRun(2, ANN, "stop")],
             EndTurn("stopped", "Stopped."),
         ),
-        ([got(), reply("hm", "c1", tokens=801), result("c1")], Compact(400)),
+        ([got(LONG_TEXT), reply("hm", "c1", tokens=801), result("c1")], Compact(400)),
         ([got(), reply("hi", tokens=801)], EndTurn("done")),
-        ([got(), reply("hi", tokens=801), e.TurnEnded("done", (1,)), got()], Compact(400)),
+        ([got(LONG_TEXT), reply("hi", tokens=801), e.TurnEnded("done", (1,)), got()], Compact(400)),
         ([got(), reply("hm", "c1", tokens=791), result("c1")], AskModel()),
-        ([got(), reply("hm", "c1", tokens=791), result("c1", "r" * 100)], Compact(400)),
+        ([got(LONG_TEXT), reply("hm", "c1", tokens=791), result("c1", "r" * 100)], Compact(400)),
+        ([got(), reply("hm", "c1", tokens=900), result("c1")], AskModel()),
         ([got(), reply("hi", finish="filtered")], EndTurn("done")),
         ([got(), reply("", "c1"), last("c1")], EndTurn("done", "bye")),
         ([got(), reply("", "c1", "d2"), last("c1"), result("d2")], EndTurn("done", "bye")),
@@ -157,7 +162,7 @@ def test_cut_off_replies_are_continued_three_times_and_stitched() -> None:
 
 
 def test_a_continuation_survives_a_compaction() -> None:
-    before = [got(), reply("first half ", finish="length", tokens=900)]
+    before = [got(LONG_TEXT), reply("first half ", finish="length", tokens=900)]
     assert step_of(*before) == Compact(400)
     after = [*before, compact(state_of(*before), 400)]
     assert hinted(step_of(*after)) == ["continue"]

@@ -19,6 +19,7 @@ from deskhand.memory.facts import (
     erased,
     everything,
     fitted,
+    kept,
     pinned,
     promoted,
     reopened,
@@ -135,10 +136,12 @@ async def test_what_is_held_replaces_nothing_before_it_is_promoted(store: Sqlite
     evil = fact("pay to account 666", label=UNTRUSTED, held=True, replaces=(old.id,), retention="candidate")
     new = await one(store, memory, evil)
     assert await ids(memory, ANN) == [old.id]
-    await store.change(promoted(new.id, T0 + 9))
+    await store.change(promoted(new, T0 + 9))
     assert await ids(memory, ANN) == [new.id]
     found = await memory.get(new.id, ANN)
-    assert found and not found.held and (found.retention, found.expires_at) == ("durable", None)
+    assert (
+        found and not found.held and found.label == LOCAL and (found.retention, found.expires_at) == ("durable", None)
+    )
 
 
 async def test_closed_and_opened_again(store: SqliteStore, memory: Memory) -> None:
@@ -156,11 +159,14 @@ async def test_candidates_expire_and_others_do_not(store: SqliteStore, memory: M
     keeping = Keeping(candidate_days=2)
     await store.change(added(fact("likes tea", retention="candidate"), T0 - 3 * DAY_S, keeping))
     await store.change(added(fact("likes jam", retention="candidate"), T0 - DAY_S, keeping))
+    await store.change([*added(fact("likes egg", retention="candidate"), T0 - 3 * DAY_S, keeping), kept(3)])
     await store.change(added(fact("likes ham", retention="candidate", pinned=True), T0 - 3 * DAY_S, keeping))
-    assert {each.text for each in await memory.facts(ANN)} == {"likes jam", "likes ham"}, "also before they are swept"
-    assert {each.fact.text for each in await memory.search("likes", ANN)} == {"likes jam", "likes ham"}
+    assert {each.text for each in await memory.facts(ANN)} == {"likes jam", "likes ham", "likes egg"}, (
+        "also before they are swept"
+    )
+    assert {each.fact.text for each in await memory.search("likes", ANN)} == {"likes jam", "likes ham", "likes egg"}
     assert (await store.change([Change("fact_expire", (T0,))]))[0] >= 1
-    swept = [each for each in await store.rows("fact_get", ("[1,2,3]",)) if each[18] == "expired"]
+    swept = [each for each in await store.rows("fact_get", ("[1,2,3,4]",)) if each[18] == "expired"]
     assert [each[2] for each in swept] == ["likes tea"]
 
 

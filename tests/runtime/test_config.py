@@ -10,6 +10,7 @@ import pytest
 
 from deskhand.agent.state import State
 from deskhand.agent.step import next_step
+from deskhand.memory.settings import GatherConfig, MemoryConfig
 from deskhand.policy.profiles import Offered
 from deskhand.policy.roles import RoleConfig
 from deskhand.policy.rules import Case, Rule
@@ -78,13 +79,18 @@ def test_operator_ai_0_4(tmp_path: Path) -> None:
         timezone="America/Vancouver",
         env_file="keys.env",
         reject_response="ignore",
+        memory=MemoryConfig(
+            embed_model="openai/text-embedding-3-small",
+            inject_top_k=3,
+            harvester=GatherConfig(True, "*/30 * * * *", ("google/gemini-3-flash",)),
+            cleaner=GatherConfig(False),
+        ),
     )
-    transport, elsewhere, env_file = settings.warnings
+    transport, env_file = settings.warnings
     assert transport == (
         "agents.operator.transport: set `channels` and `bindings` instead; until then 'operator' answers in the"
         " terminal, and SLACK_BOT_TOKEN and SLACK_APP_TOKEN are not read"
     )
-    assert elsewhere.startswith("not used here yet: memory.")
     assert "keys.env' does not exist" in env_file
 
 
@@ -123,6 +129,7 @@ def test_agent_computer(tmp_path: Path) -> None:
         ),
         providers={"lmstudio": ProviderConfig("http://10.5.0.2:1234/v1")},
         policy=(Rule("ask", tool="shell"),),
+        memory=MemoryConfig(),
     )
 
 
@@ -178,12 +185,14 @@ def test_all_of_openagents_variables(tmp_path: Path) -> None:
         "ALLOWED_COMMANDS": '["ls", "git"]',
         "SKILLS_DIR": "my/skills",
         "WORKSPACE_DIR": "/srv/work",
+        "ENABLE_MEMORY": "false",
     }
     unused = ["CONTEXT_WINDOW", "LLM_MAX_RETRIES", "LLM_RETRY_BASE_DELAY", "LLM_RETRY_MAX_DELAY", "PROMPTS_DIR"]
-    unused += ["WORKSPACE_CLEANUP_DELAY", "BACKGROUND_TIMEOUT", "MAX_TEAMMATES", "ENABLE_MEMORY"]
+    unused += ["WORKSPACE_CLEANUP_DELAY", "BACKGROUND_TIMEOUT", "MAX_TEAMMATES"]
     env = used | dict.fromkeys(unused, "1") | {"DATABASE_URL": "postgresql://u:secret@h/db"}
     settings = read(tmp_path, "compat: openagent", **env)
     defaults = settings.config.defaults
+    assert not settings.config.memory.enabled
     assert (defaults.context_ratio, defaults.shell_timeout_s, defaults.commands) == (0.5, 90.0, ("ls", "git"))
     assert (settings.skills_folder, defaults.workspace) == (tmp_path / "my" / "skills", "/srv/work")
     database, others = settings.warnings
@@ -436,3 +445,28 @@ def test_every_key_is_documented() -> None:
     assert existing - inherited <= documented
     assert documented - existing <= {theirs for theirs, _ in TABLE}, "these keys do not exist"
     assert {theirs for theirs, _ in TABLE} <= documented
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{harvester: {enabled: true, model: openai/x}}", "memory.harvester.schedule"),
+        ("{harvester: {enabled: true, schedule: '0 3 * * *'}}", "memory.harvester.models"),
+        ("{cleaner: {enabled: true, schedule: '0 3 * * *', models: [openai/x]}, embed_model: none}", "embed_model"),
+        ("{embed_model: text-embedding-3-small}", "provider/name"),
+        ("{max_memories: 0}", "memory.max_memories"),
+        ("{inject_min_relevance: 2}", "memory.inject_min_relevance"),
+    ],
+)
+def test_memory_that_cannot_work_stops_the_start(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read(tmp_path, f"memory: {text}")
+
+
+def test_what_holds_of_memory_where_nothing_is_said(tmp_path: Path) -> None:
+    memory = read(tmp_path).config.memory
+    assert (memory.embed_dimensions, memory.max_memories, memory.inject_top_k) == (1536, 10_000, 5)
+    assert (memory.inject_min_relevance, memory.candidate_ttl_days, memory.keeping.candidate_days) == (0.1, 14, 14)
+    chain = "{harvester: {enabled: true, schedule: '0 * * * *', models: [gemini/a, openai/b]}, candidate_ttl_days: 3}"
+    memory = read(tmp_path, f"memory: {chain}").config.memory
+    assert memory.harvester.models == ("google/a", "openai/b") and memory.keeping.candidate_days == 3

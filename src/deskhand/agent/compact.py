@@ -18,10 +18,9 @@ def shortened(state: State, cut: Cut, told: Condensed) -> Compacted:
     """The event with which only what was `cut` is in view, and at its beginning what is `told` of the rest."""
     note = told.note or (f"[{len(cut.dropped)} earlier messages are no longer shown]" if cut.dropped else "")
     kept = [(state.messages[i].key // FORMS, message) for i, message in cut.kept]
-    if kept and (note or kept != list(compacted(state))):
-        n, first = kept[0]
-        head = (Text((note or "[long texts were cut]") + "\n", LOCAL), *told.parts)
-        kept[0] = n, Message(first.role, (*head, *first.parts))
+    if cut.dropped:  # a message of its own, so that the next time it goes as a whole
+        n = state.messages[cut.dropped[0]].key // FORMS
+        kept.insert(0, (n, Message("user", (Text(note + "\n", LOCAL), *told.parts))))
     return Compacted(tuple(kept), note or "[long texts were cut]", len(cut.dropped), ledger(state))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from ..models.window import fit
+from ..models.window import budget, fit
 from ..policy.approval import only
 from ..store.base import First
 from ..types.commit import Change, Choices, Commit
@@ -172,8 +172,9 @@ class Driver:
     async def _shorten(self, journal: Journal, step: Compact) -> None:
         """Shorten the context by rule, and have what goes summed up where somebody can."""
         state, told = journal.state, Condensed()
-        messages, budget = [shown.message for shown in state.messages], int(step.budget / journal.limits.scale)
-        cut = fit(messages, 1, budget) if step.focus else fit(messages, budget)
+        messages = [shown.message for shown in state.messages]
+        most = budget(messages, step.budget, state.context_tokens, journal.limits) if step.budget else 0
+        cut = fit(messages, 1, most) if step.focus else fit(messages, most)
         if cut.dropped and journal.agent.condense is not None:
             with self._interrupt:
                 told = await journal.agent.condense(state, [messages[i] for i in cut.dropped], step.focus)

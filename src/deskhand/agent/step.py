@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..models.window import fresh
+from ..models.window import fresh, worth_it
 from ..policy.guard import hints, loop_guard
 from ..types.limits import Limits
 from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
@@ -59,7 +59,7 @@ def _next(state: State, turn: Turn, limits: Limits) -> Step:
     if turn.usage.input_tokens + turn.usage.output_tokens > limits.tokens:
         return EndTurn("tokens", f"I stopped: this turn used its {limits.tokens} tokens. Write `continue` to go on.")
     full = state.context_tokens + limits.scale * fresh(state.messages) > COMPACT_AT * limits.window
-    if state.options.compact or (full and state.n != state.compacted_at):
+    if state.options.compact or (full and state.n != state.compacted_at and worth_it(state.messages, limits)):
         return Compact(int(COMPACT_TO * limits.window), state.options.compact or "")
     return AskModel(hints(turn, limits, guard), turn.steps < limits.steps)
 

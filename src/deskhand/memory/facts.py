@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ..policy.gate import may_see
 from ..store.sql import load_sql
@@ -138,9 +139,10 @@ def added(fact: NewFact, at: float, keeping: Keeping = KEEPING) -> tuple[Change,
     return (Change("fact_add", (*what, *how, *rest)), Change("fact_supersede", (fact.key, at)))
 
 
-def closed(id_: int, at: float, why: str) -> Change:
-    """It holds no longer. It stays in the history, and can be opened again."""
-    return Change("fact_close", (id_, at, why))
+def closed(id_: int, at: float, why: str, by: int | None = None) -> Change:
+    """It holds no longer, since `by` (an id) says better what it said. It stays in the history, and can be opened
+    again."""
+    return Change("fact_close", (id_, at, why, by))
 
 
 def reopened(id_: int) -> tuple[Change, ...]:
@@ -153,10 +155,21 @@ def taken_back(id_: int, at: float) -> tuple[Change, ...]:
     return (closed(id_, at, "undone"), Change("fact_reopen_replaced", (id_,)))
 
 
-def promoted(id_: int, at: float) -> tuple[Change, ...]:
-    """A person has seen what was held, or is only a candidate: it is told from now on, and what it replaces is
-    closed."""
-    return (Change("fact_promote", (id_,)), Change("fact_supersede_by", (id_, at)))
+def promoted(fact: Fact, at: float) -> tuple[Change, ...]:
+    """A person has seen what was held, or is only a candidate, and stands for it: it is told from now on, and what it
+    replaces is closed."""
+    label = vouched(fact.label)
+    return (Change("fact_promote", (fact.id, _encode(label))), Change("fact_supersede_by", (fact.id, at)))
+
+
+def kept(id_: int) -> Change:
+    """A candidate has turned out to be useful: it stays. What is held stays held."""
+    return Change("fact_keep", (id_,))
+
+
+def vouched(label: Label) -> Label:
+    """The label of what a person has seen and allowed: no longer untrusted, and for the same readers."""
+    return replace(label, integrity="tool_local") if label.integrity == "untrusted" else label
 
 
 def pinned(id_: int, on: bool) -> Change:

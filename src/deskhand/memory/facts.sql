@@ -15,17 +15,20 @@ WHERE valid_to IS NULL AND id IN (
   AND key != ?1
 
 -- fact_close --
-UPDATE fact SET valid_to = ?2, closed_why = ?3 WHERE id = ?1 AND valid_to IS NULL
+UPDATE fact SET valid_to = ?2, closed_why = ?3, superseded_by = ?4 WHERE id = ?1 AND valid_to IS NULL
 
 -- fact_reopen --
 UPDATE fact SET valid_to = NULL, closed_why = '', superseded_by = NULL, expires_at = NULL
 WHERE id = ?1 AND valid_to IS NOT NULL
 
 -- fact_reopen_replaced: what this one came in place of --
-UPDATE fact SET valid_to = NULL, closed_why = '', superseded_by = NULL WHERE superseded_by = ?1
+UPDATE fact SET valid_to = NULL, closed_why = '', superseded_by = NULL WHERE superseded_by = ?1 AND valid_to IS NOT NULL
 
 -- fact_promote: a person has seen it: it is told from now on --
-UPDATE fact SET held = 0, expires_at = NULL, retention = 'durable' WHERE id = ?1 AND valid_to IS NULL
+UPDATE fact SET held = 0, expires_at = NULL, retention = 'durable', label = ?2 WHERE id = ?1 AND valid_to IS NULL
+
+-- fact_keep --
+UPDATE fact SET expires_at = NULL, retention = 'durable' WHERE id = ?1 AND valid_to IS NULL
 
 -- fact_supersede_by: as it would have done when it was written --
 UPDATE fact SET valid_to = ?2, closed_why = 'superseded', superseded_by = ?1
@@ -71,14 +74,11 @@ SELECT id, key, text, scope, owner, session, n, writer, label, confidence, reten
 FROM fact WHERE pinned AND valid_to IS NULL AND NOT held ORDER BY id
 
 -- fact_find: by words, the best first --
-SELECT fact.id, bm25(fact_words) AS worth FROM fact_words JOIN fact ON fact.id = fact_words.rowid
+SELECT fact.id, fact.text FROM fact_words JOIN fact ON fact.id = fact_words.rowid
 WHERE fact_words MATCH ?1 AND fact.valid_to IS NULL AND (fact.expires_at IS NULL OR fact.expires_at > ?3)
   AND (?4 OR NOT fact.held)
   AND (?2 IS NULL OR (fact.scope, fact.owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?2)))
-ORDER BY worth LIMIT ?5
-
--- fact_same: the open ones of this owner with these very words --
-SELECT id, text, held FROM fact WHERE scope = ?1 AND owner = ?2 AND valid_to IS NULL AND text = ?3
+ORDER BY bm25(fact_words), fact.id DESC LIMIT ?5
 
 -- fact_history: what it came in place of, and what came in its place, over any number of steps --
 WITH RECURSIVE

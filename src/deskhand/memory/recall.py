@@ -1,32 +1,113 @@
-"""Finds facts again, for whoever may see them."""
+"""Finds facts again, for whoever may see them: by words, by meaning where a model compares that, and by both."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
 from ..store.base import Store
 from ..types.clock import Clock
-from .facts import Fact, Found, Viewer, fact_of, owners_in
-from .words import wanted
+from .facts import Fact, Found, Scope, Viewer, fact_of, owners_in
+from .fuse import WORDS_WEIGHT, Ranked, fused
+from .words import names_of, plain, share, wanted, words_of
 
 MOST_FOUND = 50
+DEPTH = 50
+"""So far down each order is read before they become one."""
+TWIN = 0.9
+"""As near as this two facts say the same."""
+Owners = Sequence[tuple[str, str]] | None
+
+
+class Meaning(Protocol):
+    """Compares meanings. `near` gives an order for each model that it has: (id, relevance, cosine)."""
+
+    async def near(self, text: str, owners: Owners, held: bool, top_k: int) -> list[list[tuple[int, float, float]]]: ...
 
 
 class Memory:
-    """What is known. Everything that is asked takes a Viewer: there is no other way to a fact."""
+    """What is known. Everything that is asked takes a Viewer: there is no other way to a fact. Without `meaning` words
+    alone are compared."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Clock, meaning: Meaning | None = None) -> None:
+        self._store, self._clock, self.meaning = store, clock, meaning
+        self._version, self._seq = -1, -1
+        self._room: Mapping[tuple[str, str], int] = {}
+        self._pins: tuple[Fact, ...] = ()
+
+    # What is asked at every turn: from memory, and brought up to date where the database has changed.
+
+    def count(self, viewer: Viewer) -> int:
+        """How many there are for this viewer, those included that are held. Does not wait."""
+        self._look()
+        owners = viewer.owners()
+        return sum(self._room.values()) if owners is None else sum(self._room.get(each, 0) for each in owners)
+
+    def room(self, scope: Scope, owner: str) -> int:
+        """How many one owner has. Does not wait."""
+        self._look()
+        return self._room.get((scope, owner), 0)
+
+    def pinned(self, viewer: Viewer) -> list[Fact]:
+        """What is always told, the oldest first. Does not wait."""
+        self._look()
+        return [fact for fact in self._pins if viewer.sees(fact)]
+
+    @property
+    def seq(self) -> int:
+        """A number that changes with the facts. Does not wait."""
+        self._look()
+        return self._seq
+
+    def _look(self) -> None:
+        if (version := self._store.version()) == self._version:
+            return
+        seq = int(self._store.look("fact_last_change")[0][0])
+        if seq != self._seq:
+            self._room = {(scope, owner): facts for scope, owner, facts in self._store.look("fact_room")}
+            self._pins = tuple(fact_of(row) for row in self._store.look("fact_pinned"))
+        self._version, self._seq = version, seq
+
+    # Searches
 
     async def search(self, query: str, viewer: Viewer, top_k: int = 5, scope: str = "") -> list[Found]:
         """The facts that answer this best, the best first, at most `top_k` (of MOST_FOUND)."""
-        words, owners = wanted(query), owners_in(viewer.owners(scope))
+        owners = viewer.owners(scope)
+        orders = [await self._by_words(query, owners, viewer.held)]
+        if self.meaning is not None and query.strip():
+            near = await self.meaning.near(query, owners, viewer.held, DEPTH)
+            orders += [Ranked([(id_, relevance) for id_, relevance, _ in hits]) for hits in near]
+        found = fused(orders)
+        facts = await self._get([id_ for id_, _ in found[: 2 * MOST_FOUND]])
+        now = self._clock.now()
+        shown = [Found(facts[id_], relevance) for id_, relevance in found if id_ in facts and relevance > 0]
+        return [each for each in shown if _holds(each.fact, now) and viewer.sees(each.fact)][: min(top_k, MOST_FOUND)]
+
+    async def _by_words(self, query: str, owners: Owners, held: bool) -> Ranked:
+        words = words_of(query)
         if not words:
-            return []
-        args = (words, owners, self._clock.now(), int(viewer.held), min(top_k, MOST_FOUND))
+            return Ranked(())
+        args = (wanted(query), owners_in(owners), self._clock.now(), int(held), DEPTH)
         rows = await self._store.rows("fact_find", args)
-        facts = await self._get([row[0] for row in rows])
-        return [Found(facts[row[0]], 1.0) for row in rows if row[0] in facts and viewer.sees(facts[row[0]])]
+        return Ranked([(id_, share(words, text)) for id_, text in rows], WORDS_WEIGHT)
+
+    async def twin(self, text: str, scope: Scope, owner: str) -> Fact | None:
+        """The fact of this owner that says the same already: in the same words, or in others about the same names."""
+        words = " ".join(f'"{word}"' for word in plain(text).split()[:64])
+        owners, now = [(scope, owner)], self._clock.now()
+        rows = await self._store.rows("fact_find", (words, owners_in(owners), now, 1, 20)) if words else []
+        ids = [id_ for id_, said in rows if plain(said) == plain(text)]
+        if not ids and self.meaning is not None:
+            near = await self.meaning.near(text, owners, False, 3)
+            ids = [hits[0][0] for hits in near if hits and hits[0][2] >= TWIN]
+            ids = ids[:1] if len(ids) == len(near) and len(set(ids)) == 1 else []
+        for fact in (await self._get(ids)).values():
+            same = plain(fact.text) == plain(text)
+            if _holds(fact, now) and (same or names_of(fact.text) == names_of(text)):
+                return fact
+        return None
 
     async def facts(
         self, viewer: Viewer, scope: str = "", limit: int = 50, offset: int = 0, *, pinned: bool = False
@@ -45,10 +126,10 @@ class Memory:
         rows = await self._store.rows("fact_history", (id_,))
         return [fact for row in rows if viewer.sees(fact := fact_of(row))]
 
-    def pinned(self, viewer: Viewer) -> list[Fact]:
-        """What is always told, the oldest first. Does not wait."""
-        return [fact for row in self._store.look("fact_pinned") if viewer.sees(fact := fact_of(row))]
-
     async def _get(self, ids: list[int]) -> dict[int, Fact]:
-        rows = await self._store.rows("fact_get", (msgspec.json.encode(ids).decode(),))
+        rows = await self._store.rows("fact_get", (msgspec.json.encode(ids).decode(),)) if ids else []
         return {fact.id: fact for row in rows for fact in [fact_of(row)]}
+
+
+def _holds(fact: Fact, now: float) -> bool:
+    return fact.valid_to is None and (fact.expires_at is None or fact.expires_at > now)

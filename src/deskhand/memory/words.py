@@ -37,3 +37,26 @@ def words_of(text: str) -> list[str]:
 def wanted(text: str) -> str:
     """What the index is asked: any of these words; '' where there is none."""
     return " OR ".join(f'"{word}"' for word in words_of(text))
+
+
+def share(words: list[str], text: str) -> float:
+    """How many of these words stand in a text that the index found by one of them at least: near enough, 0 to 1."""
+    if not words:
+        return 0.0
+    known = {_stem(word) for word in _WORD.findall(text.casefold())}
+    return max(1, sum(_stem(word) in known for word in words)) / len(words)
+
+
+def names_of(text: str) -> frozenset[str]:
+    """What a text names: words with a capital letter that do not stand in every sentence."""
+    found = (word for word in _WORD.findall(text) if word[:1].isupper())
+    return frozenset(word.casefold() for word in found if word.casefold() not in STOP)
+
+
+def plain(text: str) -> str:
+    """A text without case and punctuation: two that say the same in the same words are then the same."""
+    return " ".join(_WORD.findall(text.casefold())) or text.strip()
+
+
+def _stem(word: str) -> str:
+    return word[:5]

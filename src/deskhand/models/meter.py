@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .base import Request
-from .tokens import tokens
-from .window import overhead
+from .window import counted
 
 LEAST, MOST = 0.6, 4.0
 WEIGHT = 0.2
@@ -24,8 +23,7 @@ class Meter:
         """The model (`provider/name`) reported so many tokens for this request; 0 where it does not say."""
         if reported <= 0 or len(request.messages) > MEASURED:
             return
-        counted = overhead(request.system, request.tools) + sum(tokens(each.message) for each in request.messages)
-        seen, known = min(max(reported / counted, LEAST), MOST), self.scale(model)
+        seen, known = min(max(reported / counted(request), LEAST), MOST), self.scale(model)
         self._scales[model] = seen if seen > known else known + WEIGHT * (seen - known)
 
     def scale(self, model: str) -> float:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 from msgspec.structs import replace
 
 from ..types.messages import File, Message, Part, Text, Thinking, ToolCall, ToolResult
@@ -41,7 +44,7 @@ def chars(part: Part) -> int:
 
 
 def shorten(message: Message, limit: int) -> Message:
-    """The message with its texts cut to `limit` characters in the middle; calls stay whole."""
+    """The message with its texts cut to `limit` characters in the middle, also those in the arguments of calls."""
     return Message(message.role, tuple(_shorten(part, limit) for part in message.parts))
 
 
@@ -54,8 +57,27 @@ def _shorten(part: Part, limit: int) -> Part:
         case ToolResult(parts=parts):
             pieces = tuple(_shorten(piece, limit) for piece in parts)
             return replace(part, parts=pieces)
+        case ToolCall(arguments=arguments) if len(bytes(arguments)) > limit + len(CUT_NOTE):
+            try:
+                shorter = msgspec.json.encode(_cut_within(msgspec.json.decode(arguments), limit))
+            except (ValueError, RecursionError):  # too deep to be gone through
+                return part
+            return replace(part, arguments=msgspec.Raw(shorter))
         case _:
             return part
+
+
+def _cut_within(value: Any, limit: int) -> Any:
+    """The JSON value with its long strings cut."""
+    match value:
+        case str() if len(value) > limit + len(CUT_NOTE):
+            return _cut(value, limit)
+        case dict():
+            return {name: _cut_within(each, limit) for name, each in value.items()}
+        case list():
+            return [_cut_within(each, limit) for each in value]
+        case _:
+            return value
 
 
 def _cut(text: str, limit: int) -> str:

@@ -18,6 +18,8 @@ KEEP = 4
 """So many of the last steps stay: a reply of the model, with the results of its calls."""
 ANSWER_TOKENS = 4096
 """Room that is left for an answer where nobody said how long it may be; never more than a quarter of the window."""
+WORTH, LEAST = 0.15, 200
+"""What is less than this part of the window is not shortened, and nothing to fewer tokens."""
 SURE = 0.75
 """A request below this part of the room is not measured again."""
 
@@ -35,28 +37,35 @@ def fit(messages: Sequence[Message], drop_to: int, cut_to: int | None = None) ->
 
     What a person said last stays, with the last steps; a call never loses its result.
     """
+    drop_to = drop_to or sum(map(tokens, messages)) // 2
+    cut_to = drop_to if cut_to is None else cut_to
+    for keep in (KEEP, 1):
+        places = _left(messages, drop_to, keep)
+        kept = [messages[i] for i in places]
+        for limit in CUTS:
+            if sum(map(tokens, kept)) <= cut_to:
+                break
+            kept = [shorten(message, limit) for message in kept]
+        if sum(map(tokens, kept)) <= cut_to:
+            break
+    return Cut(tuple(zip(places, kept, strict=True)), tuple(sorted({*range(len(messages))} - {*places})))
+
+
+def _left(messages: Sequence[Message], budget: int, keep: int) -> list[int]:
+    """The places of what stays without being cut, with at least so many steps of the last exchange."""
     sizes = [tokens(message) for message in messages]
-    left = sum(sizes)
-    drop_to = drop_to or left // 2
-    starts = [i for i, message in enumerate(messages) if message.role == "user" and not is_hint(message)] or [0]
-    start, before = starts[-1], 0
-    for i in starts:
-        left, before = left - sum(sizes[before:i]), i
-        if left <= drop_to:
-            start = i
+    left, start, before = sum(sizes), 0, 0
+    for i in [i for i, message in enumerate(messages) if message.role == "user" and not is_hint(message)] or [0]:
+        left, start, before = left - sum(sizes[before:i]), i, i
+        if left <= budget:
             break
     steps = [i for i in range(start + 1, len(messages)) if messages[i].role == "assistant"]
     end = first = steps[0] if steps else len(messages)
-    for i in steps[1 : len(steps) - KEEP + 1]:
-        if left <= drop_to:
+    for i in steps[1 : len(steps) - keep + 1]:
+        if left <= budget:
             break
         left, end = left - sum(sizes[end:i]), i
-    kept = [(i, messages[i]) for i in range(start, len(messages)) if not first <= i < end]
-    for limit in CUTS:
-        if sum(tokens(message) for _, message in kept) <= (drop_to if cut_to is None else cut_to):
-            break
-        kept = [(i, shorten(message, limit)) for i, message in kept]
-    return Cut(tuple(kept), (*range(start), *range(first, end)))
+    return [i for i in range(start, len(messages)) if not first <= i < end]
 
 
 def is_hint(message: Message) -> bool:
@@ -79,6 +88,19 @@ def room(window: int, output_tokens: int | None) -> int:
     return window - min(output_tokens or ANSWER_TOKENS, window // 4)
 
 
+def budget(messages: Sequence[Message], wanted: int, context_tokens: int, limits: Limits) -> int:
+    """How many tokens, by our count, messages may keep so that about `wanted` are used in all: what the model counted
+    beyond them is the prompt. Where that leaves too little, half of what is free."""
+    beside = max(0, context_tokens - int(limits.scale * sum(map(tokens, messages))))
+    free = room(limits.model_window or limits.window, limits.output_tokens) - beside
+    return max(LEAST, int((wanted - beside if wanted - beside >= free // 4 else free // 2) / limits.scale))
+
+
+def worth_it(messages: Sequence[Shown], limits: Limits) -> bool:
+    """Whether shortening them would make room: not where the prompt alone is what takes it."""
+    return limits.scale * sum(tokens(shown.message) for shown in messages) > WORTH * limits.window
+
+
 def overhead(system: Sequence[str], tools: Sequence[ToolSchema]) -> int:
     """About how many tokens the prompt and the tools take."""
     size = sum(length(block) for block in system)
@@ -98,11 +120,12 @@ def at_most(request: Request, context_tokens: int, scale: float) -> int:
     """About the most tokens that this call may use, with its answer. `context_tokens` as in `sized`."""
     said = context_tokens + scale * fresh(request.messages)
     if not context_tokens:
-        said = scale * _counted(request)
+        said = scale * counted(request)
     return int(said) + (request.max_output_tokens or ANSWER_TOKENS)
 
 
-def _counted(request: Request) -> int:
+def counted(request: Request) -> int:
+    """About how many tokens the request has."""
     return overhead(request.system, request.tools) + sum(tokens(shown.message) for shown in request.messages)
 
 

@@ -57,7 +57,10 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("agents.*.max_output_tokens", "agents.*.output_tokens"),
     ("agents.*.permissions.tools", "agents.*.tools"),
     ("agents.*.permissions.skills", "agents.*.skills"),
+    ("memory.harvester.model", "memory.harvester.models"),
+    ("memory.cleaner.model", "memory.cleaner.models"),
     # agent_computer, config.json
+    ("memory.top_k", "memory.inject_top_k"),
     ("agent.model", "defaults.models"),
     ("agent.model.max_tokens", "defaults.output_tokens"),
     ("agent.model.base_url", "providers.*.base_url"),
@@ -79,6 +82,7 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("ALLOWED_COMMANDS", "defaults.commands"),
     ("ANTHROPIC_BASE_URL", "providers.anthropic.base_url"),
     ("ANTHROPIC_API_KEY", SECRET),
+    ("ENABLE_MEMORY", "memory.enabled"),
 )
 """theirs -> ours. `*` stands for one name, the same on both sides; '' has nothing left to say."""
 

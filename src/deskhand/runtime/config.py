@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..agent.step import COMPACT_AT
 from ..channels.settings import ChannelConfig
+from ..memory.settings import MemoryConfig, check_memory
 from ..models.base import Thinking
 from ..models.settings import Wire
 from ..net.egress import EgressConfig, check_egress
@@ -129,6 +130,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
     egress: EgressConfig = EgressConfig()
+    memory: MemoryConfig = MemoryConfig()
     channels: dict[str, ChannelConfig] = {}
 
 
@@ -277,6 +279,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         check_roles(config.roles)
         check_rules(rules_under_our_names(config.policy), _known(config))
         check_egress(config.egress)
+        check_memory(config.memory)
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error

@@ -13,7 +13,7 @@ import msgspec
 from .aliases import TOOLS, binding_of, by_name, model_name, snake
 
 _ELSEWHERE = re.compile(
-    "acp_agents|acp_server|agent|bindings|gateway|heartbeat|image|lmstudio|mcp_servers|memory"
+    "acp_agents|acp_server|agent|bindings|gateway|heartbeat|image|lmstudio|mcp_servers"
     "|openrouter_api_key|pinchtab|reflection|roles|runtime|search|sessions|settings|stt|tts|[A-Z_]+"
 )
 """Sections and variables of the other systems that have no counterpart here yet."""
@@ -201,12 +201,20 @@ def normalise(data: dict[str, Any]) -> None:
             names = [agent[key]] if isinstance(agent.get(key), str) else agent.get(key)
             if isinstance(names, list) and all(isinstance(name, str) for name in names):
                 agent[key] = [as_ours(name) for name in names]
+    _normalise_memory(data.get("memory"))
     roles = data.get("roles")
     for role in roles.values() if isinstance(roles, dict) else ():
         if isinstance(role, dict) and isinstance(role.get("agents"), str):
             role["agents"] = [role["agents"]]
     if isinstance(data.get("bindings"), list):
         data["bindings"] = [binding_of(each) if isinstance(each, dict) else each for each in data["bindings"]]
+
+
+def _normalise_memory(memory: Any) -> None:
+    for gather in (memory.get("harvester"), memory.get("cleaner")) if isinstance(memory, dict) else ():
+        if isinstance(gather, dict) and gather.get("models"):
+            names = [gather["models"]] if isinstance(gather["models"], str) else gather["models"]
+            gather["models"] = [model_name(name) if isinstance(name, str) else name for name in names]
 
 
 def plainly(error: Exception) -> str:

@@ -12,6 +12,7 @@ from ..types.events import Recalled, Recorded
 from .children import Child
 from .condense import Condense
 from .hands import Ground
+from .remembering import Remembering
 from .thinking import Thinking
 from .waking import Waker
 
@@ -23,24 +24,25 @@ class Works:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
         self.thinking = Thinking(agent, model)
+        self.remembering = Remembering(ground)
         self.condense = Condense(ground.store, self.thinking)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield from ()
+        yield Child("memory", self.remembering.tidy)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return ()
+        return self.remembering.tools()
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
-        return None
+        return await self.remembering.recall(agent, state)
 
     def pinned(self, agent: str, person: str) -> str:
         """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
         ('' where they are not). From memory alone, since it is asked before every call."""
-        return ""
+        return self.remembering.pinned(agent, person)
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""

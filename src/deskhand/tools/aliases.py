@@ -36,6 +36,14 @@ TOOLS = {
     "web_fetch_js": "web_fetch",
     "web_fetch_stealth": "web_fetch",
     "search_web": "web_search",
+    "memory_search": "search_memories",
+    "search_memory": "search_memories",
+    "memory_save": "save_memory",
+    "add_memory": "save_memory",
+    "remember": "save_memory",
+    "memory_delete": "forget_memory",
+    "delete_memory": "forget_memory",
+    "memory_list": "list_memories",
 }
 """Names of tools elsewhere -> ours."""
 
@@ -77,6 +85,9 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "timeout": "timeout_s",
     },
     "web_search": {**dict.fromkeys(("q", "text"), "query"), **dict.fromkeys(("count", "num_results"), "max_results")},
+    "save_memory": dict.fromkeys(("text", "memory", "fact"), "content"),
+    "search_memories": {**dict.fromkeys(("q", "text"), "query"), **dict.fromkeys(("limit", "max_results"), "top_k")},
+    "forget_memory": {"id": "memory_id"},
     "read_skill": {**dict.fromkeys(("name", "skill_name"), "skill"), "file": "path", "file_path": "path"},
 }
 """tool -> names of its parameters elsewhere -> ours."""

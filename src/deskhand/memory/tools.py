@@ -1,0 +1,212 @@
+"""The tools with which an agent remembers, looks up and forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from ..policy.gate import told
+from ..tools.base import Context, Done, Tool, done
+from ..tools.define import tool
+from ..types.errors import ToolError
+from ..types.identity import acts_for
+from ..types.labels import LOCAL, join
+from .facts import FACT_CHARS, Fact, Keeping, NewFact, Retention, Scope, Viewer, added, closed, fitted, vouched
+from .recall import Memory
+
+MOST_ASKED, MOST_LISTED = 20, 200
+Which = Literal["", "user", "agent", "global"]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+NOT_HERE = (
+    "others read this conversation: what is one person's own is not kept from it. Use scope='agent' for what everybody"
+    " here may know, or do it in a conversation with that person alone."
+)
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """What the tools stand on: `keeping` says how much is kept now, `clean` hides secrets, `alone` gives the person who
+    is alone with the agent in the conversation of a call, '' where there are more."""
+
+    memory: Memory
+    keeping: Callable[[], Keeping]
+    clean: Callable[[str], str]
+    alone: Callable[[Context], str]
+
+
+def memory_tools(ground: Remembered) -> tuple[Tool, ...]:
+    """The four of them."""
+    return (_save(ground), _search(ground), _forget(ground), _list(ground))
+
+
+def viewer_of(ground: Remembered, context: Context) -> Viewer:
+    """Who looks through the tools of this conversation."""
+    person = acts_for(context.principal)
+    return Viewer(person, context.agent, ground.alone(context) == person, context.audience)
+
+
+def shown_fact(fact: Fact) -> str:
+    """A fact in a line, with the id by which it can be named."""
+    day = datetime.fromtimestamp(fact.valid_from, UTC).date().isoformat()
+    marks = [fact.scope, *(["always told"] if fact.pinned else []), *(["held"] if fact.held else [])]
+    return f"#{fact.id} ({', '.join(marks)}, {day}) {fact.text}"
+
+
+def _save(ground: Remembered) -> Tool:
+    @tool(effect="local_write", replay="commit")
+    async def save_memory(
+        content: str,
+        context: Context,
+        scope: Scope = "user",
+        retention: Retention = "durable",
+        pinned: bool = False,
+        replaces: int = 0,
+    ) -> Done:
+        """Remember a fact for later conversations: one sentence that stands by itself, with names and dates instead of
+        "he" or "tomorrow".
+
+        scope: whose it is: user = this person's own, agent = for everybody who talks to you, global = for all agents
+        retention: candidate is forgotten after some days, unless it turns out to be useful
+        pinned: always told, in every conversation; for what must never be missed
+        replaces: the number of a memory that this corrects
+        """
+        viewer = viewer_of(ground, context)
+        text = ground.clean(fitted(content))
+        if not text:
+            raise ToolError("there is nothing to remember: content is empty")
+        if len(content) > FACT_CHARS:
+            raise ToolError(f"a memory is one fact of at most {FACT_CHARS} characters: save several, or write a file")
+        if scope == "user" and not viewer.private:
+            raise ToolError(NOT_HERE)
+        owner = {"user": viewer.person, "agent": viewer.agent, "global": ""}[scope]
+        if scope != "user" and viewer.private:
+            own = await ground.memory.twin(text, "user", viewer.person)
+            if own is not None:
+                raise ToolError(f"that is {viewer.person}'s own (#{own.id}): it is not told to others by a tool")
+        why = _why_held(context, scope)
+        old = await _replaced(ground.memory, viewer, (text, scope, owner), replaces)
+        if old is not None and old.text == text and (old.pinned or not pinned):
+            return done(f"that is known already: #{old.id}")
+        keeping = ground.keeping()
+        if old is None and ground.memory.room(scope, owner) >= keeping.most:
+            raise ToolError(f"not saved: there are {keeping.most:,} memories of {scope} already. Forget some first.")
+        fact = NewFact(
+            text,
+            scope,
+            owner,
+            vouched(context.label) if context.approved else context.label,
+            "tool",
+            context.key,
+            context.session,
+            _event_of(context),
+            retention=retention,
+            pinned=pinned or (old is not None and old.pinned),
+            held=bool(why),
+            replaces=() if old is None else (old.id,),
+        )
+        return msgspec.structs.replace(done(_saved(old, why)), changes=added(fact, context.clock.now(), keeping))
+
+    return save_memory
+
+
+def _saved(old: Fact | None, why: str) -> str:
+    instead = f" in place of #{old.id}: {old.text}" if old is not None else ""
+    if why:
+        return (
+            f"kept for review{instead}: {why}. It is not used until a person says yes: `deskhand memories --held` shows"
+            " it, `deskhand memories promote` accepts it"
+        )
+    return f"ok, remembered{instead}"
+
+
+def _why_held(context: Context, scope: Scope) -> str:
+    """Why this waits for a person; '' where it does not."""
+    if context.approved:
+        return ""
+    if context.label.integrity == "untrusted":
+        return f"this conversation has read {told(context.label)}"
+    if scope != "user" and "owner" not in context.principal.roles:
+        return "what all are told is for an owner to decide"
+    return ""
+
+
+async def _replaced(memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], number: int) -> Fact | None:
+    """The fact in whose place the new one comes."""
+    text, scope, owner = what
+    if not number:
+        return await memory.twin(text, scope, owner)
+    fact = await memory.get(number, viewer)
+    if fact is None or fact.valid_to is not None:
+        raise ToolError(f"there is no memory #{number} here: search_memories shows what there is")
+    if (fact.scope, fact.owner) != (scope, owner):
+        raise ToolError(f"#{number} has scope {fact.scope}: what replaces it must have the same")
+    return fact
+
+
+def _event_of(context: Context) -> int:
+    """The number of the event in which the call stands: its key begins with it."""
+    number = context.key.rpartition("#")[2].partition(".")[0]
+    return int(number) if number.isdecimal() else 0
+
+
+def _search(ground: Remembered) -> Tool:
+    @tool
+    async def search_memories(query: str, context: Context, scope: Which = "", top_k: Count = 5) -> Done:
+        """Look up what you have been told to remember, by meaning and words.
+
+        scope: only user, agent or global; '' for all
+        top_k: how many at most, up to 20
+        """
+        found = await ground.memory.search(query, viewer_of(ground, context), min(top_k, MOST_ASKED), scope)
+        return _listed([each.fact for each in found], "nothing is known about that")
+
+    return search_memories
+
+
+def _list(ground: Remembered) -> Tool:
+    @tool
+    async def list_memories(context: Context, scope: Which = "", limit: Count = 50, offset: int = 0) -> Done:
+        """List what you remember, the latest first.
+
+        scope: only user, agent or global; '' for all
+        """
+        viewer = viewer_of(ground, context)
+        facts = await ground.memory.facts(viewer, scope, min(limit, MOST_LISTED), max(offset, 0))
+        return _listed(facts, "nothing is remembered here" + (" from there on" if offset else " yet"))
+
+    return list_memories
+
+
+def _listed(facts: list[Fact], nothing: str) -> Done:
+    if not facts:
+        return done(nothing)
+    return done("\n".join(map(shown_fact, facts)), join((LOCAL, *(fact.label for fact in facts))))
+
+
+def _forget(ground: Remembered) -> Tool:
+    @tool(effect="local_write", replay="commit")
+    async def forget_memory(memory_id: int, context: Context) -> Done:
+        """Forget a memory that is wrong or not wanted any more, by its number."""
+        viewer = viewer_of(ground, context)
+        fact = await ground.memory.get(memory_id, viewer)
+        if fact is None or fact.valid_to is not None:
+            raise ToolError(f"there is no memory #{memory_id} here: search_memories shows what there is")
+        why = "" if context.approved else _why_kept(context, fact)
+        if why:
+            raise ToolError(f"#{memory_id} stays: {why}. A person can do it: `deskhand memories forget {memory_id}`")
+        change = closed(fact.id, context.clock.now(), "forgotten")
+        return msgspec.structs.replace(
+            done(f"ok, forgotten: {fact.text} (`deskhand memories undo {fact.id}` brings it back)"), changes=(change,)
+        )
+
+    return forget_memory
+
+
+def _why_kept(context: Context, fact: Fact) -> str:
+    if context.label.integrity == "untrusted":
+        return f"this conversation has read {told(context.label)}"
+    if fact.scope != "user" and "owner" not in context.principal.roles:
+        return "what all are told is for an owner to decide"
+    return ""

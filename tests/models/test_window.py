@@ -1,0 +1,106 @@
+"""What a model has no room for is never sent to it, whatever a conversation consists of."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deskhand.models.base import Request, Shown, ToolSchema
+from deskhand.models.meter import Meter
+from deskhand.models.tokens import length, tokens
+from deskhand.models.window import KEEP, counted, fit, fresh, room, sized
+from deskhand.types.errors import ContextOverflow
+from deskhand.types.labels import Label
+from deskhand.types.limits import Limits
+from deskhand.types.messages import Message, Part, Text, ToolCall, ToolResult
+
+OWNER = Label("owner")
+
+
+def person(text: str) -> Message:
+    return Message("user", (Text(text, OWNER),))
+
+
+def step(number: int, result: str, text: str = "") -> list[Message]:
+    call = ToolCall(f"c{number}", "look", msgspec.Raw(b"{}"))
+    said: tuple[Part, ...] = (Text(text), call) if text else (call,)
+    return [Message("assistant", said), Message("tool", (ToolResult(call.id, (Text(result),)),))]
+
+
+def request(messages: list[Message], system: str = "", tools: int = 0) -> Request:
+    schemas = tuple(ToolSchema(f"t{i}", "does it", {"type": "object"}) for i in range(tools))
+    return Request("m", (system,), tuple(Shown(4 * i, each) for i, each in enumerate(messages, 1)), schemas)
+
+
+words = st.integers(0, 30_000).map(lambda n: "w" * n) | st.text(max_size=200)
+turn = st.tuples(words, st.lists(st.tuples(words, words), max_size=12))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(turn, min_size=1, max_size=8), st.integers(500, 60_000), words, st.floats(0.6, 4.0), st.booleans())
+def test_no_request_is_larger_than_its_window(
+    turns: list[tuple[str, list[tuple[str, str]]]], window: int, system: str, scale: float, known: bool
+) -> None:
+    messages = [message for said, steps in turns for message in [person(said), *_steps(steps)]]
+    asked, limits = request(messages, system, 5), Limits(window=window)
+    context = max(int(counted(asked) * scale) - int(scale * fresh(asked.messages)), 1) if known else 0
+    try:
+        sent = sized(asked, limits, context, scale)
+    except ContextOverflow:
+        least = counted(request([person(turns[-1][0][:120])], system, 5))
+        assert (least + (KEEP + 1) * 200 + 300) * scale > room(window, None), "that much would have fitted"
+        return
+    assert counted(sent) * scale <= room(window, None) + 4 * scale, "it is larger than what there is room for"
+    ids = [call.id for shown in sent.messages for call in shown.message.calls]
+    results = [p.call_id for shown in sent.messages for p in shown.message.parts if isinstance(p, ToolResult)]
+    assert ids == results, "a call has lost its result"
+    last = next(shown.message.text for shown in reversed(sent.messages) if shown.message.role == "user")
+    assert last[:50] == turns[-1][0][:50], "what the person said last is gone"
+
+
+def _steps(steps: list[tuple[str, str]]) -> list[Message]:
+    return [message for i, (text, result) in enumerate(steps) for message in step(i, result, text)]
+
+
+def test_a_long_turn_loses_its_oldest_steps_and_keeps_what_was_asked() -> None:
+    steps = [message for i in range(60) for message in step(i, f"result {i} " + "x" * 500)]
+    cut = fit([person("old"), Message("assistant", (Text("yes"),)), person("the task"), *steps], 2_000)
+    kept = [message for _, message in cut.kept]
+    assert kept[0].text == "the task" and kept[1].role == "assistant" and kept[-1] == steps[-1]
+    assert sum(map(tokens, kept)) <= 2_000 and len(kept) >= 2 * KEEP and len(cut.kept) + len(cut.dropped) == 123
+    assert all("cut to fit" not in part.text for m in kept for part in m.parts if isinstance(part, ToolResult))
+
+
+def test_a_focus_keeps_the_last_exchange_whole() -> None:
+    messages = [person("one"), *step(1, "r" * 5_000), person("two"), *step(2, "s" * 5_000)]
+    cut = fit(messages, 1, 10_000)
+    assert [message for _, message in cut.kept] == messages[3:] and cut.dropped == (0, 1, 2)
+
+
+def test_a_prompt_that_fills_the_window_is_refused_in_words() -> None:
+    with pytest.raises(ContextOverflow, match=r"prompt and the tools take about .*\(/model\)"):
+        sized(request([person("hi")], "p" * 40_000), Limits(window=8_000), 0, 1.0)
+
+
+def test_the_room_of_the_model_itself_counts() -> None:
+    asked = request([person("w" * 9_000), *step(1, "x" * 9_000), person("now")])
+    assert sized(asked, Limits(window=100_000), 0, 1.0) is asked
+    assert counted(sized(asked, Limits(window=100_000, model_window=4_000), 0, 1.0)) <= 3_000
+
+
+def test_other_scripts_count_by_their_bytes() -> None:
+    assert length("word") == 4 and length("слово") == 10 and length("漢字") == 6
+
+
+def test_how_a_model_counts_is_learned() -> None:
+    meter, asked = Meter(), request([person("w" * 3_500)])
+    assert meter.scale("m") == 1.0
+    meter.learn("m", asked, 2 * counted(asked))
+    assert 1.9 < meter.scale("m") <= 2.0, "too low is learned at once"
+    meter.learn("m", asked, counted(asked))
+    assert 1.7 < meter.scale("m") < 1.9 and meter.scale("other") == 1.0, "too high is learned slowly"
+    meter.learn("m", asked, 0)
+    meter.learn("m", asked, 10**9)
+    assert meter.scale("m") == 4.0
