@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
 
@@ -11,17 +11,17 @@ import msgspec
 from msgspec.structs import replace
 
 from ..agent.profile import Agent
-from ..models.base import Reply, Request
+from ..models.base import Model, Reply, Request
 from ..models.pictures import Pictures
 from ..skills.skill import FILE_NAME, Skill, Skills, Source, read_skill
 from ..tools.define import decoded
 from ..types.errors import ConfigError, MalformedReply, Refused, ToolError
 from ..types.messages import ToolCall
-from .agents import Tried
-from .app import App
+from .hands import Ground
 from .hiding import hidden
 from .recordings import Recording, key_of, recording, recordings
 from .replay import REPLAY_STEPS, REPLAY_TOKENS, Replayed, Trial, replay
+from .tried import Tried
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -36,34 +36,37 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Replaying(msgspec.Struct, frozen=True):
-    """Replays with what `app` has: its log, its agents, its models."""
+    """Replays with what a running Deskhand has: its log, its agents, its models. `trying` gives an agent with what is
+    tried on it, `model` opens `provider/name`."""
 
-    app: App
+    ground: Ground
+    trying: Callable[[str, Tried], Agent]
+    model: Callable[[str], Model]
 
     async def recording(self, session: str, number: int = 0) -> Recording:
         """That turn of a conversation; 0 is the last. Raises Refused."""
-        return recording(session, await self.app.store.events(session), number)
+        return recording(session, await self.ground.store.events(session), number)
 
     async def begun(self, session: str, n: int) -> Recording:
         """The turn that this event opened. Raises Refused."""
-        for each in recordings(session, await self.app.store.events(session)):
+        for each in recordings(session, await self.ground.store.events(session)):
             if each.tape[0].n == n:
                 return each
         raise Refused(f"no turn began with event {n}; it may have been erased")
 
     def models(self, session: str) -> tuple[str, ...]:
         """The models of the agent of a conversation, the first one first; ('',) where none is chosen."""
-        return self.app.agent_of(session).models or ("",)
+        return self.ground.agent_of(session).models or ("",)
 
     async def run(self, recorded: Recording, wanted: Wanted | None = None) -> Replayed:
         """Replay it, as it was where nothing is to be tried. Raises ConfigError for what cannot be."""
         wanted = wanted or Wanted()
-        app = self.app
-        agent = app.agent_of(recorded.session)
+        ground = self.ground
+        agent = ground.agent_of(recorded.session)
         other: Agent | None = None
         served = dict[str, Skill]()
         if wanted.system or wanted.skills is not None:
-            other = app.trying(agent.name, Tried(wanted.system, wanted.skills))
+            other = self.trying(agent.name, Tried(wanted.system, wanted.skills))
             served = Skills((Source("tried", wanted.skills, links=True),)).find() if wanted.skills else {}
         if agent.look is not None:
             await agent.look()
@@ -71,14 +74,14 @@ class Replaying(msgspec.Struct, frozen=True):
         def serve(call: ToolCall) -> str | None:
             return _served(call, served)
 
-        trial = Trial(agent, self.ask, other, wanted.model, serve, lambda event: hidden(event, app.redact))
+        trial = Trial(agent, self.ask, other, wanted.model, serve, lambda event: hidden(event, ground.redact))
         return await replay(recorded, replace(trial, steps=wanted.steps, tokens=wanted.tokens))
 
     async def ask(self, model: str, request: Request) -> Reply:
         """One call of a model. Raises ModelError."""
-        blobs = self.app.blobs
+        blobs = self.ground.blobs
         request = replace(request, blob=Pictures(blobs.get, blobs.path).get)
-        async with aclosing(self.app.parts.model(model).reply(request)) as items:  # type: ignore[type-var]
+        async with aclosing(self.model(model).reply(request)) as items:  # type: ignore[type-var]
             async for item in items:
                 if isinstance(item, Reply):
                     return item
