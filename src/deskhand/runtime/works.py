@@ -9,11 +9,16 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from .budgets import BudgetLedger
 from .children import Child
+from .commands import Live
 from .condense import Condense
+from .deep import Deep
 from .hands import Ground
+from .jobs import Jobs
+from .learning import Learning
 from .proposals import propose_skill
-from .remembering import Remembering
+from .remembering import MeaningOf, Remembering, words_alone
 from .replaying import Replaying
 from .reviewing import Reviewing
 from .thinking import Thinking
@@ -30,18 +35,28 @@ class Works:
         agent: Callable[[str], Agent],
         model: Callable[[str], Model],
         trying: Callable[[str, Tried], Agent],
+        meaning: MeaningOf = words_alone,
     ) -> None:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
-        self.thinking = Thinking(agent, model)
-        self.remembering = Remembering(ground)
+        self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
+        self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
+        self.remembering = Remembering(ground, meaning)
+        self.jobs = Jobs(ground, self.waker)
+        self.learning = Learning(ground, self.thinking, self.remembering.memory)
+        self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
-        self.replaying = Replaying(ground, trying, model)
+        self.deep = Deep(ground, self.waker, self.thinking)
+        self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
         self.reviewing = Reviewing(ground, self.waker, self.replaying)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
-        yield Child("memory", self.remembering.tidy)
+        yield Child("budgets", lambda: self.budgets.run(self.waker))
+        yield Child("memory files", self.learning.notebook.follow)
+        yield Child("long work", self.deep.run)
+        yield from self.remembering.children()
+        yield Child("jobs", self.jobs.run)
         yield Child("skills", self.reviewing.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
@@ -50,13 +65,28 @@ class Works:
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
-        return await self.remembering.recall(agent, state)
+        return self.deep.told(state, await self.remembering.recall(agent, state))
+
+    def shown(self, session: str) -> str:
+        """How what goes on by itself in this conversation stands, for people; '' for nothing."""
+        return self.deep.shown(session)
 
     def pinned(self, agent: str, person: str) -> str:
         """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
         ('' where they are not). From memory alone, since it is asked before every call."""
         return self.remembering.pinned(agent, person)
 
+    def answers(self) -> Live:
+        """The chat commands that are answered from here."""
+        return {"cost": lambda state, principal, args: self.budgets.cost(state.session, principal)}
+
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
         self.reviewing.see(recorded)
+        self.jobs.see(recorded)
+        self.budgets.see(recorded)
+        self.deep.see(recorded)
+
+    def driving(self, session: str, agent: Agent) -> Agent:
+        """The agent as it is in this conversation."""
+        return self.jobs.driving(session, agent)
