@@ -18,6 +18,7 @@ from . import (
     session,
     setup,
     talk,
+    tasks,
     watch,
 )
 from .openapi import endpoint_of
@@ -30,6 +31,7 @@ ROOMS = (
     setup,
     talk,
     session,
+    tasks,
     lookup,
     processes,
     changes,
