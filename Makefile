@@ -8,7 +8,7 @@ VENV := .venv
 DOJO := .venv-agentdojo
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
-TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium
+TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto
 export UV_SYSTEM_CERTS ?= 1
 # uv where it is installed, else our own copy: a minimal Debian has no python3-venv, and its pip may not install.
 UV := $(shell command -v uv 2>/dev/null || echo .boot/bin/uv)
@@ -84,7 +84,7 @@ screenshots: $(VENV)/.dev ## Take the pictures of the page anew
 
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
-	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra telegram --extra secrets --extra web -o requirements/run.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra telegram --extra secrets --extra web --extra memory -o requirements/run.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml bench/agentdojo/agentdojo.in -o requirements/agentdojo.txt
 

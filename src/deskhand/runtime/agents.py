@@ -101,7 +101,7 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
         config.temperature,
         ZoneInfo(settings.config.timezone),
         hooks=house.plugins.hooks(name),
-        commands=partial(run, check_of(settings, house.model), beside=house.shown),
+        commands=partial(run, check_of(settings, house.model), beside=house.shown, live=house.works.answers()),
         cheap_model=config.cheap_model,
         look=house.reaches.quarantine.look,
         recall=partial(house.works.recall, name),

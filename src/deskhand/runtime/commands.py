@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from ..agent.state import State
@@ -152,6 +152,9 @@ def _restart(state: State, args: str) -> str:
     return "I restart, and write here then."
 
 
+Live = Mapping[str, Callable[[State, Principal, str], str]]
+"""Commands that somebody answers who knows more than the conversation: by name, from it, who asks and the arguments."""
+
 HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = {
     "help": _help,
     "stop": _stop,
@@ -173,10 +176,15 @@ the fold changes on `CommandRun`."""
 
 
 def run(
-    check: Check, state: State, row: Waiting, beside: Callable[[str], str] = lambda session: ""
+    check: Check,
+    state: State,
+    row: Waiting,
+    beside: Callable[[str], str] = lambda session: "",
+    live: Live = {},  # noqa: B006 -- never changed
 ) -> list[AnyEvent] | None:
     """The events of a command or of options to be set, as far as words go; None for what is neither, [] for what needs
-    the log. An unknown name or a missing role is answered, never ignored. `beside` says what runs beside a session."""
+    the log. An unknown name or a missing role is answered, never ignored. `beside` says what runs beside a session,
+    `live` are commands that are answered elsewhere."""
     body = row.inbound.body
     if isinstance(body, Configure):
         options, name, args, reply = body.options, "configure", "", ""
@@ -192,7 +200,7 @@ def run(
             return [CommandRun(row.inbox_id, row.principal, name, args, why, refused=True)]
         if known.back:
             return []
-        done = HANDLERS[name](state, args.strip())
+        done = _done(state, row, name, args.strip(), live)
         options, reply = (None, done) if isinstance(done, str) else done
         if name == "status" or (name in BEGINS and not args.strip()):
             reply = "\n".join(filter(None, (reply, beside(state.session))))
@@ -211,6 +219,12 @@ def begin(state: State, row: Waiting, name: str, args: str) -> list[AnyEvent]:
     if name not in BEGINS or state.turn is not None or wanted.lower() in ("", "on", OFF):
         return []
     return [received(row, Message("user", (Text(wanted, label_of(row.principal)),)))]
+
+
+def _done(state: State, row: Waiting, name: str, args: str, live: Live) -> str | tuple[SessionOptions, str]:
+    if name in HANDLERS:
+        return HANDLERS[name](state, args)
+    return live[name](state, row.principal, args) if name in live else "Nobody can say that here."
 
 
 def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) -> str:

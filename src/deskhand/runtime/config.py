@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..agent.step import COMPACT_AT
 from ..channels.settings import ChannelConfig
+from ..memory.reflect import ReflectionConfig, check_reflection
 from ..memory.settings import MemoryConfig, check_memory
 from ..models.base import Thinking
 from ..models.settings import Wire
@@ -35,10 +36,12 @@ from ..types.people import ROLE_SCOPES
 from ..web.settings import WebConfig
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
+from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
 from .deep_run import DeepWorkConfig
 from .home import FILE_NAME
 from .home import Home as Home
+from .job_settings import JobsConfig
 from .routing import Binding, check_bindings
 
 PREFIX = "DESKHAND_"
@@ -46,7 +49,7 @@ SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defa
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
 LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "commands", "agents"})
 """Keys that take several names; in a variable they stand with commas between them."""
-SURFACES = frozenset({"terminal", "web", "api", "door"})
+SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
 """Surfaces of our own, whose people read the log itself: nothing has to be sent to them."""
 NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER"})
 
@@ -107,8 +110,9 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
     `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
-    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes. `plugins`
-    and `channels` are the only ones that are imported."""
+    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes. `budgets` are by whom
+    they hold for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
+    only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
@@ -132,7 +136,10 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
     egress: EgressConfig = EgressConfig()
+    budgets: dict[str, Budget] = {}
     memory: MemoryConfig = MemoryConfig()
+    reflection: ReflectionConfig = ReflectionConfig()
+    jobs: JobsConfig = JobsConfig()
     channels: dict[str, ChannelConfig] = {}
 
 
@@ -281,7 +288,9 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         check_roles(config.roles)
         check_rules(rules_under_our_names(config.policy), _known(config))
         check_egress(config.egress)
+        check_budgets(config.budgets)
         check_memory(config.memory)
+        check_reflection(config.reflection)
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error

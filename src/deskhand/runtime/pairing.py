@@ -154,5 +154,5 @@ def checked(identity: Identity) -> Identity:
     return identity
 
 
-RESERVED = frozenset({"terminal", "web", "api", "door", "system"})
+RESERVED = frozenset({"terminal", "web", "api", "door", "job", "system"})
 """Surfaces of our own, whose people are known by other means."""

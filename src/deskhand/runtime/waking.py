@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from ..store.base import Accepted, Store
+from ..types.commit import Change
 from ..types.identity import Inbound, Principal
 from .dispatch import Dispatch
 
@@ -15,10 +18,10 @@ class Waker(msgspec.Struct, frozen=True):
     store: Store
     dispatch: Dispatch
 
-    async def hand_in(self, inbound: Inbound, principal: Principal) -> Accepted:
-        """Store it for its session, once by its `external_id`, and wake whoever drives that. Raises StoreUnavailable,
-        and Refused where too much waits there."""
-        accepted = await self.store.accept(inbound, principal, inbound.session)
+    async def hand_in(self, inbound: Inbound, principal: Principal, changes: Sequence[Change] = ()) -> Accepted:
+        """Store it for its session, once by its `external_id`, in one transaction with these `changes`, and wake
+        whoever drives that. Raises StoreUnavailable, and Refused where too much waits there."""
+        accepted = await self.store.accept(inbound, principal, inbound.session, changes=changes)
         if not accepted.duplicate and self.dispatch.drives(inbound.session):
             self.dispatch.wake(inbound.session)
         return accepted

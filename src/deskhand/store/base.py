@@ -130,12 +130,17 @@ class Store(Protocol):
     """
 
     async def accept(
-        self, inbound: Inbound, principal: Principal, session: str, first: First | None = None
+        self,
+        inbound: Inbound,
+        principal: Principal,
+        session: str,
+        first: First | None = None,
+        changes: Sequence[Change] = (),
     ) -> Accepted:
         """Store an inbound once per (channel, account, external_id), and open its session.
 
-        `first` rides in the same transaction; if it is stale, the accept alone stands. Raises Refused when more than
-        INBOX_LIMIT wait in the session.
+        `first` rides in the same transaction; if it is stale, the accept alone stands. `changes` ride in it too, also
+        where the inbound was known already. Raises Refused when more than INBOX_LIMIT wait in the session.
         """
         ...
 
@@ -156,6 +161,10 @@ class Store(Protocol):
 
     def look(self, statement: str, args: tuple[str | int | float | bytes | None, ...] = ()) -> list[tuple[Any, ...]]:
         """As `rows`, for the little that is asked at every turn."""
+        ...
+
+    def beside(self) -> Callable[[str, tuple[str | int | float | bytes | None, ...]], list[tuple[Any, ...]]]:
+        """As `look`, with a connection of its own: for what takes long, in another thread, one call at a time."""
         ...
 
     async def events(self, session: str, after: int = 0, limit: int | None = None) -> list[Recorded]:

@@ -72,16 +72,24 @@ class SqliteStore(Looking):
         self.schema = migrate(db, path, migrations())
         self._read = connect(path, write=False)
         self._sweeper: apsw.Connection | None = None
+        self._beside: list[apsw.Connection] = []
         self._writer = Writer(db, path, on_fatal)
 
     # ------------------------------------------------------------------ writing
 
     async def accept(
-        self, inbound: Inbound, principal: Principal, session: str, first: First | None = None
+        self,
+        inbound: Inbound,
+        principal: Principal,
+        session: str,
+        first: First | None = None,
+        changes: Sequence[Change] = (),
     ) -> Accepted:
         body = _encode(_Row(principal, inbound))
 
         def work(db: apsw.Connection) -> Accepted:
+            for change in changes:
+                db.execute(self._statements[change.statement], change.args).fetchall()
             return self._accept(db, inbound, body, session, first)
 
         return await self._writer.run(work)
@@ -263,6 +271,16 @@ class SqliteStore(Looking):
     def look(self, statement: str, args: Args = ()) -> list[Row]:
         return self._all(self._statements[statement], args)
 
+    def beside(self) -> Callable[[str, Args], list[Row]]:
+        db = connect(self.path, write=False)
+        self._beside.append(db)
+
+        def read(statement: str, args: Args) -> list[Row]:
+            with plain_errors(self.path):
+                return db.execute(self._statements[statement], args).fetchall()
+
+        return read
+
     async def events(self, session: str, after: int = 0, limit: int | None = None) -> list[Recorded]:
         if limit is not None:
             return self._page("event_read", (session, after, limit))
@@ -360,7 +378,8 @@ class SqliteStore(Looking):
         return [] if found == ["ok"] else found
 
     async def close(self) -> None:
-        self._read.close()
+        for db in (self._read, *self._beside):
+            db.close()
         if self._sweeper is not None:
             self._sweeper.close()
         self._writer.close()

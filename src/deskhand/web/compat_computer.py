@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import anyio
 import msgspec
@@ -12,7 +12,8 @@ from ..types import events as e
 from ..types.identity import Said
 from ..types.messages import Message, Usage
 from .dialect_computer import State, mode_of, options_of, translate, usage_of
-from .errors import HttpProblem, bad, sentence
+from .errors import HttpProblem, bad, not_found, sentence
+from .job_views import JobView
 from .routing import Call, Endpoint
 from .seen import seen, session_of
 from .session import state_of
@@ -54,14 +55,32 @@ class History(msgspec.Struct, frozen=True):
     token_usage: dict[str, int]
 
 
+class Cron(msgspec.Struct, frozen=True):
+    """A job as its clients show one. `id` is its name."""
+
+    id: str
+    name: str
+    schedule: str
+    enabled: bool
+    message: str
+    next_run: float | None
+    last_run: float | None
+    last_result: str
+
+
 class Jobs(msgspec.Struct, frozen=True):
-    """There are no jobs so far."""
+    """Those that are theirs."""
 
-    jobs: list[dict[str, Any]] = []
+    jobs: list[Cron] = []
 
 
-def not_yet(what: str) -> NoReturn:
-    raise HttpProblem(501, "not_yet", f"Not yet: {what}.")
+class Did(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of it. `enabled` is how it is now."""
+
+    status: str
+    id: str = ""
+    enabled: bool | None = None
+    jobs: int | None = None
 
 
 async def chat(call: Call) -> Answered:
@@ -145,11 +164,31 @@ def _calls(message: Message, redact: Any) -> list[dict[str, Any]]:
 
 
 async def cron(call: Call) -> Jobs:
-    return Jobs()
+    return Jobs([_cron(each) for each in await call.web.jobs.listed(call.principal)])
 
 
-async def no_jobs(call: Call) -> None:
-    not_yet("there are no jobs so far")
+def _cron(job: JobView) -> Cron:
+    seen = (job.name, job.name, job.when, job.enabled, job.description)
+    return Cron(*seen, job.next_at, job.last_at, job.last_result)
+
+
+async def run_job(call: Call) -> Did:
+    await call.web.jobs.run(call.principal, call.path("id"))
+    return Did("triggered", call.path("id"))
+
+
+async def toggle_job(call: Call) -> Did:
+    name = call.path("id")
+    there = next((each for each in await call.web.jobs.listed(call.principal) if each.name == name), None)
+    if there is None:
+        raise not_found("such job")
+    now = await call.web.jobs.switch(call.principal, name, not there.enabled)
+    return Did("ok", name, now.enabled)
+
+
+async def reload_jobs(call: Call) -> Did:
+    """What was changed in their files is seen by itself; this is for who asks for it."""
+    return Did("reloaded", jobs=len(await call.web.jobs.listed(call.principal)))
 
 
 _T = "agent_computer"
@@ -159,7 +198,7 @@ ENDPOINTS = (
     ),
     Endpoint("GET", "/api/sessions/{name}/history", "read", history, "Its messages", returns=History, tag=_T),
     Endpoint("GET", "/api/cron", "read", cron, "Jobs", returns=Jobs, tag=_T),
-    Endpoint("POST", "/api/cron/{id}/run", "chat", no_jobs, "Run a job now: not yet", tag=_T),
-    Endpoint("POST", "/api/cron/{id}/toggle", "chat", no_jobs, "Turn a job on or off: not yet", tag=_T),
-    Endpoint("POST", "/api/cron/reload", "chat", no_jobs, "Read the jobs again: not yet", tag=_T),
+    Endpoint("POST", "/api/cron/{id}/run", "chat", run_job, "Run a job now", returns=Did, tag=_T),
+    Endpoint("POST", "/api/cron/{id}/toggle", "chat", toggle_job, "Turn a job on or off", returns=Did, tag=_T),
+    Endpoint("POST", "/api/cron/reload", "chat", reload_jobs, "Read the jobs again", returns=Did, tag=_T),
 )

@@ -84,7 +84,78 @@ CREATE TRIGGER fact_embedded AFTER INSERT ON fact_vector BEGIN
 END;
 
 
--- Jobs: what was due and what came of it (runtime/jobs.py). JOB.md files say what a job is.
+-- Gathering: how far something has been read (memory/gathered.sql). `kind` is harvest or reflect of a session, clean of
+-- facts (`scope:owner`), promote of an agent's notes; `n` is the last event or fact that was read, in the commit that
+-- holds what came of it; up to `seen` there is nothing to read for now. `failures`: so often in a row it came to nothing,
+-- the last time `at` then.
+CREATE TABLE gathered(
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
+  at REAL NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('processed', 'too_short', 'error')),
+  note TEXT NOT NULL DEFAULT '',
+  failures INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(kind, subject)
+) STRICT, WITHOUT ROWID;
+
+-- What files that show facts said when they were last looked at, by their real path (memory/project.py).
+CREATE TABLE memory_file(
+  path TEXT PRIMARY KEY,
+  base BLOB NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Jobs: what was due and what came of it (runtime/jobs.py). JOB.md files say what a job is. A run is there once for each
+-- slot, which is the time at which it was due, or names what else started it; it is written before anything is done.
+-- `body` is the job as it was then, `payload` what an event brought along. Whoever runs it is `holder`, until
+-- `lease_until`. `after_n` is the last event of its conversation before it.
+CREATE TABLE job_run(
+  job TEXT NOT NULL,
+  slot TEXT NOT NULL,
+  state TEXT NOT NULL CHECK(state IN
+    ('waiting', 'checking', 'running', 'finishing', 'done', 'error', 'gated', 'skipped', 'missed', 'interrupted')),
+  due_at REAL NOT NULL,
+  body BLOB NOT NULL,
+  payload BLOB,
+  session TEXT NOT NULL DEFAULT '',
+  after_n INTEGER NOT NULL DEFAULT 0,
+  holder TEXT NOT NULL DEFAULT '',
+  lease_until REAL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  began_at REAL,
+  ended_at REAL,
+  said TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY(job, slot)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX job_run_at ON job_run(job, due_at);
+CREATE INDEX job_run_session ON job_run(session) WHERE session <> '';
+CREATE INDEX job_run_open ON job_run(state) WHERE state IN ('waiting', 'checking', 'running', 'finishing');
+
+-- How far the clock has come for a job (`seen_at`: all times up to then are decided), under which `plan` that was, how
+-- often what happened, and what its owner was told of its failures.
+CREATE TABLE job_state(
+  job TEXT PRIMARY KEY,
+  seen_at REAL NOT NULL,
+  plan TEXT NOT NULL,
+  runs INTEGER NOT NULL DEFAULT 0,
+  errors INTEGER NOT NULL DEFAULT 0,
+  gates INTEGER NOT NULL DEFAULT 0,
+  skips INTEGER NOT NULL DEFAULT 0,
+  failures INTEGER NOT NULL DEFAULT 0,
+  alerts INTEGER NOT NULL DEFAULT 0,
+  alerted_at REAL NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- When Deskhand began to look after jobs, and why none is run.
+CREATE TABLE job_boot(at REAL NOT NULL) STRICT;
+CREATE TABLE job_pause(one INTEGER PRIMARY KEY CHECK(one = 1), why TEXT NOT NULL, at REAL NOT NULL) STRICT;
+
+-- How what sets a job off was when it was last looked at: the files, or the words of a page.
+CREATE TABLE trigger_seen(
+  job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
+) STRICT, WITHOUT ROWID;
 
 -- Tasks: what is to be done in a conversation, and in which order (tools/task_graph.py); `body` is the whole task. And
 -- which conversations may have to go on by themselves, as the log says it: dropped and made anew at will.
@@ -103,8 +174,55 @@ CREATE TABLE long_work(
   goal INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
--- Budgets: what was used, by day and by whom (runtime/budgets.py).
+-- Budgets: what was used, by day and by whom (runtime/budgets.py). `scope` is all, person, agent, job or session, `day` the
+-- number of a calendar day, `micros` millionths of a US dollar. A hold is what a call that goes on may use: it is dropped
+-- in the commit of its reply, and counts as used where the process died in between. `budget_lift` is what an owner added
+-- to a limit for the time that begins at `since`; `budget_warned` which limits somebody was warned of.
+CREATE TABLE budget_used(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, day)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE budget_hold(
+  key TEXT PRIMARY KEY,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  charge BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE budget_lift(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  extra INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE budget_warned(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  most INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since, most)
+) STRICT, WITHOUT ROWID;
 
 -- Skills: proposals and how they did (runtime/proposals.py).
 
--- Moving in: what was taken over from another system (runtime/moving.py).
+-- Moving in: what was taken over from another system (runtime/moving). What stands here is never taken again, whatever
+-- has become of it since. `here` is what it is called with us. Of a conversation `lines` were taken, and `mark` says which
+-- the last were.
+CREATE TABLE moved(
+  system TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  here TEXT NOT NULL,
+  lines INTEGER NOT NULL DEFAULT 0,
+  mark TEXT NOT NULL DEFAULT '',
+  at REAL NOT NULL,
+  PRIMARY KEY(system, kind, key)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,91 @@
+-- job_run_claim: once for each slot; of one that is there, only what has not come further --
+INSERT INTO job_run(job, slot, state, due_at, body, payload, session, after_n, holder, lease_until, attempts, began_at)
+VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11)
+ON CONFLICT(job, slot) DO UPDATE SET state = ?3, session = ?7, after_n = ?8, holder = ?9, lease_until = ?10,
+attempts = attempts + (state = 'waiting' OR state = ?3), began_at = coalesce(began_at, ?11)
+WHERE state IN ('waiting', 'checking', 'running') AND ended_at IS NULL
+
+-- job_run_add: one that waits, or is over as soon as it is written --
+INSERT OR IGNORE INTO job_run(job, slot, state, due_at, body, payload, ended_at, said) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
+
+-- job_run_end --
+UPDATE job_run SET state = ?1, ended_at = ?2, said = ?3, lease_until = NULL WHERE job = ?4 AND slot = ?5 AND ended_at IS NULL
+
+-- job_run_finish: its answer is there, and its postrun begins --
+UPDATE job_run SET state = 'finishing', lease_until = ? WHERE job = ? AND slot = ? AND state = 'running'
+
+-- job_run_hold: somebody else looks after it from now on --
+UPDATE job_run SET holder = ?, lease_until = ? WHERE job = ? AND slot = ? AND ended_at IS NULL
+
+-- job_run_get --
+SELECT job, slot, state, due_at, session, began_at, ended_at, lease_until, attempts, said, body, payload, after_n, holder
+FROM job_run WHERE job = ? AND slot = ?
+
+-- job_run_open --
+SELECT job, slot, state, due_at, session, began_at, ended_at, lease_until, attempts, said, body, payload, after_n, holder
+FROM job_run WHERE state IN ('waiting', 'checking', 'running', 'finishing') ORDER BY due_at, slot
+
+-- job_run_list: the latest first --
+SELECT job, slot, state, due_at, session, began_at, ended_at, lease_until, attempts, said, body, payload, after_n, holder
+FROM job_run WHERE job = ? ORDER BY due_at DESC, slot DESC LIMIT ?
+
+-- job_run_of: the run whose own conversation this is --
+SELECT body FROM job_run WHERE session = ? ORDER BY due_at DESC LIMIT 1
+
+-- job_run_last: of each job --
+SELECT job, slot, state, due_at, session, began_at, ended_at, lease_until, attempts, said, body, payload, after_n, holder
+FROM job_run AS run WHERE due_at = (SELECT max(due_at) FROM job_run WHERE job = run.job) ORDER BY slot
+
+-- job_run_expire: all but the last hundred of each job, and nothing of the last thirty days --
+DELETE FROM job_run WHERE ended_at < ?1 AND due_at < (
+  SELECT due_at FROM job_run AS newer WHERE newer.job = job_run.job ORDER BY due_at DESC LIMIT 1 OFFSET 100)
+
+-- job_state_all --
+SELECT job, seen_at, plan, runs, errors, gates, skips, failures, alerts, alerted_at FROM job_state
+
+-- job_state_set: how far the clock has come, under which plan --
+INSERT INTO job_state(job, seen_at, plan) VALUES(?1, ?2, ?3)
+ON CONFLICT(job) DO UPDATE SET seen_at = ?2, plan = ?3
+
+-- job_state_seen: never back --
+UPDATE job_state SET seen_at = ?1 WHERE job = ?2 AND seen_at < ?1
+
+-- job_state_count: runs, errors, gates, skips --
+INSERT INTO job_state(job, seen_at, plan, runs, errors, gates, skips) VALUES(?1, 0, '', ?2, ?3, ?4, ?5)
+ON CONFLICT(job) DO UPDATE SET runs = runs + ?2, errors = errors + ?3, gates = gates + ?4, skips = skips + ?5
+
+-- job_state_told: failures in a row, and what its owner heard of them --
+UPDATE job_state SET failures = ?, alerts = ?, alerted_at = ? WHERE job = ?
+
+-- job_state_forget --
+DELETE FROM job_state WHERE job = ?
+
+-- job_run_drop: what waits of a job that is gone --
+UPDATE job_run SET state = 'skipped', ended_at = ?, said = ? WHERE job = ? AND state = 'waiting'
+
+-- job_boot_add --
+INSERT INTO job_boot(at) VALUES(?)
+
+-- job_boot_count --
+SELECT count(*) FROM job_boot WHERE at > ? AND at <= ?
+
+-- job_boot_expire --
+DELETE FROM job_boot WHERE at <= ?1 OR at > ?2
+
+-- job_pause_set --
+INSERT INTO job_pause(one, why, at) VALUES(1, ?, ?) ON CONFLICT DO NOTHING
+
+-- job_pause_get --
+SELECT why FROM job_pause
+
+-- job_pause_drop --
+DELETE FROM job_pause
+
+-- job_person: the roles of a user; a row without one for who has none --
+SELECT role FROM user LEFT JOIN user_role ON user = name WHERE name = ?
+
+-- job_state_get --
+SELECT job, seen_at, plan, runs, errors, gates, skips, failures, alerts, alerted_at FROM job_state WHERE job = ?
+
+-- job_asks: what a conversation waits for --
+SELECT ask_id FROM ask WHERE session = ?
