@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model check bench agentdojo torture screenshots deps lock clean
+.PHONY: help run test test-model check bench agentdojo torture torture-jobs screenshots deps lock clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -59,6 +59,9 @@ test-model: $(VENV)/.dev ## Put everyday requests to the real embedded model; fe
 
 torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth
 	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200)
+
+torture-jobs: $(VENV)/.dev ## Kill it 100 times while jobs fire, and count what became of each time
+	@$(BIN)/python -m deskhand.testing.torture_jobs --kills $(or $(KILLS),100)
 
 bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR also runs the harness for other systems
 	@$(BIN)/python bench/bench.py
