@@ -18,6 +18,7 @@ COMMANDS = {
     "undo": ("deskhand.cli.undo:undo", "Put back the files and key-values that agents changed."),
     "setup": ("deskhand.cli.setup:setup", "Choose a model, your time zone and your name, and store keys."),
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
+    "import": ("deskhand.cli.importing:import_", "Move in from another system, with all that it knows."),
     "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),
     "model": ("deskhand.cli.model:model", "List, choose, fetch and try models."),
     "agents": ("deskhand.cli.agents:agents", "List, make and remove agents."),
@@ -59,7 +60,7 @@ ALIASES = {
 
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
-    ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
+    ("Set up", ("setup", "init", "import", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
     ("Let it reach more", ("allow", "egress", "secrets")),
     ("People", ("users", "channels", "pair", "tokens", "login")),
     (

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..agent.step import COMPACT_AT
 from ..channels.settings import ChannelConfig
+from ..memory.reflect import ReflectionConfig, check_reflection
 from ..memory.settings import MemoryConfig, check_memory
 from ..models.base import Thinking
 from ..models.settings import Wire
@@ -37,6 +38,7 @@ from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
+from .deep_run import DeepWorkConfig
 from .home import FILE_NAME
 from .home import Home as Home
 from .job_settings import JobsConfig
@@ -130,11 +132,13 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
     processes: ProcessesConfig = ProcessesConfig()
+    deep_work: DeepWorkConfig = DeepWorkConfig()
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
     egress: EgressConfig = EgressConfig()
     budgets: dict[str, Budget] = {}
     memory: MemoryConfig = MemoryConfig()
+    reflection: ReflectionConfig = ReflectionConfig()
     jobs: JobsConfig = JobsConfig()
     channels: dict[str, ChannelConfig] = {}
 
@@ -286,6 +290,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         check_egress(config.egress)
         check_budgets(config.budgets)
         check_memory(config.memory)
+        check_reflection(config.reflection)
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error

@@ -84,6 +84,29 @@ CREATE TRIGGER fact_embedded AFTER INSERT ON fact_vector BEGIN
 END;
 
 
+-- Gathering: how far something has been read (memory/gathered.sql). `kind` is harvest or reflect of a session, clean of
+-- facts (`scope:owner`), promote of an agent's notes; `n` is the last event or fact that was read, in the commit that
+-- holds what came of it; up to `seen` there is nothing to read for now. `failures`: so often in a row it came to nothing,
+-- the last time `at` then.
+CREATE TABLE gathered(
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
+  at REAL NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('processed', 'too_short', 'error')),
+  note TEXT NOT NULL DEFAULT '',
+  failures INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(kind, subject)
+) STRICT, WITHOUT ROWID;
+
+-- What files that show facts said when they were last looked at, by their real path (memory/project.py).
+CREATE TABLE memory_file(
+  path TEXT PRIMARY KEY,
+  base BLOB NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Jobs: what was due and what came of it (runtime/jobs.py). JOB.md files say what a job is. A run is there once for each
 -- slot, which is the time at which it was due, or names what else started it; it is written before anything is done.
 -- `body` is the job as it was then, `payload` what an event brought along. Whoever runs it is `holder`, until
@@ -129,7 +152,27 @@ CREATE TABLE job_state(
 CREATE TABLE job_boot(at REAL NOT NULL) STRICT;
 CREATE TABLE job_pause(one INTEGER PRIMARY KEY CHECK(one = 1), why TEXT NOT NULL, at REAL NOT NULL) STRICT;
 
--- Tasks: what is to be done in a conversation, and in which order (runtime/tasks.py).
+-- How what sets a job off was when it was last looked at: the files, or the words of a page.
+CREATE TABLE trigger_seen(
+  job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
+) STRICT, WITHOUT ROWID;
+
+-- Tasks: what is to be done in a conversation, and in which order (tools/task_graph.py); `body` is the whole task. And
+-- which conversations may have to go on by themselves, as the log says it: dropped and made anew at will.
+CREATE TABLE task(
+  session TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('pending', 'in_progress', 'completed', 'blocked', 'deleted')),
+  title TEXT NOT NULL,
+  body BLOB NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY(session, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE long_work(
+  session TEXT PRIMARY KEY,
+  deep INTEGER NOT NULL DEFAULT 0,
+  goal INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 
 -- Budgets: what was used, by day and by whom (runtime/budgets.py). `scope` is all, person, agent, job or session, `day` the
 -- number of a calendar day, `micros` millionths of a US dollar. A hold is what a call that goes on may use: it is dropped
@@ -170,4 +213,16 @@ CREATE TABLE budget_warned(
 
 -- Skills: proposals and how they did (runtime/proposals.py).
 
--- Moving in: what was taken over from another system (runtime/moving.py).
+-- Moving in: what was taken over from another system (runtime/moving). What stands here is never taken again, whatever
+-- has become of it since. `here` is what it is called with us. Of a conversation `lines` were taken, and `mark` says which
+-- the last were.
+CREATE TABLE moved(
+  system TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  here TEXT NOT NULL,
+  lines INTEGER NOT NULL DEFAULT 0,
+  mark TEXT NOT NULL DEFAULT '',
+  at REAL NOT NULL,
+  PRIMARY KEY(system, kind, key)
+) STRICT, WITHOUT ROWID;
