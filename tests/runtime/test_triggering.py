@@ -18,6 +18,7 @@ from deskhand.runtime.statements import statements
 from deskhand.runtime.triggering import MOST_AN_HOUR, Looks, Triggering, secret_name
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
+from deskhand.testing.jobs import JobDesk
 from deskhand.types.commit import Change, Commit
 from deskhand.types.errors import NetError, Refused
 from deskhand.types.events import MessageReceived, Recorded, TurnEnded
@@ -269,6 +270,29 @@ async def test_a_message_of_a_broker(tmp_path: Path) -> None:
         assert set(here.triggering.trouble) == {("j", "mqtt home/+/motion"), ("k", "mqtt door")}
         here.triggering.listens("")
         assert here.triggering.trouble == {}
+
+
+async def test_a_file_becomes_a_run_in_a_whole_deskhand(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path, memory={"enabled": False})
+    desk.write("sort", prompt="Sort what has come.", on="file inbox")
+    work = desk.settings.home.workspace("default")
+    async with desk.running() as app:
+        (work / "inbox").mkdir(parents=True)
+        seen = app.works.automation.triggering
+        for step in range(8):
+            if step == 4:
+                (work / "inbox/letter.txt").write_text("Dear Ann")
+            desk.clock.advance(3)
+            await seen.look_around()
+        run = await desk.ended(app, "sort")
+        assert run.state == "done" and run.slot.startswith("file:inbox:")
+        said = desk.model.requests[-1].messages[-1].message.text
+        assert "Sort what has come." in said and "- inbox/letter.txt (new)" in said
+        assert len(await app.works.jobs.runs("sort")) == 1
+        view = await app.works.jobs.get("sort")
+        assert view.job is not None
+        told = await app.works.automation.using.forecast(view.job)
+        assert told.tokens and told.because == "as its last one did", "what it took says what the next will take"
 
 
 async def test_a_quiet_day_costs_nothing(tmp_path: Path) -> None:

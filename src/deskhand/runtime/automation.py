@@ -16,7 +16,7 @@ from ..tools.pages import read_page
 from ..types.commit import Change
 from ..types.errors import JobInvalid
 from ..types.events import Recorded
-from ..types.identity import Address, Inbound, Principal, Said, acts_for
+from ..types.identity import SYSTEM, Address, Inbound, Principal, Said, acts_for
 from ..types.jobs import Job
 from ..types.labels import LOCAL, Label
 from ..types.messages import Message, Text
@@ -127,9 +127,11 @@ class Automation:
         return self._ground.settings().config.timezone
 
     async def _forecast(self, job: Job) -> Forecast:
-        rows = await self._ground.store.rows("job_tokens", (job.name, USED))
+        store, now = self._ground.store, self._ground.clock.now()
+        await store.usage(SYSTEM, now)  # what was used is counted when it is asked for
+        rows = await store.rows("job_tokens", (job.name, USED))
         used = [int(tokens) for (tokens,) in rows if tokens]
-        return forecast(job, used, self._zone(), self._ground.clock.now())
+        return forecast(job, used, self._zone(), now)
 
     # The heartbeat
 
