@@ -20,7 +20,7 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.types.commit import Change, Commit
-from deskhand.types.errors import NetError, Refused
+from deskhand.types.errors import NetError, Refused, StoreUnavailable
 from deskhand.types.events import MessageReceived, Recorded, TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.jobs import Job
@@ -36,11 +36,14 @@ class Ledger:
     def __init__(self, *jobs: Job) -> None:
         self.jobs: tuple[Job, ...] = jobs
         self.fired: dict[tuple[str, str], Text] = {}
+        self.broken = False
 
     async def now(self) -> tuple[Job, ...]:
         return self.jobs
 
     async def trigger(self, name: str, slot: str, payload: Text) -> bool:
+        if self.broken:
+            raise StoreUnavailable("the disk is full")
         if (name, slot) in self.fired:
             return False
         self.fired[name, slot] = payload
@@ -112,6 +115,29 @@ async def test_files_that_change(tmp_path: Path) -> None:
         await here.passes()
         assert len(here.ledger.fired) == 2, "it changed while nobody looked"
         assert {text.label for text in here.ledger.fired.values()} == {LOCAL}
+
+
+async def test_what_could_not_be_written_down_is_seen_again(tmp_path: Path) -> None:
+    async with world(tmp_path, watching("file notes.md")) as here:
+        await here.passes()
+        (here.work / "notes.md").write_text("1")
+        here.ledger.broken = True
+        with pytest.raises(StoreUnavailable):
+            await here.passes(6)
+        here.ledger.broken = False
+        await here.passes(6)
+        assert len(here.ledger.fired) == 1
+
+
+async def test_what_is_gone_is_forgotten_after_a_week(tmp_path: Path) -> None:
+    async with world(tmp_path, watching("file notes.md")) as here:
+        for job in ("j", "gone", "heartbeat"):
+            await here.store.change((Change("trigger_saw", (job, "x", "y", here.clock.now())),))
+        here.clock.advance(8 * 24 * 3600)
+        with anyio.move_on_after(0.3):
+            await here.triggering.run()
+        kept = [job for job in ("j", "gone", "heartbeat") if await here.store.rows("trigger_seen", (job, "x"))]
+        assert kept == ["j", "heartbeat"]
 
 
 async def test_a_file_from_outside_speaks_as_what_it_is(tmp_path: Path) -> None:
