@@ -52,6 +52,11 @@ class Paying(msgspec.Struct, frozen=True):
 NOBODY = Paying(no_budget, Charge("", "", ""), str, lambda rows: None)
 
 
+def cheapest(cheap: str, models: Sequence[str]) -> tuple[str, ...]:
+    """Who is asked aside: the cheap model, where there is one, and then the others."""
+    return (*filter(None, (cheap,)), *models)
+
+
 async def ask_aside(
     aside: Aside, models: Sequence[str], open_: Callable[[str], Model], paying: Paying = NOBODY
 ) -> Aired:

@@ -9,6 +9,7 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from .automation import Automation
 from .budgets import BudgetLedger
 from .children import Child
 from .commands import Live
@@ -17,6 +18,7 @@ from .deep import Deep
 from .hands import Ground
 from .jobs import Jobs
 from .learning import Learning
+from .past import Past
 from .proposals import propose_skill
 from .remembering import MeaningOf, Remembering, words_alone
 from .replaying import Replaying
@@ -43,12 +45,14 @@ class Works:
         self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
         self.jobs = Jobs(ground, self.waker)
+        self.past = Past(ground.store, lambda: ground.settings().config.timezone)
         self.learning = Learning(ground, self.thinking, self.remembering.memory)
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
         self.deep = Deep(ground, self.waker, self.thinking)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
         self.reviewing = Reviewing(ground, self.waker, self.replaying)
+        self.automation = Automation(ground, self.jobs)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
@@ -58,10 +62,11 @@ class Works:
         yield from self.remembering.children()
         yield Child("jobs", self.jobs.run)
         yield Child("skills", self.reviewing.run)
+        yield from self.automation.children()
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return (*self.remembering.tools(), propose_skill)
+        return (*self.remembering.tools(), *self.past.tools(), *self.automation.tools, propose_skill)
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
@@ -83,8 +88,9 @@ class Works:
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
         self.reviewing.see(recorded)
-        self.jobs.see(recorded)
+        self.automation.see(recorded)
         self.budgets.see(recorded)
+        self.jobs.see(recorded)
         self.deep.see(recorded)
 
     def driving(self, session: str, agent: Agent) -> Agent:

@@ -569,6 +569,10 @@ CREATE TABLE token(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO token VALUES('tok_1',X'00','ann','phone','api','read chat',1700000000.0,NULL,NULL);
 CREATE INDEX token_of ON token(user);
+DROP TABLE IF EXISTS trigger_seen;
+CREATE TABLE trigger_seen(
+  job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS usage;
 CREATE TABLE usage(
   session TEXT NOT NULL,

@@ -152,6 +152,11 @@ CREATE TABLE job_state(
 CREATE TABLE job_boot(at REAL NOT NULL) STRICT;
 CREATE TABLE job_pause(one INTEGER PRIMARY KEY CHECK(one = 1), why TEXT NOT NULL, at REAL NOT NULL) STRICT;
 
+-- How what sets a job off was when it was last looked at: the files, or the words of a page.
+CREATE TABLE trigger_seen(
+  job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
+) STRICT, WITHOUT ROWID;
+
 -- Tasks: what is to be done in a conversation, and in which order (tools/task_graph.py); `body` is the whole task. And
 -- which conversations may have to go on by themselves, as the log says it: dropped and made anew at will.
 CREATE TABLE task(
