@@ -18,6 +18,7 @@ from .deep import Deep
 from .hands import Ground
 from .jobs import Jobs
 from .learning import Learning
+from .own_tools import OwnTools
 from .past import Past
 from .proposals import propose_skill
 from .remembering import MeaningOf, Remembering, words_alone
@@ -51,6 +52,7 @@ class Works:
         self.condense = Condense(ground.store, self.thinking)
         self.deep = Deep(ground, self.waker, self.thinking)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
+        self.own = OwnTools(ground.store, ground.clock)
         self.reviewing = Reviewing(ground, self.waker, self.replaying)
         self.automation = Automation(ground, self.jobs)
 
