@@ -51,10 +51,10 @@ class Works:
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
         self.deep = Deep(ground, self.waker, self.thinking)
+        self.automation = Automation(ground, self.jobs)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
         self.own = OwnTools(ground.store, ground.clock)
         self.reviewing = Reviewing(ground, self.waker, self.replaying)
-        self.automation = Automation(ground, self.jobs)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
@@ -63,8 +63,8 @@ class Works:
         yield Child("long work", self.deep.run)
         yield from self.remembering.children()
         yield Child("jobs", self.jobs.run)
-        yield Child("skills", self.reviewing.run)
         yield from self.automation.children()
+        yield Child("skills", self.reviewing.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
@@ -89,8 +89,8 @@ class Works:
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
-        self.reviewing.see(recorded)
         self.automation.see(recorded)
+        self.reviewing.see(recorded)
         self.budgets.see(recorded)
         self.jobs.see(recorded)
         self.deep.see(recorded)
