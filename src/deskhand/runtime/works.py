@@ -18,6 +18,7 @@ from .deep import Deep
 from .hands import Ground
 from .jobs import Jobs
 from .learning import Learning
+from .own_tools import OwnTools
 from .past import Past
 from .proposals import propose_skill
 from .remembering import MeaningOf, Remembering, words_alone
@@ -52,6 +53,7 @@ class Works:
         self.deep = Deep(ground, self.waker, self.thinking)
         self.automation = Automation(ground, self.jobs)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
+        self.own = OwnTools(ground.store, ground.clock)
         self.reviewing = Reviewing(ground, self.waker, self.replaying)
 
     def children(self) -> Iterator[Child]:
