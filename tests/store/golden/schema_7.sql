@@ -457,6 +457,17 @@ CREATE TABLE process(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX process_of ON process(session);
 CREATE INDEX process_open ON process(told) WHERE told = 0;
+DROP TABLE IF EXISTS restart_owed;
+CREATE TABLE restart_owed(
+  key TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  principal BLOB NOT NULL,
+  address BLOB NOT NULL,
+  text TEXT NOT NULL,
+  label BLOB NOT NULL,
+  run TEXT NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS run;
 CREATE TABLE run(
   one INTEGER PRIMARY KEY CHECK(one = 1),
