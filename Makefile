@@ -8,7 +8,7 @@ VENV := .venv
 DOJO := .venv-agentdojo
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
-TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium
+TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto
 export UV_SYSTEM_CERTS ?= 1
 # uv where it is installed, else our own copy: a minimal Debian has no python3-venv, and its pip may not install.
 UV := $(shell command -v uv 2>/dev/null || echo .boot/bin/uv)

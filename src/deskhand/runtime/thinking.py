@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from ..agent.profile import Agent
-from ..models.aside import Aired, Aside, Paying, ask_aside
+from ..models.aside import Aired, Aside, Paying, ask_aside, cheapest
 from ..models.base import Model
 from ..types.budget import Budgets, Charge, no_budget
 from ..types.clock import Ids
@@ -37,7 +37,7 @@ class Thinking(msgspec.Struct, frozen=True):
         the agent's own doing. Raises ConfigError for an unknown agent, BudgetSpent, and ModelError where none
         answered."""
         agent, rows = self.agent(name), list[Change]()
-        models = models or (*filter(None, (agent.cheap_model,)), *agent.models)
+        models = models or cheapest(agent.cheap_model, agent.models)
         paying = Paying(self.budgets, charge or Charge("", "", name), partial(self.ids.new, "aside"), rows.extend)
         try:
             return await ask_aside(aside, models, self.model, paying)

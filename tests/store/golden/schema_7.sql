@@ -457,6 +457,29 @@ CREATE TABLE process(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX process_of ON process(session);
 CREATE INDEX process_open ON process(told) WHERE told = 0;
+DROP TABLE IF EXISTS proposal;
+CREATE TABLE proposal(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  name TEXT NOT NULL,
+  description TEXT NOT NULL,
+  body TEXT NOT NULL,
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  label BLOB NOT NULL,
+  writer TEXT NOT NULL,
+  at REAL NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('proposed', 'refused', 'accepted', 'rejected', 'reverted', 'kept')),
+  findings BLOB NOT NULL,
+  card BLOB NOT NULL DEFAULT x'',
+  decided_by TEXT NOT NULL DEFAULT '',
+  decided_at REAL,
+  why TEXT NOT NULL DEFAULT '',
+  turns_before INTEGER NOT NULL DEFAULT 0,
+  bad_before INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX proposal_state ON proposal(state, agent, name);
 DROP TABLE IF EXISTS restart_owed;
 CREATE TABLE restart_owed(
   key TEXT PRIMARY KEY,
@@ -523,6 +546,16 @@ CREATE TABLE session_member(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO session_member VALUES('default/terminal:golden','owner');
 CREATE INDEX session_member_of ON session_member(principal);
+DROP TABLE IF EXISTS skill_use;
+CREATE TABLE skill_use(
+  proposal INTEGER NOT NULL,
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  at REAL NOT NULL,
+  bad INTEGER NOT NULL,
+  why TEXT NOT NULL,
+  PRIMARY KEY(proposal, session, n)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS task;
 CREATE TABLE task(
   session TEXT NOT NULL,
@@ -547,6 +580,10 @@ CREATE TABLE token(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO token VALUES('tok_1',X'00','ann','phone','api','read chat',1700000000.0,NULL,NULL);
 CREATE INDEX token_of ON token(user);
+DROP TABLE IF EXISTS trigger_seen;
+CREATE TABLE trigger_seen(
+  job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS usage;
 CREATE TABLE usage(
   session TEXT NOT NULL,
