@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 
 from deskhand.memory import clean, harvest, project_days, reflect
@@ -17,9 +18,11 @@ from deskhand.runtime.app import App
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.testing.beside import OWNER, Desk, at_rest, wait_for
 from deskhand.testing.clock import SetClock
+from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.events import MessageReceived
 from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.jobs import Run
 from deskhand.types.messages import Message
 
 NOON = 1_763_812_800.0
@@ -30,6 +33,7 @@ ASKED = {
     reflect.SYSTEM[:40]: "reflect",
     project_days.SYSTEM[:40]: "promote",
 }
+STAFF = OWNER
 Answer = Callable[[str], Any]
 
 
@@ -38,11 +42,12 @@ class Study(Desk):
     model says in conversations."""
 
     def __init__(self, home: Path, **config: Any) -> None:
-        super().__init__(home, **config)
+        Desk.__init__(self, home)
         self.settings = Settings(
             Home(home), msgspec.convert({"defaults": {"models": ["scripted/x"]}} | config, Config, strict=False), (), {}
         )
         self.clock = SetClock(NOON)
+        self._desk = JobDesk(home, clock=self.clock)
         self.answers: dict[str, Answer] = {}
         self.asked: list[tuple[str, str]] = []
         self.talk: Callable[[Request], Message] = lambda request: say("fine")
@@ -60,7 +65,19 @@ class Study(Desk):
     @asynccontextmanager
     async def running(self, **more: Any) -> AsyncIterator[App]:
         async with super().running(clock=self.clock, **more) as app:
+            with anyio.fail_after(30):
+                while not app.works.jobs.looks:
+                    await anyio.sleep(0.005)
             yield app
+
+    async def pass_time(self, app: App, seconds: float) -> None:
+        """So much time passes, and what is due is begun."""
+        self.clock.advance(seconds)
+        await self._desk.look(app)
+
+    async def ended(self, app: App, name: str, number: int = 1) -> Run:
+        """The latest run of a job, once so many are over."""
+        return await self._desk.ended(app, name, number)
 
     async def chat(self, app: App, *texts: str, chat: str = "1") -> str:
         """The owner says these, one after the other, and hears an answer to each. Returns the session."""

@@ -66,8 +66,9 @@ class Reflecting:
             Proposal(each.name, redact(each.description), redact(each.body), agent, session, n, back.label)
             for each in back.skills
         ]
+        note = "" if back.label.integrity == "untrusted" else redact(back.summary)
         rows = [row for each in skills for row in self._propose(each, now)]
-        await gatherer.keep(facts, *rows, gatherer.noted("reflect", session, talk.n, note=redact(back.summary)))
+        await gatherer.keep(facts, *rows, gatherer.noted("reflect", session, talk.n, note=note))
         return len(back.knowledge) + len(back.learnings) + len(skills)
 
     def _facts(self, back: Reflection, whose_: tuple[Scope, str], event: tuple[str, int]) -> list[NewFact]:
