@@ -10,6 +10,7 @@ import pytest
 
 from deskhand.agent.state import State
 from deskhand.agent.step import next_step
+from deskhand.memory.reflect import ReflectionConfig
 from deskhand.memory.settings import GatherConfig, MemoryConfig
 from deskhand.policy.profiles import Offered
 from deskhand.policy.roles import RoleConfig
@@ -130,6 +131,7 @@ def test_agent_computer(tmp_path: Path) -> None:
         providers={"lmstudio": ProviderConfig("http://10.5.0.2:1234/v1")},
         policy=(Rule("ask", tool="shell"),),
         memory=MemoryConfig(),
+        reflection=ReflectionConfig(output_tokens=2048, max_sessions=5),
     )
 
 

@@ -132,9 +132,9 @@ async def test_a_quiet_day_asks_no_model(tmp_path: Path) -> None:
         await study.pass_time(app, 3600)
         await study.pass_time(app, 3600)
         asked = len(study.model.requests)
-        for _ in range(50):
-            await study.pass_time(app, 1800)
-        assert len(await app.works.jobs.runs("harvest", 100)) > 40
+        for _ in range(12):
+            await study.pass_time(app, 7200)
+        assert len(await app.works.jobs.runs("harvest", 100)) > 10
         assert len(study.model.requests) == asked and {kind for kind, _ in study.asked} == {"harvest", "reflect"}
 
 
