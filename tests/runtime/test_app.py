@@ -314,7 +314,7 @@ async def test_a_share_of_the_window_is_all_that_a_conversation_fills(tmp_path: 
         config = {"defaults": {"models": ["unknown/test"], "context_ratio": share}}
         async with running(tmp_path / str(share), model, channel, config) as app:
             for number in (1, 2):
-                channel.write(f"message {number}")
+                channel.write(f"message {number} " + "w" * 2_000)
                 await until(lambda sent=channel.sent, number=number: len(sent) == number)  # type: ignore[misc]
             events = [recorded.event for recorded in await app.store.events("default/memory:1")]
         assert any(isinstance(event, Compacted) for event in events) == shortened

@@ -18,6 +18,7 @@ from deskhand.policy.rules import Case, Rule
 from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE, translate
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
+from deskhand.runtime.deep_run import DeepWorkConfig
 from deskhand.runtime.judging import judge_of
 from deskhand.runtime.routing import Binding
 from deskhand.testing.effort import least_cpu_s
@@ -130,6 +131,7 @@ def test_agent_computer(tmp_path: Path) -> None:
         ),
         providers={"lmstudio": ProviderConfig("http://10.5.0.2:1234/v1")},
         policy=(Rule("ask", tool="shell"),),
+        deep_work=DeepWorkConfig(tokens=1_500_000, warn_at=0.8),
         memory=MemoryConfig(),
         reflection=ReflectionConfig(output_tokens=2048, max_sessions=5),
     )

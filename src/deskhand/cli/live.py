@@ -33,7 +33,7 @@ def with_app(settings: Settings, use: Callable[[App], Awaitable[T]], *, drive: b
     async def main() -> T:
         async with (
             Models(settings) as models,
-            open_app(settings, Parts(models.open, renew=models.renew)) as app,
+            open_app(settings, Parts(models.open, renew=models.renew, meaning=models.meaning)) as app,
             anyio.create_task_group() as tasks,
         ):
             if drive:

@@ -18,12 +18,14 @@ COMMANDS = {
     "undo": ("deskhand.cli.undo:undo", "Put back the files and key-values that agents changed."),
     "setup": ("deskhand.cli.setup:setup", "Choose a model, your time zone and your name, and store keys."),
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
+    "import": ("deskhand.cli.importing:import_", "Move in from another system, with all that it knows."),
     "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),
     "model": ("deskhand.cli.model:model", "List, choose, fetch and try models."),
     "agents": ("deskhand.cli.agents:agents", "List, make and remove agents."),
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
     "skills": ("deskhand.cli.skills:skills", "List the skills, and undo changes to bundled ones."),
     "plugins": ("deskhand.cli.plugins:plugins", "List plugins, switch them on and off."),
+    "budget": ("deskhand.cli.budget:budget", "What may be used, what was, and how to allow more."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
     "users": ("deskhand.cli.users:users", "Who may talk here, and what they may do."),
     "channels": ("deskhand.cli.channels:channels", "List the channels on which people reach it, and add one."),
@@ -58,7 +60,7 @@ ALIASES = {
 
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
-    ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
+    ("Set up", ("setup", "init", "import", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
     ("Let it reach more", ("allow", "egress", "secrets")),
     ("People", ("users", "channels", "pair", "tokens", "login")),
     (
@@ -68,6 +70,7 @@ SECTIONS = (
             "service",
             "status",
             "policy",
+            "budget",
             "doctor",
             "logs",
             "trace",

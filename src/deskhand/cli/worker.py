@@ -51,7 +51,7 @@ def live(settings: Settings, parent: int) -> int:
 
     async def main() -> int:
         async with Models(settings, demo=DEMO) as models:
-            parts = Parts(models.open, serve=page(models), renew=models.renew)
+            parts = Parts(models.open, serve=page(models), renew=models.renew, meaning=models.meaning)
             parts = with_channels(parts, settings)
             async with open_app(settings, parts) as app:
                 models.warm(model for name in settings.agents for model in settings.agent(name).models)

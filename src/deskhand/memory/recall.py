@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
+import anyio
+import anyio.to_thread
 import msgspec
 
 from ..store.base import Store
@@ -16,15 +18,29 @@ from .words import names_of, plain, share, wanted, words_of
 MOST_FOUND = 50
 DEPTH = 50
 """So far down each order is read before they become one."""
+FEW = 2_000
+"""So many facts are searched for words in less time than it takes to go to another thread and back."""
 TWIN = 0.9
 """As near as this two facts say the same."""
 Owners = Sequence[tuple[str, str]] | None
+Read = Callable[[str, tuple[str | int | float | bytes | None, ...]], list[tuple[Any, ...]]]
 
 
 class Meaning(Protocol):
-    """Compares meanings. `near` gives an order for each model that it has: (id, relevance, cosine)."""
+    """Compares meanings, by one model or several, whose `names` these are. `memory/meaning.py` implements it."""
 
-    async def near(self, text: str, owners: Owners, held: bool, top_k: int) -> list[list[tuple[int, float, float]]]: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    async def near(
+        self, text: str, owners: Owners, held: bool, top_k: int
+    ) -> Sequence[Sequence[tuple[int, float, float]]]:
+        """An order for each model: (id, relevance, cosine)."""
+        ...
+
+    async def embed(self) -> int:
+        """Make some of the vectors that are missing. Returns how many. Raises ModelError, StoreError."""
+        ...
 
 
 class Memory:
@@ -36,6 +52,8 @@ class Memory:
         self._version, self._seq = -1, -1
         self._room: Mapping[tuple[str, str], int] = {}
         self._pins: tuple[Fact, ...] = ()
+        self._beside: Read | None = None
+        self._one = anyio.Lock()
 
     # What is asked at every turn: from memory, and brought up to date where the database has changed.
 
@@ -90,14 +108,24 @@ class Memory:
         if not words:
             return Ranked(())
         args = (wanted(query), owners_in(owners), self._clock.now(), int(held), DEPTH)
-        rows = await self._store.rows("fact_find", args)
+        rows = await self._find(args)
         return Ranked([(id_, share(words, text)) for id_, text in rows], WORDS_WEIGHT)
+
+    async def _find(self, args: tuple[str | int | float | None, ...]) -> list[tuple[int, str]]:
+        """Ask the index of words: in a thread, where there are so many facts that it takes long."""
+        self._look()
+        if sum(self._room.values()) <= FEW:
+            return [(row[0], row[1]) for row in self._store.look("fact_find", args)]
+        async with self._one:
+            self._beside = self._beside or self._store.beside()
+            rows = await anyio.to_thread.run_sync(self._beside, "fact_find", args)
+            return [(row[0], row[1]) for row in rows]
 
     async def twin(self, text: str, scope: Scope, owner: str) -> Fact | None:
         """The fact of this owner that says the same already: in the same words, or in others about the same names."""
         words = " ".join(f'"{word}"' for word in plain(text).split()[:64])
         owners, now = [(scope, owner)], self._clock.now()
-        rows = await self._store.rows("fact_find", (words, owners_in(owners), now, 1, 20)) if words else []
+        rows = await self._find((words, owners_in(owners), now, 1, 20)) if words else []
         ids = [id_ for id_, said in rows if plain(said) == plain(text)]
         if not ids and self.meaning is not None:
             near = await self.meaning.near(text, owners, False, 3)

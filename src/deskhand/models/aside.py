@@ -7,11 +7,18 @@ from contextlib import aclosing
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from ..types.errors import MalformedReply, ModelError
+from ..types.budget import Budgets, Charge, no_budget
+from ..types.commit import Change
+from ..types.errors import BudgetSpent, MalformedReply, ModelError
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text, Usage
 from .base import Model, Reply, Request, Shown
+from .window import at_most
+
+SPARE = 1.5
+"""Our count of tokens is a guess, and what is held is to be enough."""
 
 
 class Aside(msgspec.Struct, frozen=True):
@@ -32,23 +39,62 @@ class Aired(msgspec.Struct, frozen=True):
     usage: Usage
 
 
-async def ask_aside(aside: Aside, models: Sequence[str], open_: Callable[[str], Model]) -> Aired:
-    """Ask the first of these models (`provider/name`) that answers. Raises ModelError, that of the last."""
+class Paying(msgspec.Struct, frozen=True):
+    """Who pays for it: each call is held in `budgets` under a key that `keys` makes; `keep` takes the rows to be
+    written."""
+
+    budgets: Budgets
+    charge: Charge
+    keys: Callable[[], str]
+    keep: Callable[[tuple[Change, ...]], object]
+
+
+NOBODY = Paying(no_budget, Charge("", "", ""), str, lambda rows: None)
+
+
+def cheapest(cheap: str, models: Sequence[str]) -> tuple[str, ...]:
+    """Who is asked aside: the cheap model, where there is one, and then the others."""
+    return (*filter(None, (cheap,)), *models)
+
+
+async def ask_aside(
+    aside: Aside, models: Sequence[str], open_: Callable[[str], Model], paying: Paying = NOBODY
+) -> Aired:
+    """Ask the first of these models (`provider/name`) that answers. Raises BudgetSpent, and ModelError: that of the
+    last."""
     system = aside.system
     if aside.schema is not None:
         wanted = msgspec.json.encode(aside.schema).decode()
         system += f"\n\nAnswer with one JSON value and nothing else. It must follow this JSON schema:\n{wanted}"
     shown = (Shown(0, Message("user", (Text(aside.text, LOCAL),))),)
     failed: ModelError = MalformedReply("there is no model to ask")
-    for model in models:
+    for model in dict.fromkeys(models):
         request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens)
         try:
-            reply = await _reply(open_(model), request)
+            reply = await _paid(model, request, paying, open_)
+        except BudgetSpent:
+            raise
         except ModelError as error:
             failed = error
         else:
             return Aired(reply.message.text.strip(), model, reply.usage)
     raise failed
+
+
+async def _paid(model: str, request: Request, paying: Paying, open_: Callable[[str], Model]) -> Reply:
+    """One call of a model. One that is cut off has used what was held."""
+    budgets, key = paying.budgets, paying.keys()
+    if why := await budgets.reserve(replace(paying.charge, model=model), at_most(request, 0, SPARE), key):
+        raise BudgetSpent(why)
+    try:
+        reply = await _reply(open_(model), request)
+        paying.keep(budgets.settle(key, reply.usage))
+    except ModelError:
+        paying.keep(budgets.release(key))
+        raise
+    finally:
+        paying.keep(budgets.settle(key, Usage()))
+    return reply
 
 
 async def _reply(model: Model, request: Request) -> Reply:

@@ -50,6 +50,10 @@ class House(msgspec.Struct, frozen=True):
     people: People | None = None
     beside: Callable[[str], str] = lambda session: ""
 
+    def shown(self, session: str) -> str:
+        """What goes on in a session beside its turns, for people; '' for nothing."""
+        return "\n".join(filter(None, (self.works.shown(session), self.beside(session))))
+
 
 class Tried(msgspec.Struct, frozen=True):
     """What is tried on an agent in a replay: another text in place of SYSTEM.md ('': its own), and the skills in this
@@ -97,7 +101,7 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
         config.temperature,
         ZoneInfo(settings.config.timezone),
         hooks=house.plugins.hooks(name),
-        commands=partial(run, check_of(settings, house.model), beside=house.beside),
+        commands=partial(run, check_of(settings, house.model), beside=house.shown, live=house.works.answers()),
         cheap_model=config.cheap_model,
         look=house.reaches.quarantine.look,
         recall=partial(house.works.recall, name),

@@ -64,6 +64,7 @@ from .people import Guests, open_people
 from .plugins import Plugins
 from .reach import Room
 from .redaction import Redactor
+from .remembering import MeaningOf, words_alone
 from .restart import Restart
 from .retries import Retries
 from .roster import OWNER as OWNER
@@ -92,8 +93,8 @@ class Parts(msgspec.Struct, frozen=True):
     with the statements of the rooms. Without `tools` each agent has those that its settings allow; without `authorise`
     the users in the store are asked. `sandbox` opens the room in which commands run; raises SandboxUnavailable.
     `serve` is the page, for ever: it runs beside whoever drives, calls `app.vitals.ready("web", …)` when it can be
-    reached and is started again when it fails. `renew` hears of settings that have changed, `net` reaches
-    the public web."""
+    reached and is started again when it fails. `renew` hears of settings that have changed, `meaning` opens
+    what compares the meanings of memories, `net` reaches the public web."""
 
     model: Callable[[str], Model]
     tools: Tools | None = None
@@ -106,6 +107,7 @@ class Parts(msgspec.Struct, frozen=True):
     sandbox: Callable[[], Awaitable[Proven]] = open_sandbox
     serve: Callable[[App], Awaitable[None]] | None = None
     renew: Callable[[Settings], None] = lambda settings: None
+    meaning: MeaningOf = words_alone
     net: Net = msgspec.field(default_factory=Net)
 
 
@@ -141,7 +143,7 @@ class App:
         self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
         self.hands = self._open_hands()
-        self.works = Works(self.hands.ground, self.agent, parts.model)
+        self.works = Works(self.hands.ground, self.agent, parts.model, parts.meaning)
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
         seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
         access = Access(self.authorise, self._route, people.may_talk, self.hands.unpack, people.note, *seen)
@@ -176,6 +178,7 @@ class App:
             self._elsewhere,
             lambda event: hidden(event, self.redact),
             self.effects.back,
+            budgets=self.works.budgets,
         )
 
     async def _as_now(self, principal: Principal) -> Principal:

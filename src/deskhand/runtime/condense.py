@@ -11,6 +11,7 @@ import anyio
 from ..agent.state import State
 from ..models.aside import Aside
 from ..store.base import Store
+from ..types.budget import charge_of
 from ..types.errors import DeskhandError
 from ..types.events import AskedAside
 from ..types.labels import LOCAL, Label, join
@@ -43,7 +44,8 @@ class Condense:
         known = await self._known(state)
         try:
             with anyio.fail_after(WAIT_S):
-                aired = await self._thinking.ask(agent, _asked(dropped, focus))
+                charge = charge_of(state.turn.principal, state.session, agent, "") if state.turn else None
+                aired = await self._thinking.ask(agent, _asked(dropped, focus), charge=charge)
         except (DeskhandError, TimeoutError) as error:
             why = str(error).rstrip(".") or f"nothing came within {WAIT_S:.0f} s"
             log.warning("%s is shortened without a summary: %s", state.session, why)

@@ -36,7 +36,9 @@ from ..types.people import ROLE_SCOPES
 from ..web.settings import WebConfig
 from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
+from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
+from .deep_run import DeepWorkConfig
 from .home import FILE_NAME
 from .home import Home as Home
 from .job_settings import JobsConfig
@@ -108,8 +110,9 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
     `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
-    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes. `plugins`
-    and `channels` are the only ones that are imported."""
+    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes. `budgets` are by whom
+    they hold for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
+    only ones that are imported."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
@@ -129,9 +132,11 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
     processes: ProcessesConfig = ProcessesConfig()
+    deep_work: DeepWorkConfig = DeepWorkConfig()
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
     egress: EgressConfig = EgressConfig()
+    budgets: dict[str, Budget] = {}
     memory: MemoryConfig = MemoryConfig()
     reflection: ReflectionConfig = ReflectionConfig()
     jobs: JobsConfig = JobsConfig()
@@ -283,6 +288,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         check_roles(config.roles)
         check_rules(rules_under_our_names(config.policy), _known(config))
         check_egress(config.egress)
+        check_budgets(config.budgets)
         check_memory(config.memory)
         check_reflection(config.reflection)
         check_bindings(config.bindings, config.agents or ("default",))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 import anyio
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
+from ..memory.recall import Meaning
+from ..memory.settings import LOCAL, WORDS_ALONE, MemoryConfig
 from ..models.base import Closable, Model
 from ..models.catalogue import UNKNOWN, Catalogue, open_model, parse, read_catalogue
 from ..models.engine import Engine, EngineFiles, EngineModel, installed
@@ -17,9 +20,12 @@ from ..models.settings import Catalogued, Facts
 from ..models.shim import Shim
 from ..models.transport import Limits, Transport
 from ..models.weights import PROVIDER, Shelf
+from ..store.base import Store
 from ..types.errors import ConfigError, ModelUnknown
+from .aliases import model_name
 from .config import Settings
 
+MEMORY_INSTALLED = find_spec("numpy") is not None
 LOCAL_LIMITS = Limits(first_s=600, idle_s=120, total_s=1800)
 """A processor reads a prompt slowly, and one request waits for the other."""
 
@@ -123,6 +129,26 @@ class Models:
             if name.startswith(f"{PROVIDER}/") and installed() and self._shelf.has(name.partition("/")[2]):
                 self.open(name)
                 self._engines[name.partition("/")[2]].want()
+
+    def meaning(self, config: MemoryConfig, store: Store) -> Meaning | None:
+        """What compares meanings for memory, by these settings; None where words alone are compared, or the extra is
+        not installed. Raises ConfigError."""
+        chosen = config.embed_model
+        if not config.enabled or chosen in ("", WORDS_ALONE) or not MEMORY_INSTALLED:
+            return None
+        from ..memory.meaning import Meanings  # noqa: PLC0415 -- needs the extra [memory]
+        from ..models.embeddings import ApiEmbedder, Embedder  # noqa: PLC0415
+        from ..models.embeddings_local import open_local  # noqa: PLC0415
+
+        provider, _, name = chosen.partition("/")
+        if provider == LOCAL:
+            found: tuple[Embedder, ...] = open_local(name)
+        else:
+            provider, name = parse(model_name(chosen))
+            own = self._settings.config.providers.get(provider)
+            spec = self._catalogue.spec(provider, name, self.key(provider), own.base_url if own else "")
+            found = (ApiEmbedder(self._transport, spec, config.embed_dimensions),)
+        return Meanings(store, found) if found else None
 
     def key(self, provider: str) -> str:
         """The provider's key, from the environment variable that the settings or the catalogue name; '' for none."""

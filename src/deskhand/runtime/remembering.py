@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
 
 import anyio
 import msgspec
 
 from ..agent.state import State
-from ..memory.facts import Viewer
-from ..memory.recall import Memory
+from ..memory.facts import Viewer, everything
+from ..memory.recall import Meaning, Memory
 from ..memory.settings import MemoryConfig
 from ..memory.telling import known, recalled
 from ..memory.tools import Remembered, memory_tools
+from ..store.base import Store
 from ..tools.base import Context, Tool
 from ..types.commit import Change
-from ..types.errors import DeskhandError
+from ..types.errors import ConfigError, DeskhandError, ModelError
 from ..types.events import Recalled
 from ..types.identity import EVERYBODY
+from .children import Child
 from .hands import Ground
 
 log = logging.getLogger(__name__)
 
-TIDY_S = 60.0
+LOOK_S, PAUSE_S, TIDY_S = 1.0, 60.0, 60.0
 CHANGES_KEPT = 100_000
 ASKED_CHARS = 4_000
 PEOPLE_KNOWN = 500
+MeaningOf = Callable[[MemoryConfig, Store], Meaning | None]
+"""Opens what compares meanings, by the settings; None: words alone are compared. Raises ConfigError."""
+
+
+def words_alone(config: MemoryConfig, store: Store) -> Meaning | None:
+    """Where nothing compares meanings."""
+    return None
 
 
 class Remembering:
     """One for each App. `memory` answers whoever has a Viewer."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, ground: Ground, meaning: MeaningOf) -> None:
+        self._ground, self._meaning_of = ground, meaning
         self.memory = Memory(ground.store, ground.clock)
+        self._opened: object = None
+        self._looked_at = -1
         self._used: list[int] = []
         self._known: dict[tuple[str, str], tuple[int, str]] = {}
         self._tools = memory_tools(Remembered(self.memory, lambda: self._config.keeping, ground.redact, _alone))
@@ -76,6 +88,45 @@ class Remembering:
             viewer = Viewer(person, agent, bool(person), (person,) if person else ())
             cached = self._known[key] = (seq, known(self.memory.pinned(viewer)))
         return cached[1]
+
+    def children(self) -> Iterator[Child]:
+        """What goes on for ever, in the process that drives."""
+        yield Child("memory", self.tidy)
+        yield Child("embedding", self.embed)
+
+    async def embed(self) -> None:
+        """For ever: compare meanings by the model that the settings name, and make the vectors that it lacks."""
+        while True:
+            self.open()
+            try:
+                await self._catch_up()
+                await anyio.sleep(LOOK_S)
+            except ModelError as error:
+                log.warning("new memories are found by words alone for now: %s", error)
+                await anyio.sleep(PAUSE_S)
+
+    def open(self) -> None:
+        """Open what compares meanings, where the settings name another than before. What cannot be opened is told, and
+        words alone are compared."""
+        settings = self._ground.settings()
+        wanted = (settings.config.memory, settings.config.providers, settings.environment)
+        if wanted == self._opened:
+            return
+        self._opened, self._looked_at = wanted, -1
+        try:
+            self.memory.meaning = self._meaning_of(settings.config.memory, self._ground.store)
+        except ConfigError as error:
+            self.memory.meaning = None
+            log.warning("memory is searched by words alone: %s", error)
+
+    async def _catch_up(self) -> None:
+        """Make what is missing, where anything has changed."""
+        meaning, seq = self.memory.meaning, self.memory.seq
+        if meaning is None or seq == self._looked_at or not self.memory.count(everything()):
+            return
+        while await meaning.embed():
+            pass
+        self._looked_at = seq
 
     async def tidy(self) -> None:
         """For ever: note what was used, drop candidates that nobody took up."""

@@ -15,8 +15,8 @@ def cost_usd(used: Used, catalogue: Catalogue) -> float | None:
         return None
     if listed.local:
         return 0.0
-    facts = listed.models.get(name)
-    if facts is None or not facts.input_usd or not facts.output_usd:
+    facts = catalogue.facts(provider, name)
+    if not facts.input_usd or not facts.output_usd:
         return None
     cached = min(used.cached_tokens, used.input_tokens)
     read = (used.input_tokens - cached) * facts.input_usd + cached * (facts.cached_usd or facts.input_usd)

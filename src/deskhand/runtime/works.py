@@ -9,12 +9,17 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from .automation import Automation
+from .budgets import BudgetLedger
 from .children import Child
+from .commands import Live
 from .condense import Condense
+from .deep import Deep
 from .hands import Ground
 from .jobs import Jobs
 from .learning import Learning
-from .remembering import Remembering
+from .past import Past
+from .remembering import MeaningOf, Remembering, words_alone
 from .thinking import Thinking
 from .waking import Waker
 
@@ -22,38 +27,62 @@ from .waking import Waker
 class Works:
     """All of it. `ground` is what it stands on, `model` opens `provider/name`."""
 
-    def __init__(self, ground: Ground, agent: Callable[[str], Agent], model: Callable[[str], Model]) -> None:
+    def __init__(
+        self,
+        ground: Ground,
+        agent: Callable[[str], Agent],
+        model: Callable[[str], Model],
+        meaning: MeaningOf = words_alone,
+    ) -> None:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
-        self.thinking = Thinking(agent, model)
-        self.remembering = Remembering(ground)
+        self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
+        self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
+        self.remembering = Remembering(ground, meaning)
         self.jobs = Jobs(ground, self.waker)
+        self.past = Past(ground.store, lambda: ground.settings().config.timezone)
         self.learning = Learning(ground, self.thinking, self.remembering.memory)
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
+        self.deep = Deep(ground, self.waker, self.thinking)
+        self.automation = Automation(ground, self.jobs)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
+        yield Child("budgets", lambda: self.budgets.run(self.waker))
         yield Child("memory files", self.learning.notebook.follow)
-        yield Child("memory", self.remembering.tidy)
+        yield Child("long work", self.deep.run)
+        yield from self.remembering.children()
         yield Child("jobs", self.jobs.run)
+        yield from self.automation.children()
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return self.remembering.tools()
+        return (*self.remembering.tools(), *self.past.tools(), *self.automation.tools)
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
-        return await self.remembering.recall(agent, state)
+        return self.deep.told(state, await self.remembering.recall(agent, state))
+
+    def shown(self, session: str) -> str:
+        """How what goes on by itself in this conversation stands, for people; '' for nothing."""
+        return self.deep.shown(session)
 
     def pinned(self, agent: str, person: str) -> str:
         """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
         ('' where they are not). From memory alone, since it is asked before every call."""
         return self.remembering.pinned(agent, person)
 
+    def answers(self) -> Live:
+        """The chat commands that are answered from here."""
+        return {"cost": lambda state, principal, args: self.budgets.cost(state.session, principal)}
+
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
+        self.automation.see(recorded)
+        self.budgets.see(recorded)
         self.jobs.see(recorded)
+        self.deep.see(recorded)
 
     def driving(self, session: str, agent: Agent) -> Agent:
         """The agent as it is in this conversation."""

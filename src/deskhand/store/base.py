@@ -163,6 +163,10 @@ class Store(Protocol):
         """As `rows`, for the little that is asked at every turn."""
         ...
 
+    def beside(self) -> Callable[[str, tuple[str | int | float | bytes | None, ...]], list[tuple[Any, ...]]]:
+        """As `look`, with a connection of its own: for what takes long, in another thread, one call at a time."""
+        ...
+
     async def events(self, session: str, after: int = 0, limit: int | None = None) -> list[Recorded]:
         """Those after number `after`. With a `limit` no more than that, and fewer where they are large: there may be
         more until the list is empty."""

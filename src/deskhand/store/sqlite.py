@@ -72,6 +72,7 @@ class SqliteStore(Looking):
         self.schema = migrate(db, path, migrations())
         self._read = connect(path, write=False)
         self._sweeper: apsw.Connection | None = None
+        self._beside: list[apsw.Connection] = []
         self._writer = Writer(db, path, on_fatal)
 
     # ------------------------------------------------------------------ writing
@@ -223,6 +224,8 @@ class SqliteStore(Looking):
                 "effect_item_forget",
                 "effect_forget",
                 "process_erase",
+                "task_erase",
+                "long_work_erase",
             ):
                 db.execute(self._sql[name], (session,))
             forget(db, self._sql, session)
@@ -267,6 +270,16 @@ class SqliteStore(Looking):
 
     def look(self, statement: str, args: Args = ()) -> list[Row]:
         return self._all(self._statements[statement], args)
+
+    def beside(self) -> Callable[[str, Args], list[Row]]:
+        db = connect(self.path, write=False)
+        self._beside.append(db)
+
+        def read(statement: str, args: Args) -> list[Row]:
+            with plain_errors(self.path):
+                return db.execute(self._statements[statement], args).fetchall()
+
+        return read
 
     async def events(self, session: str, after: int = 0, limit: int | None = None) -> list[Recorded]:
         if limit is not None:
@@ -365,7 +378,8 @@ class SqliteStore(Looking):
         return [] if found == ["ok"] else found
 
     async def close(self) -> None:
-        self._read.close()
+        for db in (self._read, *self._beside):
+            db.close()
         if self._sweeper is not None:
             self._sweeper.close()
         self._writer.close()

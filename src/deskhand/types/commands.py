@@ -22,6 +22,7 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("stop", "stop what is running; if nothing is, close the conversation"),
         ChatCommand("start", "begin a fresh conversation; what was said stays in the log"),
         ChatCommand("status", "what is going on, and what it has used"),
+        ChatCommand("cost", "what this conversation has used, and what is left of the budgets"),
         ChatCommand("undo", "take back the last turn, or as many as you say", back=True),
         ChatCommand("retry", "take back the last turn and send its message again", back=True),
         ChatCommand("branch", "go on from here in a second conversation; this one stays", back=True),
@@ -34,6 +35,8 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("title", "name this conversation"),
         ChatCommand("approval", "on: ask before every tool; off: ask as the rules say"),
         ChatCommand("plan", "on: look and make a plan first; off: go on without one"),
+        ChatCommand("deep", "/deep REQUEST: plan it, then work on by itself until it is done; /deep on, /deep off"),
+        ChatCommand("goal", "/goal TEXT: go on until a judge says that it is reached; /goal off ends that"),
         ChatCommand("restart", "end the service and start it anew", "owner"),
     )
 }

@@ -12,7 +12,8 @@ from ..types import events as e
 from ..types.identity import Said
 from ..types.messages import Message, Usage
 from .dialect_computer import State, translate, usage_of
-from .errors import HttpProblem, bad
+from .errors import HttpProblem, bad, not_found
+from .job_views import JobView
 from .routing import Call, Endpoint
 from .seen import seen, session_of
 from .talk import Say, message_of, submit
@@ -61,10 +62,32 @@ class Tasks(msgspec.Struct, frozen=True):
     summary: str = ""
 
 
-class Jobs(msgspec.Struct, frozen=True):
-    """There are no jobs so far."""
+class Cron(msgspec.Struct, frozen=True):
+    """A job as its clients show one. `id` is its name."""
 
-    jobs: list[dict[str, Any]] = []
+    id: str
+    name: str
+    schedule: str
+    enabled: bool
+    message: str
+    next_run: float | None
+    last_run: float | None
+    last_result: str
+
+
+class Jobs(msgspec.Struct, frozen=True):
+    """Those that are theirs."""
+
+    jobs: list[Cron] = []
+
+
+class Did(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of it. `enabled` is how it is now."""
+
+    status: str
+    id: str = ""
+    enabled: bool | None = None
+    jobs: int | None = None
 
 
 def not_yet(what: str) -> NoReturn:
@@ -146,11 +169,31 @@ async def tasks(call: Call) -> Tasks:
 
 
 async def cron(call: Call) -> Jobs:
-    return Jobs()
+    return Jobs([_cron(each) for each in await call.web.jobs.listed(call.principal)])
 
 
-async def no_jobs(call: Call) -> None:
-    not_yet("there are no jobs so far")
+def _cron(job: JobView) -> Cron:
+    seen = (job.name, job.name, job.when, job.enabled, job.description)
+    return Cron(*seen, job.next_at, job.last_at, job.last_result)
+
+
+async def run_job(call: Call) -> Did:
+    await call.web.jobs.run(call.principal, call.path("id"))
+    return Did("triggered", call.path("id"))
+
+
+async def toggle_job(call: Call) -> Did:
+    name = call.path("id")
+    there = next((each for each in await call.web.jobs.listed(call.principal) if each.name == name), None)
+    if there is None:
+        raise not_found("such job")
+    now = await call.web.jobs.switch(call.principal, name, not there.enabled)
+    return Did("ok", name, now.enabled)
+
+
+async def reload_jobs(call: Call) -> Did:
+    """What was changed in their files is seen by itself; this is for who asks for it."""
+    return Did("reloaded", jobs=len(await call.web.jobs.listed(call.principal)))
 
 
 _T = "agent_computer"
@@ -161,7 +204,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/sessions/{name}/history", "read", history, "Its messages", returns=History, tag=_T),
     Endpoint("GET", "/api/sessions/{name}/tasks", "read", tasks, "Its task list", returns=Tasks, tag=_T),
     Endpoint("GET", "/api/cron", "read", cron, "Jobs", returns=Jobs, tag=_T),
-    Endpoint("POST", "/api/cron/{id}/run", "chat", no_jobs, "Run a job now: not yet", tag=_T),
-    Endpoint("POST", "/api/cron/{id}/toggle", "chat", no_jobs, "Turn a job on or off: not yet", tag=_T),
-    Endpoint("POST", "/api/cron/reload", "chat", no_jobs, "Read the jobs again: not yet", tag=_T),
+    Endpoint("POST", "/api/cron/{id}/run", "chat", run_job, "Run a job now", returns=Did, tag=_T),
+    Endpoint("POST", "/api/cron/{id}/toggle", "chat", toggle_job, "Turn a job on or off", returns=Did, tag=_T),
+    Endpoint("POST", "/api/cron/reload", "chat", reload_jobs, "Read the jobs again", returns=Did, tag=_T),
 )

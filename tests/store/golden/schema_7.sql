@@ -26,6 +26,42 @@ CREATE TABLE blob_use(
   PRIMARY KEY(digest, session, n)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO blob_use VALUES('sha256:abababababababababababababababababababababababababababababababab','default/terminal:golden',3);
+DROP TABLE IF EXISTS budget_hold;
+CREATE TABLE budget_hold(
+  key TEXT PRIMARY KEY,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  charge BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS budget_lift;
+CREATE TABLE budget_lift(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  extra INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS budget_used;
+CREATE TABLE budget_used(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, day)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS budget_warned;
+CREATE TABLE budget_warned(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  most INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since, most)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS call_grant;
 CREATE TABLE call_grant(
   hash TEXT PRIMARY KEY,
@@ -298,6 +334,12 @@ CREATE TABLE login(
   user TEXT NOT NULL REFERENCES user(name) ON DELETE CASCADE,
   expires_at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS long_work;
+CREATE TABLE long_work(
+  session TEXT PRIMARY KEY,
+  deep INTEGER NOT NULL DEFAULT 0,
+  goal INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS looked_up;
 CREATE TABLE looked_up(
   one INTEGER PRIMARY KEY CHECK(one = 1),
@@ -309,6 +351,17 @@ CREATE TABLE memory_file(
   path TEXT PRIMARY KEY,
   base BLOB NOT NULL,
   at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS moved;
+CREATE TABLE moved(
+  system TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  here TEXT NOT NULL,
+  lines INTEGER NOT NULL DEFAULT 0,
+  mark TEXT NOT NULL DEFAULT '',
+  at REAL NOT NULL,
+  PRIMARY KEY(system, kind, key)
 ) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS named_session;
 CREATE TABLE named_session(
@@ -459,6 +512,16 @@ CREATE TABLE session_member(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO session_member VALUES('default/terminal:golden','owner');
 CREATE INDEX session_member_of ON session_member(principal);
+DROP TABLE IF EXISTS task;
+CREATE TABLE task(
+  session TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('pending', 'in_progress', 'completed', 'blocked', 'deleted')),
+  title TEXT NOT NULL,
+  body BLOB NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY(session, id)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS token;
 CREATE TABLE token(
   id TEXT PRIMARY KEY,
@@ -473,6 +536,10 @@ CREATE TABLE token(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO token VALUES('tok_1',X'00','ann','phone','api','read chat',1700000000.0,NULL,NULL);
 CREATE INDEX token_of ON token(user);
+DROP TABLE IF EXISTS trigger_seen;
+CREATE TABLE trigger_seen(
+  job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS usage;
 CREATE TABLE usage(
   session TEXT NOT NULL,

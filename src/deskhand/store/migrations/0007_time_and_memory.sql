@@ -152,10 +152,77 @@ CREATE TABLE job_state(
 CREATE TABLE job_boot(at REAL NOT NULL) STRICT;
 CREATE TABLE job_pause(one INTEGER PRIMARY KEY CHECK(one = 1), why TEXT NOT NULL, at REAL NOT NULL) STRICT;
 
--- Tasks: what is to be done in a conversation, and in which order (runtime/tasks.py).
+-- How what sets a job off was when it was last looked at: the files, or the words of a page.
+CREATE TABLE trigger_seen(
+  job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
+) STRICT, WITHOUT ROWID;
 
--- Budgets: what was used, by day and by whom (runtime/budgets.py).
+-- Tasks: what is to be done in a conversation, and in which order (tools/task_graph.py); `body` is the whole task. And
+-- which conversations may have to go on by themselves, as the log says it: dropped and made anew at will.
+CREATE TABLE task(
+  session TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('pending', 'in_progress', 'completed', 'blocked', 'deleted')),
+  title TEXT NOT NULL,
+  body BLOB NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY(session, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE long_work(
+  session TEXT PRIMARY KEY,
+  deep INTEGER NOT NULL DEFAULT 0,
+  goal INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- Budgets: what was used, by day and by whom (runtime/budgets.py). `scope` is all, person, agent, job or session, `day` the
+-- number of a calendar day, `micros` millionths of a US dollar. A hold is what a call that goes on may use: it is dropped
+-- in the commit of its reply, and counts as used where the process died in between. `budget_lift` is what an owner added
+-- to a limit for the time that begins at `since`; `budget_warned` which limits somebody was warned of.
+CREATE TABLE budget_used(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, day)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE budget_hold(
+  key TEXT PRIMARY KEY,
+  day INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  charge BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE budget_lift(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  extra INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE budget_warned(
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  field TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  most INTEGER NOT NULL,
+  PRIMARY KEY(scope, name, field, since, most)
+) STRICT, WITHOUT ROWID;
 
 -- Skills: proposals and how they did (runtime/proposals.py).
 
--- Moving in: what was taken over from another system (runtime/moving.py).
+-- Moving in: what was taken over from another system (runtime/moving). What stands here is never taken again, whatever
+-- has become of it since. `here` is what it is called with us. Of a conversation `lines` were taken, and `mark` says which
+-- the last were.
+CREATE TABLE moved(
+  system TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  here TEXT NOT NULL,
+  lines INTEGER NOT NULL DEFAULT 0,
+  mark TEXT NOT NULL DEFAULT '',
+  at REAL NOT NULL,
+  PRIMARY KEY(system, kind, key)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,215 @@
+"""`deskhand budget`: what model calls may use, what they have used, and how to allow more."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+
+from ..runtime.allowance import (
+    FIELDS,
+    OF,
+    Budget,
+    Of,
+    Per,
+    Standing,
+    amount,
+    begin_of,
+    check_budgets,
+    day_of,
+    fresh,
+    gone,
+)
+from ..runtime.budgets import BudgetLedger
+from ..runtime.clock import RandomIds, SystemClock
+from ..runtime.config import Settings
+from ..runtime.setting_up import store_key
+from ..types.errors import DeskhandError
+from .plain import plain
+from .run import ME, USAGE, Listing, config_option, fail, settings_of, with_store
+from .table import table
+
+T = TypeVar("T")
+SHOWN = 20
+_UNITS = {"k": 1_000, "m": 1_000_000}
+
+
+class Amount(click.ParamType[int]):
+    """50000, 50_000, 50k or 2m."""
+
+    name = "tokens"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).strip().lower().replace("_", "").replace(",", "")
+        unit = _UNITS.get(text[-1:], 1)
+        try:
+            number = int(float(text.rstrip("km")) * unit)
+        except (ValueError, OverflowError):
+            number = -1
+        if number < 0:
+            self.fail(f"{value!r} is no number of tokens: write 50000, 50k or 2m", param, ctx)
+        return number
+
+
+def with_ledger(settings: Settings, use: Callable[[BudgetLedger], Awaitable[T]]) -> T:
+    """Look at the budgets, or lift them, beside whoever drives."""
+    return with_store(settings, lambda store: use(BudgetLedger(store, SystemClock(), RandomIds(), lambda: settings)))
+
+
+@click.group(cls=Listing)
+def budget() -> None:
+    """What model calls may use, in tokens or US dollars, in a day, a month or ever.
+
+    A budget holds for all that is done here, for each person, agent, job or session, or for one by its name. The most
+    that a call may use is held before it is made: a budget is never overdrawn, however much goes on at once.
+
+    \b
+    Examples:
+      deskhand budget
+      deskhand budget set all --usd-per-month 20
+      deskhand budget set person:anna --tokens-per-day 500k
+      deskhand budget lift person:anna
+    """
+
+
+@budget.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@config_option
+def list_(as_json: bool, config: str | None) -> None:
+    """What is set, and how much of it is used.
+
+    \b
+    Example:
+      deskhand budget list --json
+    """
+    settings = settings_of(config)
+    zone = ZoneInfo(settings.config.timezone)
+    today = day_of(SystemClock().now(), zone)
+
+    async def use(ledger: BudgetLedger) -> list[Standing]:
+        whose = await _whose(ledger, settings, today)
+        return [standing for of, name in whose for standing in ledger.standing(of, name)]
+
+    async def spent(ledger: BudgetLedger) -> tuple[int, int]:
+        return ledger.used("all", "", begin_of("month", today))
+
+    found = with_ledger(settings, use)
+    if as_json:
+        click.echo(msgspec.json.encode([_as_json(each) for each in found]))
+        return
+    rows = [(each.limit.key, gone(each), f"{each.share:.0%}", fresh(each.limit, today, zone)) for each in found]
+    if rows:
+        table(("budget of", "used", "", ""), rows)
+    tokens, micros = with_ledger(settings, spent)
+    dollars = f", about {amount('usd', micros)}" if micros else ""
+    click.echo(f"All of this month: {amount('tokens', tokens)}{dollars}.")
+    if not settings.config.budgets:
+        click.echo("No budget is set. Set one with: deskhand budget set all --tokens-per-day 2m")
+
+
+async def _whose(ledger: BudgetLedger, settings: Settings, today: int) -> list[tuple[Of, str]]:
+    """Whom there is a line for: those that have a budget by name, and those who used something of a general one."""
+    found: dict[tuple[Of, str], None] = {}
+    for key in settings.config.budgets:
+        of, name = _key(key)
+        found[of, name] = None
+        if of != "all" and not name:
+            del found[of, name]
+            for name in await ledger.names(of, begin_of("month", today), SHOWN):
+                found[of, name] = None
+    return list(found)
+
+
+def _as_json(standing: Standing) -> dict[str, Any]:
+    limit, scale = standing.limit, 1e6 if standing.limit.unit == "usd" else 1
+    numbers = {"used": standing.used, "held": standing.held, "most": standing.most}
+    return {"of": limit.key, "field": limit.field, **{name: number / scale for name, number in numbers.items()}}
+
+
+@budget.command("set")
+@click.argument("whose")
+@click.option("--tokens-per-day", type=Amount(), help="Tokens read and written in a calendar day.")
+@click.option("--tokens-per-month", type=Amount(), help="In a calendar month.")
+@click.option("--tokens", type=Amount(), help="Ever.")
+@click.option("--usd-per-day", type=click.FloatRange(min=0), help="US dollars, by the prices of the catalogue.")
+@click.option("--usd-per-month", type=click.FloatRange(min=0))
+@click.option("--usd", type=click.FloatRange(min=0))
+@click.option("--none", "nothing", is_flag=True, help="Nothing is limited there any more.")
+@config_option
+def set_(whose: str, nothing: bool, config: str | None, **most: float | None) -> None:
+    """Set what may be used by WHOSE: all, person, agent, job or session, or person:NAME and so on.
+
+    Without a name it holds for each of them. What is not named here stays as it was. It holds from the next call on.
+
+    \b
+    Examples:
+      deskhand budget set all --usd-per-month 20
+      deskhand budget set person --tokens-per-day 500k
+      deskhand budget set job:morning --tokens-per-day 50k
+      deskhand budget set person:anna --none
+    """
+    settings = settings_of(config)
+    given = {field: most[field] for field in FIELDS if most[field] is not None}
+    if bool(given) == nothing:
+        fail("say what may be used, such as --tokens-per-day 500k, or --none", USAGE)
+    before = settings.config.budgets.get(whose, Budget())
+    after = Budget() if nothing else msgspec.structs.replace(before, **given)
+    try:
+        check_budgets({whose: after})
+        store_key(settings, ("budgets", whose), msgspec.to_builtins(after))
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+    click.echo(plain(f"Set for {whose}: {_words(after)}"))
+
+
+def _words(budget: Budget) -> str:
+    said = []
+    for field, (unit, per) in FIELDS.items():
+        if (most := getattr(budget, field)) is not None:
+            number = round(most * 1e6) if unit == "usd" else int(most)
+            said.append(f"{amount(unit, number)} {'in all' if per == 'ever' else f'a {per}'}")
+    return ", ".join(said) or "no limit"
+
+
+@budget.command()
+@click.argument("whose")
+@click.option("--per", type=click.Choice(["day", "month", "ever"]), help="Only of the budget for this time.")
+@config_option
+def lift(whose: str, per: Per | None, config: str | None) -> None:
+    """Allow as much once more, until the budget is fresh again. What is set stays as it is.
+
+    \b
+    Examples:
+      deskhand budget lift person:anna
+      deskhand budget lift all --per month
+    """
+    settings = settings_of(config)
+    of, name = _key(whose)
+    if of != "all" and not name:
+        fail(f"say whose: {of}:NAME; `deskhand budget` lists them", USAGE)
+
+    async def use(ledger: BudgetLedger) -> list[Standing]:
+        return await ledger.lift(of, name, ME, per or "")
+
+    lifted = with_ledger(settings, use)
+    if not lifted:
+        limited = "no budget is set" if per is None else f"no budget for a {per} is set"
+        fail(f"{limited} for {whose}: nothing is to be lifted. `deskhand budget` lists what is set", USAGE)
+    for each in lifted:
+        click.echo(plain(f"{each.limit.key}: {gone(each)} are used now; go on with `continue` where it stopped."))
+
+
+def _key(key: str) -> tuple[Of, str]:
+    """Ends the command for one that names nobody."""
+    kind, _, name = key.partition(":")
+    of = next((each for each in OF if each == kind), None)
+    try:
+        check_budgets({key: Budget()})
+    except DeskhandError as error:
+        fail(str(error), USAGE)
+    if of is None:
+        raise AssertionError("it was checked")
+    return of, name

@@ -1,0 +1,193 @@
+"""Finds facts by what they mean: keeps the vectors of each model in memory, and makes those that are missing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+import numpy as np
+
+from ..models.embeddings import Embedder, Vectors
+from ..store.base import Store
+from ..types.commit import Change
+from ..types.errors import ContextOverflow, MalformedReply, ModelError, ModelRequestRefused
+from .index import Floats, Halves, Ids, Index
+
+log = logging.getLogger(__name__)
+
+PAGE, BATCH, CHANGES, AT_ONCE = 5_000, 32, 5_000, 20_000
+PATIENCE_S = 3.0
+"""So long a search waits for a model; then it goes on without."""
+LAST = (1 << 62) - 1
+Near = list[tuple[int, float, float]]
+Owners = Sequence[tuple[str, str]] | None
+
+
+class Meanings:
+    """Of all these models, each with its own order. It implements `recall.Meaning`."""
+
+    def __init__(self, store: Store, embedders: Sequence[Embedder]) -> None:
+        self._store = store
+        self._sides = [_Side(embedder, store) for embedder in embedders]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(side.embedder.name for side in self._sides)
+
+    async def near(self, text: str, owners: Owners, held: bool, top_k: int) -> list[Near]:
+        """An order for each model: (id, relevance, cosine). One that fails or is slow has nothing to say."""
+        orders: list[Near] = [[] for _ in self._sides]
+
+        async def ask(place: int, side: _Side) -> None:
+            with anyio.move_on_after(PATIENCE_S):
+                orders[place] = await side.near(text, owners, held, top_k)
+
+        async with anyio.create_task_group() as tasks:
+            for place, side in enumerate(self._sides):
+                tasks.start_soon(ask, place, side)
+        return orders
+
+    async def embed(self) -> int:
+        """Bring the index up to date, and make a batch of the vectors that are missing, for each model. Returns of how
+        many facts it has seen to; 0: there are none. Raises ModelError, StoreError."""
+        made = 0
+        for side in self._sides:
+            await side.renew()
+            if rows := await side.missing():
+                made += await self._make(side, rows)
+        return made
+
+    async def _make(self, side: _Side, rows: list[tuple[int, str]]) -> int:
+        try:
+            vectors = await side.embedder.embed([text for _, text in rows], "passage")
+        except (ContextOverflow, MalformedReply, ModelRequestRefused) as error:
+            if len(rows) > 1:  # one of them is to blame
+                return sum([await self._make(side, [row]) for row in rows])
+            log.warning("memory #%s is found by words alone: %s", rows[0][0], error)
+            side.done([rows[0][0]])
+            return 1
+        changes = [
+            Change("vector_add", (id_, side.embedder.name, half.tobytes()))
+            for (id_, _), half in zip(rows, vectors.astype(np.float16), strict=True)
+        ]
+        await self._store.change(changes)
+        side.done([id_ for id_, _ in rows])
+        return len(rows)
+
+
+class _Side:
+    """One model: its vectors, as far as they have been read, and what it has still to make."""
+
+    def __init__(self, embedder: Embedder, store: Store) -> None:
+        self.embedder, self._store, self._read = embedder, store, store.beside()
+        self._index, self._seq = Index(), -1
+        self._one = anyio.Lock()
+        self._complained = False
+        self._below, self._made_seq = LAST, -1
+        self._later: list[int] = []
+
+    async def near(self, text: str, owners: Owners, held: bool, top_k: int) -> Near:
+        if self._seq < 0 and sum(row[2] for row in self._store.look("fact_room")) > AT_ONCE:
+            return []  # they are being read
+        try:
+            asked: Vectors = await self.embedder.embed([text], "query")
+        except ModelError as error:
+            if not self._complained:
+                log.warning("memory is searched by words alone: %s", error)
+            self._complained = True
+            return []
+        self._complained = False
+        keys = None if owners is None else [(*owner, on) for owner in owners for on in (False, True)[: 1 + held]]
+        async with self._one:
+            found = await anyio.to_thread.run_sync(self._search, asked[0], keys, top_k)
+        floor = self.embedder.floor
+        return [(id_, min((near - floor) / (1 - floor), 1.0), near) for id_, near in found if near > floor]
+
+    def _search(self, asked: Floats, keys: list[tuple[str, str, bool]] | None, top_k: int) -> list[tuple[int, float]]:
+        self._renew(pages=1)
+        return self._index.nearest(asked, keys, top_k, self._fetch)
+
+    async def renew(self) -> None:
+        """Take in all that has changed."""
+        behind = True
+        while behind:
+            async with self._one:
+                behind = await anyio.to_thread.run_sync(self._renew, 1)
+
+    def _renew(self, pages: int) -> bool:
+        """Take in what has changed since the last time, and read no more than that. Whether there may be more."""
+        first = self._read("fact_changes_from", ())[0][0]
+        if self._seq < 0 or self._seq + 1 < first:
+            self._load()
+        for _ in range(pages):
+            rows = self._read("fact_changes", (self._seq, CHANGES))
+            if not rows:
+                return False
+            ids = [id_ for _, id_ in rows]
+            self._index.drop(np.array(ids, np.int64))
+            self._put(self._read("vector_state", (self.embedder.name, msgspec.json.encode(ids).decode())))
+            self._seq = rows[-1][0]
+        return True
+
+    def _load(self) -> None:
+        index, seq, last = Index(), int(self._read("fact_last_change", ())[0][0]), 0
+        self._index = index
+        while rows := self._read("vector_load", (self.embedder.name, last, PAGE)):
+            self._put(rows)
+            last = rows[-1][0]
+        self._seq = seq
+
+    def _put(self, rows: list[tuple[Any, ...]]) -> None:
+        shelves = dict[tuple[tuple[str, str, bool], int], list[tuple[int, bytes]]]()
+        for id_, scope, owner, held, vector in rows:
+            shelves.setdefault(((scope, owner, bool(held)), len(vector)), []).append((id_, vector))
+        for (key, size), found in shelves.items():
+            vectors = np.frombuffer(b"".join(vector for _, vector in found), np.float16).reshape(-1, size // 2)
+            self._index.put(key, np.array([id_ for id_, _ in found], np.int64), vectors)
+
+    def _fetch(self, ids: Ids) -> Halves:
+        rows = self._read("vector_fetch", (self.embedder.name, msgspec.json.encode(ids.tolist()).decode()))
+        found = dict(rows)
+        size = max(map(len, found.values()), default=0)
+        nothing = bytes(size)
+        whole = b"".join(vector if len(vector := found.get(id_, nothing)) == size else nothing for id_ in ids.tolist())
+        return np.frombuffer(whole, np.float16).reshape(len(ids), -1)
+
+    # What it has still to make: all that there is, once, and from then on what changes.
+
+    async def missing(self) -> list[tuple[int, str]]:
+        async with self._one:
+            return await anyio.to_thread.run_sync(self._missing)
+
+    def _missing(self) -> list[tuple[int, str]]:
+        name = self.embedder.name
+        if self._made_seq < 0:
+            self._made_seq = int(self._read("fact_last_change", ())[0][0])
+        if self._below:
+            rows = self._read("vector_missing", (name, self._below, BATCH))
+            if rows:
+                return [(id_, text) for id_, text in rows]
+            self._below = 0
+        while not self._later:
+            changed = self._read("fact_changes", (self._made_seq, CHANGES))
+            if not changed:
+                return []
+            ids = [id_ for _, id_ in changed]
+            rows = self._read("vector_missing_of", (name, msgspec.json.encode(ids).decode()))
+            self._later, self._made_seq = [id_ for id_, _ in rows], changed[-1][0]
+        rows = self._read("vector_missing_of", (name, msgspec.json.encode(self._later[:BATCH]).decode()))
+        if not rows:
+            del self._later[:BATCH]
+            return self._missing()
+        return [(id_, text) for id_, text in rows]
+
+    def done(self, ids: list[int]) -> None:
+        """Vectors of these have been written."""
+        if self._below:
+            self._below = min(ids)
+        else:
+            self._later = [id_ for id_ in self._later if id_ not in set(ids)]

