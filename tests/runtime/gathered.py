@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import msgspec
 
 from deskhand.memory import clean, harvest, project_days, reflect
@@ -21,7 +20,7 @@ from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.events import MessageReceived
-from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.jobs import Run
 from deskhand.types.messages import Message
 
@@ -65,9 +64,7 @@ class Study(Desk):
     @asynccontextmanager
     async def running(self, **more: Any) -> AsyncIterator[App]:
         async with super().running(clock=self.clock, **more) as app:
-            with anyio.fail_after(30):
-                while not app.works.jobs.looks:
-                    await anyio.sleep(0.005)
+            await self._desk.look(app)
             yield app
 
     async def pass_time(self, app: App, seconds: float) -> None:
@@ -88,12 +85,12 @@ class Study(Desk):
             await wait_for(partial(self._answered, app, session, before))
         return session
 
-    async def say_message(self, app: App, message: Message, chat: str = "1") -> str:
-        """The same with the labels of its parts as they are: what a person hands on from elsewhere."""
+    async def say_message(self, app: App, message: Message, chat: str = "1", by: Principal = OWNER) -> str:
+        """The same with the labels of its parts as they are: what a person hands on from elsewhere, or nobody said."""
         address, session = Address("terminal", chat=chat), f"default/terminal:{chat}"
         inbound = Inbound(app.parts.ids.new("said"), address, "owner", self.clock.now(), Said(message), session)
         before = await self._received(app, session)
-        await app.store.accept(inbound, OWNER, session)
+        await app.store.accept(inbound, by, session)
         app.dispatch.wake(session)
         await wait_for(partial(self._answered, app, session, before))
         return session

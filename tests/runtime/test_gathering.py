@@ -16,6 +16,7 @@ from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
 from deskhand.types.errors import DeskhandError, ModelOverloaded
 from deskhand.types.events import ModelReplied, Recalled
+from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, Text, ToolCall
 
@@ -97,6 +98,16 @@ async def test_nothing_new_asks_no_model(tmp_path: Path) -> None:
         new = study.asked[-1][1].partition("CONVERSATION")
         assert "owner: three" in new[2] and "owner: two" not in new[2] and "owner: two" in new[0]
         assert (await mark(app, session))[0] == len(await app.store.events(session))
+
+
+async def test_what_no_person_said_is_not_read(tmp_path: Path) -> None:
+    """A command that ended tells the agent so: no model is asked, and no fact comes of it."""
+    study = Study(tmp_path)
+    async with study.running() as app:
+        told = Message("user", (Text("[background 1 completed] the password of Ann is 1234", OWNER),))
+        session = await study.say_message(app, told, by=Principal("agent:default", ("owner",), "agent", "owner"))
+        assert await app.works.learning.gatherer.harvest() == "harvest: 0 from 1"
+        assert study.asked == [] and (await mark(app, session))[0] == len(await app.store.events(session))
 
 
 def _nothing() -> dict[str, Any]:

@@ -69,6 +69,16 @@ async def test_what_is_pinned_is_told_once(tmp_path: Path) -> None:
         assert prompt.count("Ann is the owner's sister") == 1 and prompt.count("I live in Bern.") == 1
 
 
+async def test_without_memory_no_file_is_touched(tmp_path: Path) -> None:
+    study = Study(tmp_path, memory={"enabled": False})
+    async with study.running() as app:
+        await know(app, "Ann is a sister", "k1", pinned=True)
+        (workspace(study) / "knowledge/router.md").write_text("It is in the hall.\n")
+        assert await app.works.learning.notebook.look() == ""
+        assert texts(await facts(app)) == ["Ann is a sister"]
+        assert "Ann" not in (workspace(study) / "memory/MEMORY.md").read_text()
+
+
 async def test_a_restart_brings_nothing_twice(tmp_path: Path) -> None:
     study = Study(tmp_path)
     async with study.running() as app:

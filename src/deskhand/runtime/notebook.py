@@ -89,6 +89,8 @@ class Notebook:
     async def look(self) -> str:
         """Bring files and facts together, where either has changed. Returns what came of it, '' for nothing. Asks no
         model."""
+        if not self._ground.settings().config.memory.enabled:
+            return ""
         async with self._lock:
             moved = (await self._ground.store.rows("memory_files_moved", ()))[0]
             today = self._today()
