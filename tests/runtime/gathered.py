@@ -38,10 +38,14 @@ Answer = Callable[[str], Any]
 
 class Study(Desk):
     """`answers` say what comes back to each kind of question, by its text; `asked` are those texts. `talk` is what the
-    model says in conversations."""
+    model says in conversations. `due`: the chores are also done when they are due, else only when a test says so."""
 
-    def __init__(self, home: Path, **config: Any) -> None:
-        Desk.__init__(self, home)
+    def __init__(self, home: Path, due: bool = False, **config: Any) -> None:
+        super().__init__(home)
+        if not due:
+            off = {"enabled": False}
+            config["memory"] = {"harvester": off, "cleaner": off} | config.get("memory", {})
+            config["reflection"] = off | config.get("reflection", {})
         self.settings = Settings(
             Home(home), msgspec.convert({"defaults": {"models": ["scripted/x"]}} | config, Config, strict=False), (), {}
         )

@@ -116,7 +116,7 @@ def _nothing() -> dict[str, Any]:
 
 async def test_it_is_done_when_it_is_due(tmp_path: Path) -> None:
     """As a job of our own, which people see, run, and switch off; a failure is a run that failed."""
-    study = Study(tmp_path)
+    study = Study(tmp_path, due=True)
     study.answers["harvest"] = lambda text: noted(("Ann likes tea", 1))
     async with study.running() as app:
         await study.chat(app, "Ann likes tea")
@@ -128,7 +128,7 @@ async def test_it_is_done_when_it_is_due(tmp_path: Path) -> None:
         await app.works.jobs.run_now("harvest", STAFF)
         run = await study.ended(app, "harvest", 2)
         assert run.state == "error" and "the model's answer is no JSON" in run.said
-    study = Study(tmp_path, memory={"harvester": {"enabled": False}})
+    study = Study(tmp_path, due=True, memory={"harvester": {"enabled": False}})
     async with study.running() as app:
         by_name = {job.name: job.enabled for job in app.works.learning.builtin()}
         assert by_name == {"harvest": False, "clean": True, "reflect": True, "promote": True}
@@ -136,7 +136,7 @@ async def test_it_is_done_when_it_is_due(tmp_path: Path) -> None:
 
 async def test_a_quiet_day_asks_no_model(tmp_path: Path) -> None:
     """All of the chores are due, again and again, and there is nothing new."""
-    study = Study(tmp_path)
+    study = Study(tmp_path, due=True)
     study.answers = {"harvest": lambda text: noted(), "reflect": lambda text: _nothing()}
     async with study.running() as app:
         await study.chat(app, "hello", "again")

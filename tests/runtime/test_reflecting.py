@@ -73,9 +73,24 @@ async def test_a_finished_conversation_teaches(tmp_path: Path) -> None:
         assert "## router\n5 presses restart it\n*Source: session" in (memory / "knowledge.md").read_text()
         assert "**Mistake**: pressed once\n**Correction**: press 5 times" in (memory / "learnings.md").read_text()
         assert "- The router was restarted.\n" in (memory / "2025-11-22.md").read_text()
+        assert [path.name for path in memory.glob("2025-*.md")] == ["2025-11-22.md"]
         index = msgspec.json.decode((memory / "index.json").read_bytes())
         assert index["sessions"][session]["status"] == "processed"
         assert index["sessions"][session]["summary"] == "The router was restarted."
+
+
+async def test_a_skill_is_proposed_and_nothing_else(tmp_path: Path) -> None:
+    """In the same commit as what was learned, and once."""
+    study = Study(tmp_path)
+    skill = {"name": "weekly report", "description": "when Friday comes", "body": "1. Read the notes.\n2. Sum up."}
+    study.answers["reflect"] = lambda text: learned(session_summary="x", skills=[skill])
+    async with study.running() as app:
+        session = await study.chat(app, "write the weekly report", "thanks")
+        study.clock.advance(QUIET)
+        assert await app.works.learning.reflecting.reflect() == "reflect: 1 from 1"
+        rows = await app.store.rows("proposal_get", (1,))
+        assert {"weekly-report", "default", session, "reflection", "proposed"} <= set(rows[0])
+        assert not list(study.settings.home.workspace("default").rglob("SKILL.md"))
 
 
 async def test_which_conversations_are_looked_back_at(tmp_path: Path) -> None:
