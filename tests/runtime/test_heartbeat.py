@@ -179,8 +179,25 @@ async def test_a_file_with_words_from_outside_is_left_alone(tmp_path: Path) -> N
         await beating.passes(app, 1)
         (run, *_) = await app.works.jobs.runs("heartbeat")
         assert "words from outside" in run.said and beating.asked == []
-        (beating.work / "HEARTBEAT.md").unlink()
-        (tmp_path / "else.md").write_text("- read this")
-        (beating.work / "HEARTBEAT.md").symlink_to(tmp_path / "else.md")
+
+
+async def test_no_link_is_followed_to_other_words(tmp_path: Path) -> None:
+    beating = Beating(tmp_path, "")
+    (beating.work / "HEARTBEAT.md").unlink()
+    (tmp_path / "else.md").write_text("- read this")
+    (beating.work / "HEARTBEAT.md").symlink_to(tmp_path / "else.md")
+    async with beating.desk.running() as app:
         await beating.passes(app, 1)
-        assert beating.asked == [], "no link is followed"
+        assert beating.asked == []
+
+
+async def test_what_is_written_of_what_is_known_is_no_news(tmp_path: Path) -> None:
+    beating = Beating(tmp_path, "- look\n")
+    async with beating.desk.running() as app:
+        await beating.passes(app, 1)
+        assert len(beating.asked) == 1
+        (beating.work / "memory").mkdir(exist_ok=True)
+        (beating.work / "memory/2023-11-15.md").write_text("- a note of the day")
+        (beating.work / "MEMORY.md").write_text("- a fact")
+        await beating.passes(app, 1)
+        assert len(beating.asked) == 1
