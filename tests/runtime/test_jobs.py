@@ -18,7 +18,7 @@ from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
 from deskhand.types.errors import JobInvalid, ModelRequestRefused
 from deskhand.types.events import CommandRun, MessageReceived
-from deskhand.types.identity import Address, Principal
+from deskhand.types.identity import Address, Command, Inbound, Principal
 from deskhand.types.jobs import Job
 from deskhand.types.labels import UNTRUSTED, Label
 from deskhand.types.messages import Message, Text, ToolCall
@@ -480,6 +480,16 @@ async def test_a_job_may_not_restart_us(tmp_path: Path) -> None:
         await desk.pass_time(app, 60)
         run = await desk.ended(app, "j")
         assert run.state == "done" and not app.restart.asked.is_set()  # it is a message like any other
+        by, place = Principal("job:j", ("owner",), "clock", "owner"), Address("job", chat="j")
+        order = Inbound("1", place, by.id, desk.clock.at, Command("restart"), run.session)
+        await app.works.waker.hand_in(order, by)
+        await wait_for(lambda: _refused(app, run.session))
+        assert not app.restart.asked.is_set()
+
+
+async def _refused(app: App, session: str) -> bool:
+    events = [each.event for each in await app.store.events(session)]
+    return any(isinstance(event, CommandRun) and event.refused for event in events)
 
 
 async def test_a_run_that_waits_for_a_yes_is_told_and_not_stopped(tmp_path: Path) -> None:
