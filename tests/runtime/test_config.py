@@ -19,6 +19,7 @@ from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE, translate
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
 from deskhand.runtime.deep_run import DeepWorkConfig
+from deskhand.runtime.job_settings import HeartbeatConfig
 from deskhand.runtime.judging import judge_of
 from deskhand.runtime.routing import Binding
 from deskhand.testing.effort import least_cpu_s
@@ -61,6 +62,7 @@ def test_operator_use(tmp_path: Path) -> None:
         },
         providers={"azure": ProviderConfig("https://example.openai.azure.com/openai/v1")},
         bindings=(Binding("coder", "discord"),),
+        heartbeat=HeartbeatConfig(enabled=True),
     )
     assert settings.environment["OPENAI_API_KEY"] == "sk-openai-secret"
     assert settings.environment["OPENROUTER_API_KEY"] == "sk-or-secret"

@@ -53,7 +53,7 @@ class Works:
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
         self.deep = Deep(ground, self.waker, self.thinking)
-        self.automation = Automation(ground, self.jobs)
+        self.automation = Automation(ground, self.jobs, self.waker)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
         self.own = OwnTools(ground.store, ground.clock)
         self.reviewing = Reviewing(ground, self.waker, self.replaying)
