@@ -333,7 +333,7 @@ def test_what_could_open_this_machine_is_not_taken(tmp_path: Path) -> None:
     job = home / "jobs/morning-weather/JOB.md"
     job.write_text(job.read_text().replace("scripts/check.sh", "/bin/sh"))
     found = read(home)
-    assert set(found.config) == {"roles", "timezone", "reject_response", "defaults", "agents"}
+    assert set(found.config) == {"roles", "timezone", "reject_response", "defaults", "agents", "memory"}
     assert found.config["agents"]["hermes"] == {}
     assert found.secrets == {"OPENAI_API_KEY": "none"}
     assert [each.job.name for each in found.jobs] == ["old-report"]

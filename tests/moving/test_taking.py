@@ -383,6 +383,7 @@ async def test_what_is_set_here_stays(tmp_path: Path) -> None:
     home = home_of("operator-ai-0.7", tmp_path)
     taken = await move(home, settings)
     now = read_settings(settings.file, settings.started_with)
+    assert now.config.memory.inject_top_k == 3 and now.config.memory.embed_model == "local"
     assert now.agents == ("default", "hermes", "scout") and now.config.timezone == "Asia/Tokyo"
     assert now.agent("scout").steps == 10 and now.config.defaults.models == ("scripted/echo",)
     assert now.config.providers["openai"].base_url == "http://mine/v1"

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ...memory.settings import MemoryConfig
 from ...policy.roles import ALIASES, NOBODY
 from ...store.base import Store
 from ...types.identity import Address, session_key
@@ -295,13 +296,21 @@ def _keys(
                 told.append(((section, name), _renamed(value, agents) if section == "roles" else value))
             elif new:
                 left.append(Left(f"{section}.{name}", "it is set here already, and stays"))
-    if new:
-        if bindings := [_bound(each, agents) for each in found.config.get("bindings", ())]:
-            here_too = msgspec.to_builtins(config.bindings)
-            told.append((("bindings",), [*here_too, *(each for each in bindings if each not in here_too)]))
-        for key, usual in (("timezone", "UTC"), ("reject_response", "auto"), ("show_usage", False)):
-            if key in found.config and getattr(config, key) == usual != found.config[key]:
-                told.append(((key,), found.config[key]))
+    return told + (_general(found, settings, agents) if new else [])
+
+
+def _general(found: Found, settings: Settings, agents: Mapping[str, str]) -> list[tuple[tuple[str, ...], Any]]:
+    """Keys that are no agent's: where nobody has set them here."""
+    config, theirs = settings.config, found.config
+    told: list[tuple[tuple[str, ...], Any]] = []
+    if bindings := [_bound(each, agents) for each in theirs.get("bindings", ())]:
+        ours = msgspec.to_builtins(config.bindings)
+        told.append((("bindings",), [*ours, *(each for each in bindings if each not in ours)]))
+    if theirs.get("memory") and config.memory == MemoryConfig():
+        told.append((("memory",), theirs["memory"]))
+    for key, usual in (("timezone", "UTC"), ("reject_response", "auto"), ("show_usage", False)):
+        if key in theirs and getattr(config, key) == usual != theirs[key]:
+            told.append(((key,), theirs[key]))
     return told
 
 
