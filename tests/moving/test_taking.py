@@ -306,6 +306,10 @@ async def test_jobs_come_switched_off_and_skills_as_they_are(tmp_path: Path) -> 
     )
     assert stat.S_IMODE((folder / "scripts/check.sh").stat().st_mode) == 0o700
     assert (settings.home.root / "skills/weather-look/SKILL.md").read_text().startswith("---\nname: weather-look")
+    computer = settings_in(tmp_path / "computer")
+    await move(home_of("agent-computer", tmp_path), computer)
+    tool = computer.home.workspace("main") / "memory/skills/count_words.py"
+    assert "async def count_words(text: str) -> str:" in tool.read_text()
     on = settings_in(tmp_path / "on")
     await move(home_of("operator-use", tmp_path), on, start_jobs=True)
     bins = parse_job((on.home.root / "jobs/bins/JOB.md").read_text(), "bins").job

@@ -50,7 +50,7 @@ def read(tree: Tree, now: float) -> Found:
         talks=tuple(talks),
         jobs=tuple(_jobs(tree, f"{work}/cron.json")) if work else (),
         memories=tuple(_memories(tree, name, f"{work}/memory")) if work else (),
-        skills=tuple(_skills(tree, f"{work}/memory/skills")) if work else (),
+        skills=tuple(_skills(tree, f"{work}/memory/skills", name)) if work else (),
         tasks=tuple(tasks),
         left=tree.all_left(),
         trusted=tree.private(*(each for each in ("config.json", sessions, work) if each and tree.has(each))),
@@ -129,11 +129,11 @@ def _memories(tree: Tree, agent: str, folder: str) -> Iterator[Memory]:
                 yield Memory(fact, "agent", agent)
 
 
-def _skills(tree: Tree, folder: str) -> Iterator[Folder]:
+def _skills(tree: Tree, folder: str, agent: str) -> Iterator[Folder]:
     for entry in tree.entries(folder):
         if entry.kind == "file" and entry.name.endswith(".py"):
             try:
-                yield Folder(entry.name.removesuffix(".py"), {entry.name: tree.data(f"{folder}/{entry.name}")})
+                yield Folder(entry.name.removesuffix(".py"), {entry.name: tree.data(f"{folder}/{entry.name}")}, agent)
             except Unread as error:
                 tree.leave(f"{folder}/{entry.name}", str(error))
 

@@ -72,10 +72,11 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Folder(msgspec.Struct, frozen=True):
-    """A skill: a folder of files, by their path in it."""
+    """A skill: a folder of files, by their path in it; or a file of Python, which is a tool of this `agent` there."""
 
     name: str
     files: dict[str, bytes]
+    agent: str = ""
 
 
 class AgentFound(msgspec.Struct, frozen=True):

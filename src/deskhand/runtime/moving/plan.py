@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -108,7 +109,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
     memories = _new("fact", found.memories, fact_key, known)
     values = _new("value", found.values, value_key, known)
     jobs = _jobs(found, settings, known, left)
-    skills = _skills(found, settings, known, left)
+    skills = _skills(found, settings, agents, known, left)
     tasks = tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known)
     new_agents = tuple(each for each in found.agents if ("agent", each.name) not in known)
     done = [moved for moved in known.values() if moved.mark != BEGUN]
@@ -262,18 +263,27 @@ def _jobs(found: Found, settings: Settings, known: Ledger, left: list[Left]) -> 
     return tuple(new)
 
 
-def _skills(found: Found, settings: Settings, known: Ledger, left: list[Left]) -> tuple[Folder, ...]:
+def _skills(
+    found: Found, settings: Settings, agents: Mapping[str, str], known: Ledger, left: list[Left]
+) -> tuple[Folder, ...]:
     new = []
     for each in found.skills:
         if ("skill", each.name) in known:
             continue
         if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", each.name):
             left.append(Left(f"skill {each.name}", "that cannot be the name of a skill: use a-z, 0-9 and -"))
-        elif (settings.skills_folder / each.name).exists():
+        elif skill_path(each, settings, agents).exists():
             left.append(Left(f"skill {each.name}", "there is a skill of that name already"))
         else:
             new.append(each)
     return tuple(new)
+
+
+def skill_path(skill: Folder, settings: Settings, agents: Mapping[str, str]) -> Path:
+    """Where a skill lies here: its folder, or the file that is a tool of one agent."""
+    if not skill.agent:
+        return settings.skills_folder / skill.name
+    return settings.home.workspace(agents[skill.agent]) / "memory" / "skills" / f"{skill.name}.py"
 
 
 def _keys(

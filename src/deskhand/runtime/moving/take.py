@@ -26,7 +26,7 @@ from ..people import LocalPeople, open_people
 from ..redaction import Redactor
 from ..templates import TEMPLATES, lay_out
 from .found import Left, Talk
-from .plan import Plan, fact_key, tasks_key, value_key
+from .plan import Plan, fact_key, skill_path, tasks_key, value_key
 from .talks import voices_of, write_talk
 from .tasks import tasks_of
 
@@ -211,7 +211,8 @@ class Taking:
     async def _skills(self) -> None:
         for skill in self._plan.skills:
             try:
-                _lay(self._settings.skills_folder / skill.name, skill.files)
+                path = skill_path(skill, self._settings, self._plan.agents)
+                _lay(path.parent if skill.agent else path, skill.files)
             except OSError as error:
                 self._taken.leave(f"skill {skill.name}", error)
                 continue
