@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,75 +9,11 @@ import anyio
 import msgspec
 
 from deskhand.models.base import Reply, Request
-from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.toolbox import ours, skills_of
-from deskhand.testing.channel import MemoryChannel
-from deskhand.testing.clock import SetClock
-from deskhand.testing.scripted import Script, ScriptedModel, say
-from deskhand.testing.steadfast import Effect, Steadfast
+from deskhand.testing.long_work import SESSION, House, log, nudges, until
+from deskhand.testing.scripted import say
+from deskhand.testing.steadfast import Steadfast
 from deskhand.types import events as e
-from deskhand.types.identity import Principal
-from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
-
-ANN = Principal("ann", ("owner",))
-SESSION = "default/memory:1"
-
-
-class Ticking(SetClock):
-    """Each look at it is a little later."""
-
-    def now(self) -> float:
-        self.advance(0.001)
-        return self.at
-
-
-class House:
-    """A Deskhand with one scripted model and a channel."""
-
-    def __init__(self, home: Path, script: Script, **deep: Any) -> None:
-        raw = {"defaults": {"models": ["scripted/x"]}, "deep_work": deep}
-        self.settings = Settings(Home(home), msgspec.convert(raw, Config))
-        self.model, self.channel, self.clock = ScriptedModel(script), MemoryChannel(), Ticking()
-        self.done = home / "done.txt"
-
-    @asynccontextmanager
-    async def running(self, *, known: bool = True) -> AsyncIterator[App]:
-        every = ours(self.settings, "default", skills_of(self.settings, "default"))
-        effects = (Effect(self.done), Effect(self.done, check=True))
-        tools = {tool.spec.name: tool for tool in (*every, *effects)}
-        who = (lambda inbound: ANN) if known else None
-        parts = Parts(lambda name: self.model, tools, channels=(self.channel,), authorise=who, clock=self.clock)
-        async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
-            tasks.start_soon(app.run)
-            with anyio.fail_after(40):
-                yield app
-            tasks.cancel_scope.cancel()
-
-    def said(self) -> list[str]:
-        parts = [[part.text for part in sent.parts if isinstance(part, Text)] for sent, _ in self.channel.sent]
-        return ["".join(each) for each in parts]
-
-    async def hears(self, words: str) -> str:
-        """Waits until the person is told something with these words in it."""
-        while True:
-            if found := [text for text in self.said() if words in text]:
-                return found[0]
-            await anyio.sleep(0.01)
-
-
-async def log(app: App) -> list[e.AnyEvent]:
-    return [recorded.event for recorded in await app.store.events(SESSION)]
-
-
-async def until(app: App, found: Callable[[list[e.AnyEvent]], bool]) -> list[e.AnyEvent]:
-    while not found(events := await log(app)):
-        await anyio.sleep(0.01)
-    return events
-
-
-def nudges(events: list[e.AnyEvent], who: str = "deep-work") -> list[e.MessageReceived]:
-    return [each for each in events if isinstance(each, e.MessageReceived) and each.principal.id == who]
+from deskhand.types.messages import Message, ToolCall, ToolResult, Usage
 
 
 def call(name: str, **arguments: Any) -> ToolCall:

@@ -30,6 +30,7 @@ from .reach import Reaches, without_secrets, workspace_of
 from .small import with_listing
 from .templates import lay_out
 from .toolbox import skill_folders, skills_of, toolbox
+from .tried import Tried
 from .works import Works
 
 log = logging.getLogger(__name__)
@@ -53,14 +54,6 @@ class House(msgspec.Struct, frozen=True):
     def shown(self, session: str) -> str:
         """What goes on in a session beside its turns, for people; '' for nothing."""
         return "\n".join(filter(None, (self.works.shown(session), self.beside(session))))
-
-
-class Tried(msgspec.Struct, frozen=True):
-    """What is tried on an agent in a replay: another text in place of SYSTEM.md ('': its own), and the skills in this
-    folder beside its own."""
-
-    system: str = ""
-    skills: Path | None = None
 
 
 def make_agent(settings: Settings, name: str, house: House, tried: Tried | None = None) -> Agent:

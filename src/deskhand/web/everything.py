@@ -19,6 +19,7 @@ from . import (
     session,
     setup,
     talk,
+    tasks,
     watch,
 )
 from .openapi import endpoint_of
@@ -31,6 +32,7 @@ ROOMS = (
     setup,
     talk,
     session,
+    tasks,
     lookup,
     processes,
     changes,
