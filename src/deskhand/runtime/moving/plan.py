@@ -12,6 +12,7 @@ import msgspec
 
 from ...memory.settings import MemoryConfig
 from ...policy.roles import ALIASES, NOBODY
+from ...skills.scan import Finding, scan
 from ...store.base import Store
 from ...types.identity import Address, session_key
 from ...types.people import OWNER_NAME, ROLE_SCOPES
@@ -83,7 +84,7 @@ class Plan(msgspec.Struct, frozen=True):
             (len(self.memories), "memory"),
             (len(self.values), "key-value"),
             (len(self.skills), "skill"),
-            (sum(len(each.raw) for each in self.tasks), "task"),
+            (sum(len(each.tasks) for each in self.tasks), "task"),
         )
         return [(number, name) for number, name in every if number]
 
@@ -153,8 +154,7 @@ def value_key(value: Value) -> str:
 
 
 def tasks_key(tasks: Tasks) -> str:
-    names = sorted(str(each.get("title") or each.get("subject") or "") for each in tasks.raw)
-    return digest(tasks.talk, *names)
+    return digest(tasks.talk, *sorted(task.title for task in tasks.tasks))
 
 
 def talk_key(talk: Talk) -> str:
@@ -274,9 +274,17 @@ def _skills(
             left.append(Left(f"skill {each.name}", "that cannot be the name of a skill: use a-z, 0-9 and -"))
         elif skill_path(each, settings, agents).exists():
             left.append(Left(f"skill {each.name}", "there is a skill of that name already"))
+        elif wrong := [finding for finding in _seen_in(each) if finding.severity == "bad"]:
+            left.append(Left(f"skill {each.name}", f"{wrong[0].words} ({wrong[0].excerpt})"))
         else:
             new.append(each)
     return tuple(new)
+
+
+def _seen_in(skill: Folder) -> tuple[Finding, ...]:
+    """What skills have been used for against people, in any of its files."""
+    text = "\n".join(data.decode("utf-8", "replace") for data in skill.files.values())
+    return tuple(each for each in scan("moved", "moved", text) if each.rule != "length")
 
 
 def skill_path(skill: Folder, settings: Settings, agents: Mapping[str, str]) -> Path:

@@ -28,7 +28,6 @@ from ..templates import TEMPLATES, lay_out
 from .found import Left, Talk
 from .plan import Plan, fact_key, skill_path, tasks_key, value_key
 from .talks import voices_of, write_talk
-from .tasks import tasks_of
 
 FACTS_AT_ONCE = 500
 
@@ -244,12 +243,11 @@ class Taking:
         for listed in self._plan.tasks:
             session = self._plan.sessions.get(listed.talk or _where_tasks_are(self._plan.found.talks), "")
             if not session:
-                self._taken.leave(f"{len(listed.raw)} tasks", "there is no conversation that they belong to")
+                self._taken.leave(f"{len(listed.tasks)} tasks", "there is no conversation that they belong to")
                 continue
-            tasks = tasks_of(listed, f"tasks of {self._plan.found.system}")
-            rows = rows_of(session, tasks, self._clock.now(), new=True)
+            rows = rows_of(session, listed.tasks, self._clock.now(), new=True)
             await self._store.change([*rows, self._row("tasks", tasks_key(listed), session)])
-            self._taken.add("task", len(tasks))
+            self._taken.add("task", len(listed.tasks))
 
     def _to(self, to: Address | None) -> Address | None:
         """With the account that its conversations have, where the job does not say it."""
