@@ -154,6 +154,7 @@ def test_operator_use(tmp_path: Path) -> None:
         Address("telegram", "7000000001", "4711"),
     )
     assert (feed.schedule, feed.kind, feed.session) == ("every 5400000ms", "prompt", "chat")
+    assert [each["agent"] for each in found.config["bindings"]] == ["operator", "scout"]
     assert found.config["channels"] == {"telegram": {"allow_from": ["4711"]}}
     assert found.secrets == {"OPENAI_API_KEY": "none", "TELEGRAM_BOT_TOKEN": "7000000001:none"}
     assert "Deskhand has no channel" not in why_left(found)

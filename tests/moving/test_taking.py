@@ -390,6 +390,32 @@ async def test_what_is_set_here_stays(tmp_path: Path) -> None:
     assert any(each.what.endswith("hermes/AGENT.md") for each in taken.left) and taken.counts["job"] == 1
 
 
+@pytest.mark.parametrize(
+    ("config", "env", "taken"),
+    [("", "", True), ("", "OPENAI_API_KEY=mine-alone\n", False), ("defaults: {models: [openai/gpt-5]}\n", "", False)],
+)
+async def test_keys_are_sent_to_no_address_of_a_file(config: str, env: str, taken: bool, tmp_path: Path) -> None:
+    """Where a provider is reached is taken only if nothing here would go there that did not come with it."""
+    settings = settings_in(tmp_path, config)
+    (settings.home.root / ".env").write_text(env)
+    await move(home_of("operator-use", tmp_path), settings)
+    now = read_settings(settings.file, settings.started_with)
+    assert ("openai" in now.config.providers) is taken
+
+
+async def test_no_chat_of_ours_is_led_away(tmp_path: Path) -> None:
+    """A file says who answers on the channels that come in with it, and nowhere else."""
+    settings = settings_in(tmp_path, "agents: {mine: {}}\nchannels: {chat: {}}\n")
+    home = home_of("operator-use", tmp_path)
+    config = json.loads((home / "config.json").read_text())
+    config["bindings"] += [{"agentId": "scout", "match": {}}, {"agentId": "scout", "match": {"channel": "chat"}}]
+    (home / "config.json").write_text(json.dumps(config))
+    await move(home, settings)
+    now = read_settings(settings.file, settings.started_with)
+    assert now.agents == ("mine", "operator", "scout")
+    assert [(each.agent, each.channel) for each in now.config.bindings] == [("operator", "telegram")]
+
+
 async def test_a_chat_that_goes_on_here_already_gets_its_past_beside_it(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
 

@@ -310,19 +310,42 @@ def _keys(
             told.append((("agents", here), base | own.get(theirs, {})))
     for section in ("roles", "channels", "providers"):
         for name, value in found.config.get(section, {}).items():
-            if name not in getattr(config, section):
+            if section == "providers" and (why := _is_used(name, settings)):
+                left.extend([Left(f"the address {value['base_url']} of {name}", why)] if new else [])
+            elif name not in getattr(config, section):
                 told.append(((section, name), _renamed(value, agents) if section == "roles" else value))
             elif new:
                 left.append(Left(f"{section}.{name}", "it is set here already, and stays"))
-    return told + (_general(found, settings, agents) if new else [])
+    return told + (_general(found, settings, agents, left) if new else [])
 
 
-def _general(found: Found, settings: Settings, agents: Mapping[str, str]) -> list[tuple[tuple[str, ...], Any]]:
+def _is_used(provider: str, settings: Settings) -> str:
+    """Why a file must not say where this provider is: keys and words of others would go there."""
+    if provider in settings.config.providers:
+        return "it is set here already, and stays"
+    models = [model for agent in settings.agents for model in settings.agent(agent).models]
+    if any(model.startswith(f"{provider}/") for model in models):
+        return "agents that are here use this provider already"
+    keys = [name for name in settings.environment if name.startswith(f"{provider.upper()}_") and name.endswith("_KEY")]
+    return f"the key in {keys[0]} is here already, and would go there" if keys else ""
+
+
+def _general(
+    found: Found, settings: Settings, agents: Mapping[str, str], left: list[Left]
+) -> list[tuple[tuple[str, ...], Any]]:
     """Keys that are no agent's: where nobody has set them here."""
     config, theirs = settings.config, found.config
     told: list[tuple[tuple[str, ...], Any]] = []
-    if bindings := [_bound(each, agents) for each in theirs.get("bindings", ())]:
-        ours = msgspec.to_builtins(config.bindings)
+    ours = msgspec.to_builtins(config.bindings)
+    bindings = []
+    for each in theirs.get("bindings", ()):
+        channel = str(each.get("channel", ""))
+        if channel in theirs.get("channels", {}) and channel not in config.channels:
+            bindings.append(_bound(each, agents))
+        else:
+            what = f"that {each.get('agent')} answers {f'on {channel}' if channel else 'everywhere'}"
+            left.append(Left(what, "only channels that come in with it are taken over"))
+    if bindings:
         told.append((("bindings",), [*ours, *(each for each in bindings if each not in ours)]))
     if theirs.get("memory") and config.memory == MemoryConfig():
         told.append((("memory",), theirs["memory"]))

@@ -117,7 +117,7 @@ def _agent(tree: Tree, where: str, settings: Any) -> dict[str, Any]:
 def _sound(tree: Tree, inner: str, config: dict[str, Any]) -> dict[str, Any]:
     """The keys with values of their types; one with a value that cannot be is noted and left, and only it."""
     sound: dict[str, Any] = {}
-    for section, value in config.items():
+    for section, value in sorted(config.items(), key=lambda each: each[0] == "bindings"):  # these name agents
         named = section in ("agents", "providers", "roles") and isinstance(value, Mapping)
         for name, each in value.items() if named else ((section, value),):
             piece = {section: {name: each}} if named else {section: each}
