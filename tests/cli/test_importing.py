@@ -78,6 +78,7 @@ def test_who_begins_is_told_once(tmp_path: Path) -> None:
     taken = run(tmp_path, "import", "--yes")
     assert taken.exit_code == 0 and "3 conversations" in taken.output, taken.output
     assert "2 where they go on, on telegram, 1 as past ones" in taken.output
+    assert "end operator-use before Deskhand serves" in taken.output
     assert "Moving in" not in run(tmp_path, "init").output
 
 

@@ -93,6 +93,9 @@ class Taking:
                 self._taken.leave(".".join(path), error)
                 continue
             text = changed
+        if any(path[0] == "channels" for path, _ in self._plan.keys):
+            only = "only one program can read what is written to a bot"
+            self._taken.notes.append(f"end {self._plan.found.system} before Deskhand serves: {only}")
         if text != _text(file):
             write_private(file, text)
         secrets = {name: value for name, value in self._plan.found.secrets.items() if value}
