@@ -13,7 +13,6 @@ from ..runtime.address import noted_address
 from ..runtime.config import Settings
 from ..runtime.lock import holder_of
 from ..types.people import OWNER_NAME
-from .importing import hint
 from .plain import plain
 from .run import config_option, settings_of
 
@@ -34,8 +33,11 @@ def open_(ctx: click.Context, config: str | None) -> None:
     from .serve import serve
 
     settings = settings_of(config)
-    if not settings.agent(settings.choose()).models and (moving := hint(settings)):
-        click.echo(plain(moving), err=True)
+    if not settings.agent(settings.choose()).models:
+        from .importing import hint
+
+        if moving := hint(settings):
+            click.echo(plain(moving), err=True)
     if (url := noted_address(settings.home)) and holder_of(settings.home.serving) is not None:
         show(settings, link(settings, url), browser=True)
     else:
