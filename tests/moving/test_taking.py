@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -25,7 +26,7 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.task_rows import read as rows_as_graph
-from deskhand.types.commit import Commit
+from deskhand.types.commit import Change, Commit
 from deskhand.types.events import CallClosed, MessageReceived, ModelReplied, Recorded, ToolFinished, TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.labels import Label
@@ -434,35 +435,55 @@ async def test_a_chat_that_goes_on_here_already_gets_its_past_beside_it(tmp_path
 
 
 async def test_cut_off_anywhere_it_is_gone_on_with(tmp_path: Path) -> None:
-    """A run that ends after any number of writes, then a second: the log is that of one run."""
-    whole = settings_in(tmp_path / "whole")
+    """A run that ends after any number of writes, then a second: all is as after one run."""
     home = home_of("operator-ai-0.7", tmp_path)
+
+    async def everything_in(settings: Settings) -> list[object]:
+        async def use(store: SqliteStore) -> list[object]:
+            log = {row.session: await store.events(row.session) for row in await store.sessions(ME, 100)}
+            people = open_people(store, SetClock(NOW), lambda: {"garden": ("hermes",)}, dict)
+            users = [(user.name, user.roles, user.identities) for user in await people.users()]
+            said = {name: [each.event for each in events] for name, events in sorted(log.items())}
+            return [said, users, await store.rows("moved_all", ("operator-ai",))]
+
+        root = settings.home.root
+        kept = ("deskhand.yaml", ".env", "jobs", "skills")
+        files = {name: each[2] for name, each in looks(root).items() if name.startswith(kept)}
+        return [*await with_store(settings, use), files]
+
+    whole = settings_in(tmp_path / "whole")
     await move(home, whole)
-    wanted = {name: [each.event for each in await events(whole, name)] for name in await sessions(whole)}
-    for after in (1, 2, 3, 5, 8, 13):
+    wanted = await everything_in(whole)
+    for after in (1, 3, 6, 9, 13, 17, 20, 22, 24, 26):
         settings = settings_in(tmp_path / f"cut{after}")
-        with pytest.raises(BaseExceptionGroup):
+        with pytest.raises((BaseExceptionGroup, Enough)):
             await move_until(home, settings, after)
         await move(home, settings)
-        found = {name: [each.event for each in await events(settings, name)] for name in await sessions(settings)}
-        assert found == wanted, after
+        assert await everything_in(settings) == wanted, after
 
 
 class Enough(Exception):
     """The power is off."""
 
 
-async def move_until(home: Path, settings: Settings, commits: int) -> None:
-    """Move in, and break off after so many commits of conversations."""
+async def move_until(home: Path, settings: Settings, writes: int) -> None:
+    """Move in, and break off after so many writes."""
 
     class Breaking(SqliteStore):
-        left = commits
+        left = writes
 
-        async def commit(self, commit: Commit) -> int:
+        def count(self) -> None:
             if not self.left:
                 raise Enough
             self.left -= 1
+
+        async def commit(self, commit: Commit) -> int:
+            self.count()
             return await super().commit(commit)
+
+        async def change(self, changes: Sequence[Change]) -> list[int]:
+            self.count()
+            return await super().change(changes)
 
     settings.home.make(settings.home.state)
     store = Breaking(settings.home.database, statements())

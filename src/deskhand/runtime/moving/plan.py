@@ -254,9 +254,10 @@ def _past(found: Found, talk: Talk, key: str) -> Address:
 def _jobs(found: Found, settings: Settings, known: Ledger, left: list[Left]) -> tuple[JobFound, ...]:
     new = []
     for each in found.jobs:
-        if ("job", each.job.name) in known:
+        moved = known.get(("job", each.job.name))
+        if moved is not None and moved.mark != BEGUN:
             continue
-        if (settings.home.root / "jobs" / each.job.name).exists():
+        if moved is None and (settings.home.root / "jobs" / each.job.name).exists():
             left.append(Left(f"job {each.job.name}", "there is a job of that name already"))
             continue
         new.append(each)
@@ -268,11 +269,12 @@ def _skills(
 ) -> tuple[Folder, ...]:
     new = []
     for each in found.skills:
-        if ("skill", each.name) in known:
+        moved = known.get(("skill", each.name))
+        if moved is not None and moved.mark != BEGUN:
             continue
         if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", each.name):
             left.append(Left(f"skill {each.name}", "that cannot be the name of a skill: use a-z, 0-9 and -"))
-        elif skill_path(each, settings, agents).exists():
+        elif moved is None and skill_path(each, settings, agents).exists():
             left.append(Left(f"skill {each.name}", "there is a skill of that name already"))
         elif wrong := [finding for finding in _seen_in(each) if finding.severity == "bad"]:
             left.append(Left(f"skill {each.name}", f"{wrong[0].words} ({wrong[0].excerpt})"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from ...store.base import Store
 from ...tools.task_rows import rows_of
 from ...types.clock import Clock
 from ...types.commit import Change
-from ...types.errors import ConfigError, DeskhandError, Refused, StaleSession
+from ...types.errors import ConfigError, Refused, StaleSession
 from ...types.identity import Address
 from ...types.labels import Label
 from ...types.people import OWNER_NAME, Identity
@@ -74,6 +75,12 @@ class Taking:
     async def _once(self, kind: str, key: str, here: str) -> None:
         await self._store.change([self._row(kind, key, here)])
 
+    async def _begin(self, kind: str, key: str, here: str) -> None:
+        await self._store.change([Change("moved_begun", (self._plan.found.system, kind, key, here, self._clock.now()))])
+
+    async def _done(self, kind: str, key: str) -> None:
+        await self._store.change([Change("moved_done", (self._plan.found.system, kind, key))])
+
     def _row(self, kind: str, key: str, here: str) -> Change:
         return Change("moved_once", (self._plan.found.system, kind, key, here, self._clock.now()))
 
@@ -128,8 +135,8 @@ class Taking:
 
     async def _people(self, people: LocalPeople) -> None:
         for new in self._plan.new_people:
-            here, system = new.here, self._plan.found.system
-            await self._store.change([Change("moved_begun", (system, new.person.name, here, self._clock.now()))])
+            here = new.here
+            await self._begin("user", new.person.name, here)
             try:
                 if new.here != OWNER_NAME and new.here not in people.known():
                     await people.add_user(new.here, new.roles[0])
@@ -143,7 +150,7 @@ class Taking:
                     await people.link(here, Identity(channel, one))
                 except (ConfigError, Refused) as error:
                     self._taken.leave(f"{channel} {one} of {new.person.name}", error)
-            await self._store.change([Change("moved_done", (system, new.person.name))])
+            await self._done("user", new.person.name)
             self._taken.add("user")
 
     async def _talks(self, people: LocalPeople) -> None:
@@ -212,13 +219,14 @@ class Taking:
 
     async def _skills(self) -> None:
         for skill in self._plan.skills:
+            path = skill_path(skill, self._settings, self._plan.agents)
+            await self._begin("skill", skill.name, skill.name)
             try:
-                path = skill_path(skill, self._settings, self._plan.agents)
-                _lay(path.parent if skill.agent else path, skill.files)
+                _lay(path, next(iter(skill.files.values())) if skill.agent else skill.files)
             except OSError as error:
                 self._taken.leave(f"skill {skill.name}", error)
                 continue
-            await self._once("skill", skill.name, skill.name)
+            await self._done("skill", skill.name)
             self._taken.add("skill")
 
     async def _jobs(self) -> None:
@@ -229,12 +237,14 @@ class Taking:
             if not self._start_jobs and job.enabled:
                 job, off = replace(job, enabled=False), off + 1
             job = replace(job, agent=agent if agent in self._settings.agents else "", to=self._to(job.to))
+            await self._begin("job", each.job.name, job.name)
+            files = {**each.files, "JOB.md": written(job).encode()}
             try:
-                _lay(self._settings.home.root / "jobs" / job.name, {**each.files, "JOB.md": written(job).encode()})
-            except (OSError, DeskhandError) as error:
+                _lay(self._settings.home.root / "jobs" / job.name, files, self._settings.home.state)
+            except OSError as error:
                 self._taken.leave(f"job {job.name}", error)
                 continue
-            await self._once("job", each.job.name, job.name)
+            await self._done("job", each.job.name)
             self._taken.add("job")
         if off:
             number = f"{off} of the jobs {'is' if off == 1 else 'are'} off"
@@ -272,18 +282,24 @@ def _made_a_task(calls: object) -> bool:
     return any(name.startswith("task_") for name in names)
 
 
-def _lay(folder: Path, files: dict[str, bytes]) -> None:
-    """Write a folder of files, its scripts to be run. Names that lead out of it are no names. Raises OSError."""
+def _lay(path: Path, what: bytes | dict[str, bytes], beside: Path | None = None) -> None:
+    """Put a file there, or a folder of files, whole or not at all. What is there already, a run put there that was cut
+    off. It is made `beside`, else in the same folder, and moved. Raises OSError."""
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    part = (beside or path.parent) / f".{path.name}.part"
+    if part.is_dir():
+        shutil.rmtree(part)
+    files = {"": what} if isinstance(what, bytes) else what
     for name, data in files.items():
-        path = folder / name
-        if Path(name).is_absolute() or ".." in Path(name).parts:
+        if Path(name).is_absolute() or ".." in Path(name).parts:  # no reader gives such a name
             continue
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        part = path.with_name(f".{path.name}.part")
-        part.unlink(missing_ok=True)
-        part.write_bytes(data)
-        part.chmod(0o700 if data.startswith(b"#!") else 0o600)
-        part.replace(path)
+        file = part / name if name else part
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.write_bytes(data)
+        file.chmod(0o700 if data.startswith(b"#!") else 0o600)
+    part.rename(path)
 
 
 def _text(file: Path) -> str:
