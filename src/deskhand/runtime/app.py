@@ -243,6 +243,11 @@ class App:
         except (ConfigError, OSError) as error:
             log.warning("the configuration stays as it was: %s", error)
 
+    async def _begin_anew(self) -> None:
+        """Where nobody starts this process again: what a restart is good for, and what is to go on after it."""
+        await self.look_again()
+        await self.works.continuing.instead()
+
     async def reload(self) -> None:
         """Take up what the configuration and `.env` say now: it holds from the next drive of each conversation on.
         Raises ConfigError, OSError, and then all stays as it is."""
@@ -321,6 +326,8 @@ class App:
                 self.decided.see(item)
             note_models(self.vitals, item.event)
             self.restart.note(item)
+            if self.works.continuing.due(item):
+                self.restart.ask()
         if self.drafts.channels:
             self.drafts.see(session, item)
 
@@ -379,7 +386,7 @@ class App:
         yield Child("health", self.vitals.keep)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
         if not self.restarts:
-            yield Child("restart", lambda: self.restart.instead(self.look_again, self.dispatch.wake))
+            yield Child("restart", lambda: self.restart.instead(self._begin_anew, self.dispatch.wake))
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
         if self.drafts.channels:
