@@ -135,18 +135,16 @@ class Notebook:
         """Write which conversations were looked back at, where nobody else has written that file."""
         store, path = self._ground.store, f"{files.roots[0][0]}/{INDEX}"
         rows = await store.rows("gathered_list", ("reflect", agent, MOST_FILES))
-        before = await anyio.to_thread.run_sync(_bytes, files, INDEX)
-        known = await store.rows("memory_file_get", (path,))
-        content = index_of(rows)
-        if (
-            not rows
-            or before == content
-            or (before is not None and sha256(before).digest() != (known or [(b"",)])[0][0])
-        ):
+        before, content = await anyio.to_thread.run_sync(_bytes, files, INDEX), index_of(rows)
+        if not rows or before == content:
             return
-        row = (path, sha256(content).digest(), self._ground.clock.now())
-        if await anyio.to_thread.run_sync(put, files, INDEX, before, content):
-            await store.change((Change("memory_file_set", row),))
+        known = await store.rows("memory_file_get", (path,))
+        if before is not None and not (known and sha256(before).digest() in known[0][0]):
+            return
+        # First what it is and what it will be: cut off in between, either is known as ours.
+        both = sha256(content).digest() + sha256(before or b"").digest()
+        await store.change((Change("memory_file_set", (path, both, self._ground.clock.now())),))
+        await anyio.to_thread.run_sync(put, files, INDEX, before, content)
 
     def _papers(self, agent: str, files: Workspace) -> Iterator[Paper]:
         mine: tuple[Scope, str] = ("user", OWNER_NAME)
