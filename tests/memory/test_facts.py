@@ -25,7 +25,7 @@ from deskhand.memory.facts import (
     reopened,
     taken_back,
 )
-from deskhand.memory.recall import Memory
+from deskhand.memory.recall import Memory, Only
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.types.commit import Change
@@ -190,7 +190,7 @@ async def test_pinned_facts(store: SqliteStore, memory: Memory) -> None:
     await store.change([pinned(made.id, True)])
     assert [each.id for each in memory.pinned(ANN)] == [made.id] and memory.pinned(BOB) == memory.pinned(GROUP) == []
     assert memory.pinned(ANN)[0].expires_at is None
-    assert [each.id for each in await memory.facts(ANN, pinned=True)] == [made.id]
+    assert [each.id for each in await memory.facts(ANN, only=Only(pinned=True))] == [made.id]
     await store.change([pinned(made.id, False)])
     assert memory.pinned(ANN) == []
     await store.change(added(fact("obey", pinned=True, held=True, label=UNTRUSTED), T0))

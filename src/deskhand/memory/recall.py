@@ -43,6 +43,17 @@ class Meaning(Protocol):
         ...
 
 
+class Only(msgspec.Struct, frozen=True):
+    """A choice among facts: those of one owner, those that are pinned, those that are held."""
+
+    owner: str = ""
+    pinned: bool = False
+    held: bool = False
+
+
+ALL = Only()
+
+
 class Memory:
     """What is known. Everything that is asked takes a Viewer: there is no other way to a fact. Without `meaning` words
     alone are compared."""
@@ -138,11 +149,13 @@ class Memory:
         return None
 
     async def facts(
-        self, viewer: Viewer, scope: str = "", limit: int = 50, offset: int = 0, *, pinned: bool = False
+        self, viewer: Viewer, scope: str = "", limit: int = 50, offset: int = 0, *, only: Only = ALL
     ) -> list[Fact]:
         """What holds now, the latest first."""
-        args = (owners_in(viewer.owners(scope)), self._clock.now(), int(viewer.held), int(pinned), limit, offset)
-        return [fact for row in await self._store.rows("fact_list", args) if viewer.sees(fact := fact_of(row))]
+        page = (int(only.pinned), limit, offset, scope, only.owner, int(only.held))
+        args = (owners_in(viewer.owners() if viewer.all_seeing else viewer.owners(scope)), self._clock.now())
+        rows = await self._store.rows("fact_list", (*args, int(viewer.held), *page))
+        return [fact for row in rows if viewer.sees(fact := fact_of(row))]
 
     async def get(self, id_: int, viewer: Viewer) -> Fact | None:
         """One fact, also where it has been closed; None where it is not for this viewer."""
