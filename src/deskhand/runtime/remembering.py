@@ -48,7 +48,7 @@ class Remembering:
         self._looked_at = -1
         self._used: list[int] = []
         self._known: dict[tuple[str, str], tuple[int, str]] = {}
-        self._tools = memory_tools(Remembered(self.memory, lambda: self._config.keeping, ground.redact, _alone))
+        self._tools = memory_tools(Remembered(self.memory, lambda: self._config.keeping, ground.redact, alone))
 
     @property
     def _config(self) -> MemoryConfig:
@@ -149,5 +149,6 @@ def viewer_of(agent: str, state: State) -> Viewer:
     return Viewer(person, agent, bool(person), state.audience)
 
 
-def _alone(context: Context) -> str:
+def alone(context: Context) -> str:
+    """The person who is alone with the agent in the conversation of a call; '' where there are more."""
     return "" if context.person == EVERYBODY else context.person
