@@ -103,6 +103,7 @@ async def test_who_sees_what(store: SqliteStore, memory: Memory) -> None:
     assert await seen(Viewer("", "default", private=True)) == everybody
     assert await seen(replace(ANN, held=True)) == everybody | {"ann's code", "held code"}
     assert len(await seen(everything())) == 7
+    assert await memory.get(7, ANN) is None and await memory.get(2, ANN) is None, "by its number neither"
 
 
 async def test_one_scope_alone(store: SqliteStore, memory: Memory) -> None:

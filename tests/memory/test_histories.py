@@ -22,7 +22,7 @@ from deskhand.types.labels import OWNER, Label
 from .talking import House, Talk
 
 PAGE = Label("untrusted", source="https://evil.test/")
-PLACES = [("ann",), ("bob",), ("ann", "bob"), ("bob", "ann"), ("ann", "group"), ("bob", "group")]
+PLACES = [("ann",), ("bob",), ("bob", "ann"), ("ann", "bob"), ("ann", "group"), ("bob", "group")]
 WORDS = "garage dentist falcon printer"
 MOST = 6
 
@@ -44,6 +44,7 @@ class History:
     def __init__(self, house: House) -> None:
         self.house, self.count = house, 0
         self.owner = dict[str, str]()
+        self.planted = set[str]()
 
     def talk(self, place: int) -> Talk:
         people = PLACES[place]
@@ -64,6 +65,7 @@ class History:
             said = await talk("save_memory", content=f"{WORDS} {mark}", scope=scope, pinned=number % 2 == 0)
             if "remembered" in said or "kept for review" in said:
                 self.owner[mark] = talk.principal.id if scope == "user" else "*"
+                self.planted |= {mark} if what == "tainted" or (scope != "user" and place % 2) else set()
         elif what in ("echo", "widen"):
             _, text, _ = await talk.recall(WORDS)
             lines = [line.partition(") ")[2] for line in text.splitlines() if line.startswith("- #")]
@@ -83,7 +85,9 @@ class History:
         else:  # the owner, at the command line
             now = self.house.clock.now()
             rows = promoted(fact, now) if what == "promote" else put_back(fact, now)
-            await self.house.store.change(rows if number % 3 else [closed(fact.id, now, "forgotten")])
+            if number % 3 == 0 and what == "promote":
+                self.planted.discard(fact.text.rpartition(" ")[2])
+            await self.house.store.change(rows if number % 3 == 0 else [closed(fact.id, now, "forgotten")])
 
     async def check(self) -> None:
         facts = await self.house.memory.facts(everything(), limit=1_000)
@@ -103,6 +107,9 @@ class History:
             assert label is None or label.integrity != "owner"
             assert len(text) <= RECALLED_CHARS + 300 and len(talk.pinned()) <= PINNED_CHARS + 100
         active = [fact for fact in facts if not fact.held]
+        assert not self.planted & {fact.text.rpartition(" ")[2] for fact in active}, (
+            "a person said yes to none of these"
+        )
         said = [(fact.scope, fact.owner, plain(fact.text)) for fact in active]
         assert len(said) == len({*said}), "nobody has the same twice"
         words = [plain(fact.text) for fact in active]

@@ -14,6 +14,7 @@ from ..memory.recall import Meaning, Memory
 from ..memory.settings import MemoryConfig
 from ..memory.telling import known, recalled
 from ..memory.tools import Remembered, memory_tools
+from ..memory.words import words_of
 from ..store.base import Store
 from ..tools.base import Context, Tool
 from ..types.commit import Change
@@ -66,6 +67,8 @@ class Remembering:
         if not self.memory.count(viewer):
             return None
         said = "\n".join(turn.said[turn.recalled :])[:ASKED_CHARS]
+        if not words_of(said):  # "thank you": no model has to be asked what that means
+            return None
         try:
             found = await self.memory.search(said, viewer, config.inject_top_k)
         except DeskhandError as error:
