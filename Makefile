@@ -2,13 +2,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model check bench agentdojo torture screenshots deps lock clean
+.PHONY: help run test test-model check bench agentdojo torture torture-deep screenshots deps lock clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
-TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium
+TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto
 export UV_SYSTEM_CERTS ?= 1
 # uv where it is installed, else our own copy: a minimal Debian has no python3-venv, and its pip may not install.
 UV := $(shell command -v uv 2>/dev/null || echo .boot/bin/uv)
@@ -59,6 +59,9 @@ test-model: $(VENV)/.dev ## Put everyday requests to the real embedded model; fe
 
 torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth
 	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200)
+
+torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see that each was done once
+	@$(BIN)/python -m deskhand.testing.deep_torture --steps $(or $(STEPS),60) --kills $(or $(KILLS),20)
 
 bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR also runs the harness for other systems
 	@$(BIN)/python bench/bench.py

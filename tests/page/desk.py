@@ -132,8 +132,8 @@ def script(request: Request) -> Message:
             return say(HUGE[text.partition(" ")[2]] + "\n\nthe end of it")
         case "tool":
             return say("Written.") if results else say("", _call("echo_back", text=text))
-        case "work":
-            return _work(len(results))
+        case "work" | "tasks" as kind:
+            return (_work if kind == "work" else _tasks)(len(results))
         case "markdown":
             return say(MARKDOWN)
         case "slow":
@@ -142,6 +142,13 @@ def script(request: Request) -> Message:
             return say("The first half of it.\n\n⏸The second half of it.")
         case _:
             return say(f"You said: {text}")
+
+
+def _tasks(done: int) -> Message:
+    if done:
+        return say("", _call("task_update", 2, task_id=1, status="completed")) if done == 2 else say("One is left.")
+    titles = ("Pitch the tent", "Light <b>the stove</b>")
+    return say("", *(_call("task_create", n, subject=title) for n, title in enumerate(titles)))
 
 
 def _work(done: int) -> Message:

@@ -74,6 +74,20 @@ def test_the_line_under_an_answer_comes_from_the_log(page: Page) -> None:
     expect(page.locator(".tool.error")).to_contain_text("failed")
 
 
+def test_the_tasks_are_shown_with_how_far_they_are(page: Page) -> None:
+    say(page, "tasks")
+    expect(answer(page, "One is left.")).to_be_visible()
+    page.get_by_role("button", name="Tasks").click()
+    panel = page.get_by_role("complementary", name="Tasks")
+    expect(panel.get_by_role("status")).to_have_text("1 of 2 tasks done (50 %)")
+    expect(panel.get_by_role("progressbar", name="How much is done")).to_have_attribute("value", "50")
+    expect(panel.locator("li")).to_have_text(
+        ["[x] done: #1 Pitch the tent", "[ ] to be done: #2 Light <b>the stove</b>"]
+    )
+    say(page, "tasks")  # two more: it is asked again by itself
+    expect(panel.locator("li")).to_have_count(4)
+
+
 def test_a_failure_says_what_to_do_next(page: Page) -> None:
     say(page, "fail")
     note = page.locator(".note.bad")

@@ -249,7 +249,7 @@ async def test_questions_away_from_a_conversation_are_paid_too(tmp_path: Path) -
         agent = _agent("scripted/down", "scripted/up")
         thinking = Thinking(lambda name: agent, models.__getitem__, desk.ledger, desk.store.change)
         aside = Aside("Judge.", "Is it done?", output_tokens=200)
-        aired = await thinking.ask("default", aside, ANNA)
+        aired = await thinking.ask("default", aside, charge=ANNA)
         assert (aired.text, aired.model) == ("yes", "scripted/up")
         assert desk.ledger.used("person", "anna")[0] == 42, "the one that was down used nothing"
         assert desk.store.look("budget_holds") == []

@@ -17,6 +17,7 @@ from deskhand.policy.rules import Case, Rule
 from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE, translate
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
+from deskhand.runtime.deep_run import DeepWorkConfig
 from deskhand.runtime.judging import judge_of
 from deskhand.runtime.routing import Binding
 from deskhand.testing.effort import least_cpu_s
@@ -129,6 +130,7 @@ def test_agent_computer(tmp_path: Path) -> None:
         ),
         providers={"lmstudio": ProviderConfig("http://10.5.0.2:1234/v1")},
         policy=(Rule("ask", tool="shell"),),
+        deep_work=DeepWorkConfig(tokens=1_500_000, warn_at=0.8),
         memory=MemoryConfig(),
     )
 
@@ -452,6 +454,8 @@ def test_every_key_is_documented() -> None:
     [
         ("{harvester: {enabled: true, model: openai/x}}", "memory.harvester.schedule"),
         ("{harvester: {enabled: true, schedule: '0 3 * * *'}}", "memory.harvester.models"),
+        ("{harvester: {enabled: true, schedule: '61 * * * *', model: openai/x}}", "memory.harvester.schedule"),
+        ("{cleaner: {schedule: whenever}}", "memory.cleaner.schedule"),
         ("{cleaner: {enabled: true, schedule: '0 3 * * *', models: [openai/x]}, embed_model: none}", "embed_model"),
         ("{embed_model: text-embedding-3-small}", "provider/name"),
         ("{max_memories: 0}", "memory.max_memories"),

@@ -18,6 +18,7 @@ from deskhand.runtime.toolbox import skills_of, toolbox
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.tools import task_board, tasks
 from deskhand.types.errors import ConfigError
 from deskhand.types.events import ApprovalAsked
 from deskhand.types.identity import Principal
@@ -261,6 +262,7 @@ def test_what_only_looks_is_free(desk: Desk) -> None:
     tools = toolbox(desk.settings, "default", skills_of(desk.settings, "default"))
     free = {"think", "read_file", "list_files", "search_files", "read_output", "list_skills", "read_skill", "ask_user"}
     free |= {"list_symbols", "find_references", "extract", "check_background", "enter_plan_mode", "exit_plan_mode"}
+    free |= {"compact", *(tool.spec.name for tool in (*tasks.TOOLS, *task_board.TOOLS))}
     assert {name for name, tool in tools.items() if tool.spec.effect == "none"} == free | {"kv_get", "kv_list"}
     for name in free:
         case = Case("default", name, tools[name].spec.effect, ANN, Label("untrusted"))

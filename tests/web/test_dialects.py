@@ -115,7 +115,7 @@ def test_modes_errors_and_commands_for_agent_computer() -> None:
     options = as_computer(
         e.OptionsSet(1, ANN, deep), e.OptionsSet(1, ANN, bounded), e.OptionsSet(1, ANN, SessionOptions())
     )
-    assert [message["mode"] for message in options] == ["deep_work", "bounded"] and "not_yet" in options[0]
+    assert [message["mode"] for message in options] == ["deep_work", "bounded"]
     assert as_computer(e.CommandRun(1, ANN, "start"), e.CommandRun(1, ANN, "help", "", "words")) == [
         {"type": "cleared"},
         {"type": "text", "text": "words"},

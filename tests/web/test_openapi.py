@@ -38,9 +38,6 @@ LEFT_OUT = {
     "POST /api/setup/probe": "it asks a provider in the network",
     "POST /api/setup/bot": "it asks Telegram",
     "GET /api/setup/checks": "it opens the sandbox, which takes seconds",
-    "POST /api/cron/{id}/run": "it answers 501: there are no jobs so far",
-    "POST /api/cron/{id}/toggle": "it answers 501: there are no jobs so far",
-    "POST /api/cron/reload": "it answers 501: there are no jobs so far",
 }
 TRIED = [endpoint for endpoint in ENDPOINTS if endpoint.name not in LEFT_OUT]
 

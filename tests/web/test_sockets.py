@@ -12,9 +12,9 @@ import pytest
 
 from deskhand.models.base import Request
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.tools import plan
+from deskhand.tools import plan, tasks
 from deskhand.tools.define import tool
-from deskhand.types.messages import Message, ToolCall
+from deskhand.types.messages import Message, ToolCall, ToolResult
 
 from .served import Client, Served, serving
 from .test_guard import problem
@@ -64,7 +64,7 @@ async def test_as_agent_computer_talks(tmp_path: Path) -> None:
         assert rest[1]["result_preview"] == "did it" and rest[1]["success"]
         await socket.send_json({"type": "set_mode", "mode": "deep_work"})
         changed = await socket.receive_json()
-        assert (changed["type"], changed["mode"]) == ("mode_changed", "deep_work") and "not yet" in changed["not_yet"]
+        assert changed == {"type": "mode_changed", "mode": "deep_work"}
         await socket.send_json({"type": "clear"})
         assert (await socket.receive_json())["type"] == "cleared"
         for bad in ('{"type": "dance"}', "no json", "[]", '{"type": 1}', '{"type": "message"}', "[" * 5000):
@@ -74,6 +74,69 @@ async def test_as_agent_computer_talks(tmp_path: Path) -> None:
         assert (await socket.receive_json())["type"] == "error"
         await socket.send_json({"type": "message", "content": "hi"})
         assert (await heard(socket, "done"))[-1]["mode"] == "deep_work"
+
+
+PLANNING = (*tasks.TOOLS, *plan.TOOLS)
+
+
+def planning(request: Request) -> Message:
+    """Plans one task, shows the plan until it is approved, and does it."""
+    results = [p for shown in request.messages for p in shown.message.parts if isinstance(p, ToolResult)]
+    said = results[-1].text if results else ""
+    number = f"c{len(results)}"
+    if not results:
+        return say("", ToolCall(number, "manage_tasks", msgspec.Raw(b'{"action": "create", "title": "read"}')))
+    if "[x]" in said:
+        return say("I have read it.")
+    if said.startswith("The plan is approved"):
+        done = b'{"action": "complete", "task_id": 1, "result": "read"}'
+        return say("", ToolCall(number, "manage_tasks", msgspec.Raw(done)))
+    return say("", ToolCall(number, "exit_plan_mode", msgspec.Raw(b'{"plan": "1. read it"}')))
+
+
+async def test_deep_work_as_agent_computer_talks(tmp_path: Path) -> None:
+    async with serving(tmp_path, ScriptedModel(planning), PLANNING) as served, served.owner.ws("/ws/deep") as socket:
+        await socket.send_json({"type": "approve_plan"})
+        assert "no plan waits" in (await heard(socket, "error"))[-1]["message"].lower()
+        await socket.send_json({"type": "set_mode", "mode": "deep_work"})
+        await heard(socket, "mode_changed")
+        await socket.send_json({"type": "message", "content": "read it"})
+        first = await heard(socket, "approval_request")
+        assert types(first) == ["thinking", "tool_call", "tool_result", "task_update", *types(first)[4:]]
+        assert types(first)[-3:] == ["tool_call", "plan_ready", "approval_request"]
+        task = {"id": 1, "title": "read", "description": "", "status": "pending", "parent_id": None, "result": None}
+        assert first[3]["tasks"] == [{**task, "depends_on": [], "node_type": "agent"}]
+        assert first[3]["summary"] == "0 of 1 tasks done (0 %)"
+        assert (first[-2]["text"], first[-2]["tasks"]) == ("1. read it", first[3]["tasks"])
+        thinking = {"type": "thinking", "iteration": 1, "max_iterations": 50, "tokens_used": 0}
+        assert first[0] == {**thinking, "token_budget": 1_500_000, "task_summary": ""}
+        await socket.send_json({"type": "revise_plan", "feedback": "read it twice"})
+        again = await heard(socket, "approval_request")
+        assert next(each for each in again if each["type"] == "approval_resolved")["approved"] is False
+        await socket.send_json({"type": "approve_plan"})
+        rest = await heard(socket, "done")
+        (update,) = [each for each in rest if each["type"] == "task_update"]
+        assert [each["status"] for each in update["tasks"]] == ["completed"]
+        assert rest[-1]["text"] == "I have read it." and rest[-1]["mode"] == "deep_work"
+        assert (await heard(socket, "text"))[-1]["text"].startswith("1 of 1 tasks done (100 %)")
+        told = await served.owner.get("/api/sessions/deep/tasks")
+        assert (told["percent"], told["summary"], len(told["tasks"])) == (100, "1 of 1 tasks done (100 %)", 1)
+        await served.people.add_user("eve", "member")
+        _, eve = await served.token("eve")
+        assert problem(await eve.ask("GET", "/api/sessions/default~web:owner:deep/tasks")) == (404, "not_found")
+        async with served.owner.ws("/ws/deep") as late:  # of what is past, nobody is told again
+            await late.send_json({"type": "ping"})
+            assert await late.receive_json() == {"type": "pong"}
+    said = [shown.message.text for shown in served.app.parts.model("x").requests[-1].messages]  # type: ignore[attr-defined]
+    assert any("read it twice" in text for text in said)
+
+
+async def test_deep_work_over_http(tmp_path: Path) -> None:
+    async with serving(tmp_path, ScriptedModel(planning), PLANNING) as served:
+        body = {"message": "read it", "mode": "deep_work"}
+        status, answer = await served.owner.ask("POST", "/api/chat/deep", body)
+        assert (status, answer["mode"]) == (200, "deep_work") and answer["waiting"]["type"] == "plan_ready"
+        assert (await served.owner.get("/api/sessions/deep"))["not_yet"] == []
 
 
 async def test_as_openagent_talks(tmp_path: Path) -> None:

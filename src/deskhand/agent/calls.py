@@ -8,7 +8,7 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.aside import Aside, ask_aside
+from ..models.aside import Aside, Paying, ask_aside, cheapest
 from ..policy import approval
 from ..policy.approval import Setting, shown
 from ..policy.consent import grant, remembered
@@ -18,6 +18,7 @@ from ..policy.wording import about
 from ..tools.aliases import TOOLS, called
 from ..tools.attempt import Ready, attempt
 from ..tools.base import Ask, Context, Done, Tool, judged_by
+from ..types.budget import charge_of
 from ..types.commit import Change
 from ..types.door import PREVIEW_CHARS, Progress
 from ..types.errors import ModelError, ToolError
@@ -38,8 +39,6 @@ from ..types.steps import RunTools
 from ..types.turn import OpenCall, Turn, failed
 from .journal import Journal
 
-ASK_WAIT_S = 24 * 3600.0
-SHOWN_ARGUMENT_CHARS = 20_000
 SOON_S = 0.02
 """A tool that may run again and is done sooner has its call and its result written in one commit."""
 
@@ -114,13 +113,13 @@ class Calls:
         if decision.verdict == "allow" or call.yes_at is not None:
             return Ready(call, tool, "" if call.yes_at is not None else decision.reason)
         question = f"{spec.name} {shown(call.call)}"
-        if len(question) > SHOWN_ARGUMENT_CHARS:
+        if len(question) > approval.SHOWN_ARGUMENT_CHARS:
             return failed(call, "denied", "too long for a person to approve: do it in smaller steps")
         if turn.asked >= approval.ASKS_PER_TURN:
             return CallClosed(call.call.id, "denied", approval.TOO_MANY)
         shut_out, source = not approval.may_approve(turn.principal), journal.state.label.source
         elsewhere = await journal.ports.elsewhere(journal.session) if shut_out and journal.ports.elsewhere else ()
-        asked = (journal.ports.ids.new("ask"), call.call.id, binds, question, decision.reason, now + ASK_WAIT_S)
+        asked = (journal.ports.ids.new("ask"), call.call.id, binds, question, decision.reason, approval.expiry(now))
         return ApprovalAsked(*asked, source, elsewhere, about(case, decision.reason))
 
     def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
@@ -189,9 +188,10 @@ class Calls:
             journal.show(Progress("tool_output", n, text=text, call_id=call_id))
 
         async def ask(aside: Aside) -> str:
-            agent = journal.agent
+            agent, charge = journal.agent, charge_of(turn.principal, journal.session, journal.agent.name, "")
+            paying = Paying(ports.budgets, charge, partial(ports.ids.new, "aside"), journal.change)
             try:
-                aired = await ask_aside(aside, (*filter(None, (agent.cheap_model,)), *agent.models), ports.model)
+                aired = await ask_aside(aside, cheapest(agent.cheap_model, agent.models), ports.model, paying)
             except ModelError as error:
                 raise ToolError(f"no model answered: {error}") from error
             journal.record(AskedAside(call_id, aired.model, aired.usage))

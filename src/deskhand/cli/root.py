@@ -8,6 +8,7 @@ import click
 
 COMMANDS = {
     "allow": ("deskhand.cli.allow:allow", "Allow folders beside the workspace; list and revoke."),
+    "jobs": ("deskhand.cli.jobs:jobs", "What is done on a schedule, or when something happens."),
     "egress": ("deskhand.cli.egress:egress", "The hosts that commands may reach."),
     "secrets": ("deskhand.cli.secrets:secrets", "Keep keys that commands use and never see."),
     "ask": ("deskhand.cli.ask:ask", "Ask one thing and print the answer."),
@@ -18,6 +19,7 @@ COMMANDS = {
     "undo": ("deskhand.cli.undo:undo", "Put back the files and key-values that agents changed."),
     "setup": ("deskhand.cli.setup:setup", "Choose a model, your time zone and your name, and store keys."),
     "init": ("deskhand.cli.init:init", "Make the home folder and a first configuration."),
+    "import": ("deskhand.cli.importing:import_", "Move in from another system, with all that it knows."),
     "config": ("deskhand.cli.config:config", "Show and change the configuration, or import another's."),
     "model": ("deskhand.cli.model:model", "List, choose, fetch and try models."),
     "agents": ("deskhand.cli.agents:agents", "List, make and remove agents."),
@@ -51,6 +53,8 @@ COMMANDS = {
 
 ALIASES = {
     "channel": ("channels",),
+    "cron": ("jobs",),
+    "job": ("jobs",),
     "gateway": ("serve",),
     "memory": ("memories",),
     "models": ("model", "list"),
@@ -61,7 +65,8 @@ ALIASES = {
 
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
-    ("Set up", ("setup", "init", "config", "model", "agents", "tools", "skills", "plugins", "memories", "kv")),
+    ("Without being asked", ("memories", "jobs")),
+    ("Set up", ("setup", "init", "import", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
     ("Let it reach more", ("allow", "egress", "secrets")),
     ("People", ("users", "channels", "pair", "tokens", "login")),
     (

@@ -52,6 +52,11 @@ class Paying(msgspec.Struct, frozen=True):
 NOBODY = Paying(no_budget, Charge("", "", ""), str, lambda rows: None)
 
 
+def cheapest(cheap: str, models: Sequence[str]) -> tuple[str, ...]:
+    """Who is asked aside: the cheap model, where there is one, and then the others."""
+    return (*filter(None, (cheap,)), *models)
+
+
 async def ask_aside(
     aside: Aside, models: Sequence[str], open_: Callable[[str], Model], paying: Paying = NOBODY
 ) -> Aired:
@@ -66,7 +71,7 @@ async def ask_aside(
     for model in dict.fromkeys(models):
         request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens)
         try:
-            reply = await _paid(model, request, paying, open_)
+            reply = await paid(model, request, paying, open_)
         except BudgetSpent:
             raise
         except ModelError as error:
@@ -76,8 +81,9 @@ async def ask_aside(
     raise failed
 
 
-async def _paid(model: str, request: Request, paying: Paying, open_: Callable[[str], Model]) -> Reply:
-    """One call of a model. One that is cut off has used what was held."""
+async def paid(model: str, request: Request, paying: Paying, open_: Callable[[str], Model]) -> Reply:
+    """One call of `provider/name`, held and settled. One that is cut off has used what was held. Raises BudgetSpent,
+    ModelError."""
     budgets, key = paying.budgets, paying.keys()
     if why := await budgets.reserve(replace(paying.charge, model=model), at_most(request, 0, SPARE), key):
         raise BudgetSpent(why)

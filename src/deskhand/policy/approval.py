@@ -17,6 +17,9 @@ from ..types.turn import OpenAsk
 
 EXECUTE_WITHIN_S = 600.0
 """A given approval is void after this long."""
+ASK_WAIT_S = 24 * 3600.0
+"""So long a person may take to answer."""
+SHOWN_ARGUMENT_CHARS = 20_000
 ASKS_PER_TURN = 5
 """Who is asked more often does not read any more what they allow."""
 TOO_MANY = f"denied: this turn has asked {ASKS_PER_TURN} times, and asks no more. Write `continue` to go on."
@@ -104,6 +107,11 @@ def _escaped(char: str) -> str:
 def read_choice(text: str) -> Choice | None:
     """What a typed answer to an approval means: `once`, `always`, `no`, `never`, or None where it is neither."""
     return _MEANS.get(text.strip().strip(".!/").lower())
+
+
+def expiry(now: float) -> float:
+    """Until when a question that is put now may be answered."""
+    return now + ASK_WAIT_S
 
 
 def answered(ask: OpenAsk, row: Waiting, choice: str) -> ApprovalAnswered | QuestionAnswered:

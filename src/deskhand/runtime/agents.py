@@ -30,6 +30,7 @@ from .reach import Reaches, without_secrets, workspace_of
 from .small import with_listing
 from .templates import lay_out
 from .toolbox import skill_folders, skills_of, toolbox
+from .tried import Tried
 from .works import Works
 
 log = logging.getLogger(__name__)
@@ -50,13 +51,9 @@ class House(msgspec.Struct, frozen=True):
     people: People | None = None
     beside: Callable[[str], str] = lambda session: ""
 
-
-class Tried(msgspec.Struct, frozen=True):
-    """What is tried on an agent in a replay: another text in place of SYSTEM.md ('': its own), and the skills in this
-    folder beside its own."""
-
-    system: str = ""
-    skills: Path | None = None
+    def shown(self, session: str) -> str:
+        """What goes on in a session beside its turns, for people; '' for nothing."""
+        return "\n".join(filter(None, (self.works.shown(session), self.beside(session))))
 
 
 def make_agent(settings: Settings, name: str, house: House, tried: Tried | None = None) -> Agent:
@@ -97,7 +94,7 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
         config.temperature,
         ZoneInfo(settings.config.timezone),
         hooks=house.plugins.hooks(name),
-        commands=partial(run, check_of(settings, house.model), beside=house.beside, live=house.works.answers()),
+        commands=partial(run, check_of(settings, house.model), beside=house.shown, live=house.works.answers()),
         cheap_model=config.cheap_model,
         look=house.reaches.quarantine.look,
         recall=partial(house.works.recall, name),

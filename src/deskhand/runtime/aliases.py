@@ -66,6 +66,8 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("agent.model.base_url", "providers.*.base_url"),
     ("agent.workspace", "defaults.workspace"),
     ("agent.max_loop_iterations", "defaults.steps"),
+    ("agent.deep_work.token_budget", "deep_work.tokens"),
+    ("agent.deep_work.warning_threshold", "deep_work.warn_at"),
     ("agent.tools.allow", "defaults.tools"),
     ("agent.tools.require_approval", "policy"),
     ("openrouter_api_key", SECRET),

@@ -41,7 +41,7 @@ from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
-from .agents import House, Tried, check_of, make_agent
+from .agents import House, check_of, make_agent
 from .background import as_now
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
@@ -77,6 +77,7 @@ from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
 from .strangers import Strangers, Ways
 from .toolbox import READ_FROM_LOG, plugins_of
+from .tried import Tried
 from .usage import UsageShown
 from .vitals import Vitals
 from .works import Works
@@ -143,7 +144,7 @@ class App:
         self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
         self.hands = self._open_hands()
-        self.works = Works(self.hands.ground, self.agent, parts.model, parts.meaning)
+        self.works = Works(self.hands.ground, self.agent, parts.model, self.trying, parts.meaning)
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
         seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
         access = Access(self.authorise, self._route, people.may_talk, self.hands.unpack, people.note, *seen)

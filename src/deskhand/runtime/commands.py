@@ -14,11 +14,16 @@ from ..policy.gate import host_of
 from ..types.commands import COMMANDS
 from ..types.errors import ModelError
 from ..types.events import AnyEvent, CommandRun, OptionsSet
+from ..types.goals import OFF
 from ..types.identity import Command, Configure, Principal, Waiting, is_own
+from ..types.messages import Message, Text
 from ..types.options import ALL, FOCUS_CHARS, SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
-from ..types.turn import TURN
+from ..types.turn import TURN, received
+from .door import label_of
 from .presets import presets
 
+BEGINS = frozenset({"deep", "goal"})
+"""Commands whose words are the next message too."""
 FEW = KEEP
 """Fewer messages than this are not summed up."""
 Check = Callable[[Principal, str, SessionOptions], str]
@@ -122,6 +127,27 @@ def _compact(state: State, args: str) -> str | tuple[SessionOptions, str]:
     return SessionOptions(compact=args[:FOCUS_CHARS] or ALL), f"I sum up what was said before{when}."
 
 
+def _deep(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    on = state.options.mode == "deep_work"
+    if not args:
+        now = "Deep work is on: I go on by myself while tasks are open" if on else "Deep work is off"
+        return f"{now}. Write /deep REQUEST to begin one, /deep on or /deep off."
+    if args == OFF:
+        return SessionOptions(mode="normal", plan_mode=False), "Deep work is off. The tasks stay as they are."
+    told = "Deep work is on: I plan first and show you the plan; after your yes I go on until all is done."
+    if args != "on" and state.turn is not None:
+        return "I am at work here. Write /stop first, or /deep on to go on with this as deep work."
+    return SessionOptions(mode="deep_work", plan_mode=True), told
+
+
+def _goal(state: State, args: str) -> str:
+    if not args:
+        return "Write /goal TEXT to set a goal for this conversation, /goal off to end it."
+    if args.lower() == OFF:
+        return "There is no goal here any more."
+    return "That is the goal here now. After each turn I have it judged, and go on until it is reached."
+
+
 def _restart(state: State, args: str) -> str:
     return "I restart, and write here then."
 
@@ -141,6 +167,8 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
     "plan": _plan,
     "context": _context,
     "compact": _compact,
+    "deep": _deep,
+    "goal": _goal,
     "restart": _restart,
 }
 """Pure: each gives what the person reads, or what is to be set and what they read then. What else a command changes,
@@ -174,13 +202,23 @@ def run(
             return []
         done = _done(state, row, name, args.strip(), live)
         options, reply = (None, done) if isinstance(done, str) else done
-        reply = "\n".join(filter(None, (reply, beside(state.session)))) if name == "status" else reply
+        if name == "status" or (name in BEGINS and not args.strip()):
+            reply = "\n".join(filter(None, (reply, beside(state.session))))
+    begun = begin(state, row, name, args)
     if options is None:
-        return [CommandRun(row.inbox_id, row.principal, name, args, reply)]
+        return [CommandRun(row.inbox_id, row.principal, name, args, reply), *begun]
     if refused := _refused(check, state, row, options):
         return [CommandRun(row.inbox_id, row.principal, name, args, refused, refused=True)]
     told = [CommandRun(row.inbox_id, row.principal, name, args, reply)] if reply else []
-    return [OptionsSet(row.inbox_id, row.principal, options), *told]
+    return [OptionsSet(row.inbox_id, row.principal, options), *told, *begun]
+
+
+def begin(state: State, row: Waiting, name: str, args: str) -> list[AnyEvent]:
+    """The request in `/deep REQUEST` and `/goal TEXT` is also the next message, where nothing else is going on."""
+    wanted = args.strip()
+    if name not in BEGINS or state.turn is not None or wanted.lower() in ("", "on", OFF):
+        return []
+    return [received(row, Message("user", (Text(wanted, label_of(row.principal)),)))]
 
 
 def _done(state: State, row: Waiting, name: str, args: str, live: Live) -> str | tuple[SessionOptions, str]:

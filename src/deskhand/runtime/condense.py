@@ -45,7 +45,7 @@ class Condense:
         try:
             with anyio.fail_after(WAIT_S):
                 charge = charge_of(state.turn.principal, state.session, agent, "") if state.turn else None
-                aired = await self._thinking.ask(agent, _asked(dropped, focus), charge)
+                aired = await self._thinking.ask(agent, _asked(dropped, focus), charge=charge)
         except (DeskhandError, TimeoutError) as error:
             why = str(error).rstrip(".") or f"nothing came within {WAIT_S:.0f} s"
             log.warning("%s is shortened without a summary: %s", state.session, why)

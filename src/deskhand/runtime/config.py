@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..agent.step import COMPACT_AT
 from ..channels.settings import ChannelConfig
+from ..memory.reflect import ReflectionConfig, check_reflection
 from ..memory.settings import MemoryConfig, check_memory
 from ..models.base import Thinking
 from ..models.settings import Wire
@@ -23,6 +24,7 @@ from ..policy.profiles import Offered, Profile
 from ..policy.roles import ALIASES, RoleConfig, check_roles
 from ..policy.rules import Rule
 from ..policy.validity import Known, check_rules
+from ..skills.settings import SkillsReview
 from ..tools.aliases import TOOLS
 from ..tools.process import ProcessesConfig
 from ..tools.search_web import WebSearchConfig
@@ -37,6 +39,7 @@ from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
+from .deep_run import DeepWorkConfig
 from .home import FILE_NAME
 from .home import Home as Home
 from .job_settings import JobsConfig
@@ -108,7 +111,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
     `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
-    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes. `budgets` are by whom
+    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes,
+    `skills_review` how proposed skills are looked at. `budgets` are by whom
     they hold for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
     only ones that are imported."""
 
@@ -120,6 +124,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: tuple[Rule, ...] = ()
     posture: Posture = "workspace-free"
     undo: UndoConfig = UndoConfig()
+    skills_review: SkillsReview = SkillsReview()
     plugins: tuple[str, ...] = ()
     timezone: str = "UTC"
     env_file: str = ""
@@ -130,11 +135,13 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
     processes: ProcessesConfig = ProcessesConfig()
+    deep_work: DeepWorkConfig = DeepWorkConfig()
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
     egress: EgressConfig = EgressConfig()
     budgets: dict[str, Budget] = {}
     memory: MemoryConfig = MemoryConfig()
+    reflection: ReflectionConfig = ReflectionConfig()
     jobs: JobsConfig = JobsConfig()
     channels: dict[str, ChannelConfig] = {}
 
@@ -286,6 +293,7 @@ def convert(data: Mapping[str, Any], path: Path) -> Config:
         check_egress(config.egress)
         check_budgets(config.budgets)
         check_memory(config.memory)
+        check_reflection(config.reflection)
         check_bindings(config.bindings, config.agents or ("default",))
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error

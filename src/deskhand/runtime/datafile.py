@@ -25,7 +25,12 @@ def read_data(path: Path) -> dict[str, Any]:
 
     An empty file has none. Raises ConfigError that names the file and the place, FileNotFoundError where there is none.
     """
-    data = read_any(path)
+    return parse_data(read_text(path), path)
+
+
+def parse_data(text: str, path: Path) -> dict[str, Any]:
+    """The same of what stands in this file."""
+    data = _any(text, path)
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -35,7 +40,10 @@ def read_data(path: Path) -> dict[str, Any]:
 
 def read_any(path: Path) -> Any:
     """Whatever a YAML or JSON file holds, None for nothing; it raises as `read_data` does."""
-    text = read_text(path)
+    return _any(read_text(path), path)
+
+
+def _any(text: str, path: Path) -> Any:
     try:
         data = json.loads(text) if text.lstrip().startswith(("{", "[")) else _yaml(text)
     except json.JSONDecodeError as json_error:
@@ -73,8 +81,13 @@ def read_text(path: Path) -> str:
 
 def read_env_file(path: Path) -> dict[str, str]:
     """KEY=VALUE lines; quotes around a value are stripped, `#` begins a comment. Raises as `read_text` does."""
+    return parse_env(read_text(path))
+
+
+def parse_env(text: str) -> dict[str, str]:
+    """The same of a text."""
     found = {}
-    for line in read_text(path).splitlines():
+    for line in text.splitlines():
         match = _LINE.fullmatch(line)
         if match is None:
             continue

@@ -21,8 +21,8 @@ from ..types.errors import JobInvalid, SandboxError, ToolError
 from ..types.jobs import inside
 from ..types.labels import LOCAL, Label
 from ..types.messages import clean
+from .job_settings import TIMEOUT_S
 
-TIMEOUT_S = 30.0
 HEAD_BYTES, TAIL_BYTES = 16_000, 4_000
 SAID_CHARS = 300
 STATE = "state"
@@ -36,6 +36,7 @@ class Hook(msgspec.Struct, frozen=True):
     script: str
     env: tuple[tuple[str, str], ...] = ()
     stdin: bytes = b""
+    timeout_s: float = TIMEOUT_S
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -69,13 +70,13 @@ class _Printed:
 
 
 async def run_hook(hook: Hook, context: Context) -> Ran:
-    """Run it to its end, at most TIMEOUT_S, with the job's folder to read, the workspace and `state/` to write, and no
-    secrets. Raises JobInvalid where the script is not there, ToolError where nothing can be run safely."""
+    """Run it to its end, at most `timeout_s`, with the job's folder to read, the workspace and `state/` to write, and
+    no secrets. Raises JobInvalid where the script is not there, ToolError where nothing can be run safely."""
     argv = await anyio.to_thread.run_sync(_prepared, hook)
     reach, folder = context.reach, str(hook.folder.resolve())
     own = (Mount(folder), Mount(f"{folder}/{STATE}", write=True))
     mounts = (Mount(str(reach.folder), write=True), *own, *reach.mounts)
-    command = Command(argv, folder, mounts, hook.env, hook.stdin, TIMEOUT_S)
+    command = Command(argv, folder, mounts, hook.env, hook.stdin, hook.timeout_s)
     printed = {False: _Printed(), True: _Printed()}
     try:
         async with await Watch.of(context, shlex.join(argv)) as watch:
@@ -84,7 +85,7 @@ async def run_hook(hook: Hook, context: Context) -> Ran:
             looked = await watch.over()
     except SandboxError as error:
         raise ToolError(str(error)) from error
-    words = how_it_ended(ended, TIMEOUT_S, said=True).strip().strip("[]")
+    words = how_it_ended(ended, hook.timeout_s, said=True).strip().strip("[]")
     last = printed[True].text().strip()[-SAID_CHARS:]
     said = ": ".join(filter(None, (words, last))) + way.note()
     return Ran(ended.code == 0, printed[False].text(), said, looked.rows)

@@ -87,6 +87,9 @@ class RunningHouse:
             agent, list(config.models), str(self._app.agent(agent).folder), config.preset, config.thinking or "off"
         )
 
+    def long_work(self, agent: str) -> tuple[int, int]:
+        return self._app.agent(agent).limits.steps, self._app.settings.config.deep_work.tokens
+
     def tools(self, agent: str) -> list[ToolView]:
         specs = [tool.spec for tool in self._app.agent(agent).tools.values()]
         return [ToolView(spec.name, spec.description, spec.effect, spec.parameters) for spec in specs]

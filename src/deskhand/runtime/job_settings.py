@@ -6,11 +6,27 @@ from typing import Annotated
 
 import msgspec
 
+TIMEOUT_S = 30.0
+
+
+class MqttConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The broker whose messages may set jobs off. `secret` is the name under which its password is kept: `deskhand
+    secrets set NAME`."""
+
+    host: str = ""
+    port: int = 1883
+    username: str = ""
+    secret: str = "mqtt"
+    tls: bool = False
+
 
 class JobsConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """`enabled: false` runs none. After `storm_starts` starts within `storm_minutes` no job runs any more until
-    somebody says so: one of them may be the cause; 0 never does that."""
+    somebody says so: one of them may be the cause; 0 never does that. A hook may take `hook_timeout_s`. `mqtt` is a
+    broker whose messages set jobs off."""
 
     enabled: bool = True
     storm_starts: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 3
+    hook_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=600)] = TIMEOUT_S
     storm_minutes: Annotated[float, msgspec.Meta(gt=0, le=1440)] = 10.0
+    mqtt: MqttConfig = MqttConfig()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,21 +20,40 @@ MOST = 1000
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A job's file. `job` is None where it cannot be used, and `problem` says why; `at` is when it was written."""
+    """A job's file. `job` is None where it cannot be used, and `problem` says why; `at` is when it was written, 0 for
+    what is `builtin` and has no file."""
 
     name: str
     job: Job | None
     problem: str = ""
     notes: tuple[str, ...] = ()
     at: float = 0.0
+    builtin: bool = False
 
 
 class Folder:
-    """Its methods block, each for a moment. `zone` is that of the configuration."""
+    """Its methods block, each for a moment. `zone` gives that of the configuration, `builtins` our own jobs."""
 
-    def __init__(self, root: Path, zone: str) -> None:
-        self.root, self.zone = root, zone
+    def __init__(
+        self, root: Path, zone: Callable[[], str], builtins: Sequence[Callable[[], Iterable[Job]]] = ()
+    ) -> None:
+        self.root, self._zone, self._builtins = root, zone, builtins
         self._known: dict[str, tuple[tuple[int, int, int], Found]] = {}
+
+    @property
+    def zone(self) -> str:
+        return self._zone()
+
+    def everything(self) -> dict[str, Found]:
+        """Those with a file, and our own; a file of that name takes the place of ours."""
+        own = [self._own(job) for builtin in self._builtins for job in builtin()]
+        return {each.name: each for each in own} | self.scan()
+
+    def _own(self, job: Job) -> Found:
+        try:
+            return Found(job.name, checked(job, self.zone), builtin=True)
+        except JobInvalid as error:
+            return Found(job.name, None, str(error), builtin=True)
 
     def of(self, name: str) -> Path:
         return self.root / name

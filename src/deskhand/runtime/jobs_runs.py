@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -24,8 +24,9 @@ from ..types.messages import Message, Part, Text
 from ..types.turn import TURN
 from .children import fatal
 from .hands import Ground
-from .hooks_of_jobs import TIMEOUT_S, Hook, Ran, framed, label_of_hook, run_hook
-from .jobs_alerts import after_failure, after_success
+from .hooks_of_jobs import Hook, Ran, framed, label_of_hook, run_hook
+from .jobs_alerts import after_failure, after_success, told
+from .jobs_folder import Found
 from .jobs_ledger import Entry, Ledger, counted, ended, finishing
 from .places import Places
 from .toolbox import READ_FROM_LOG
@@ -35,7 +36,8 @@ log = logging.getLogger(__name__)
 
 CLOCK = "job"
 """The channel of conversations that a job has for itself: nobody reads there, the log holds them."""
-HOOK_LEASE_S = TIMEOUT_S + 30.0
+HOOK_LEASE_S = 630.0
+"""Longer than any hook may take, with what is to be done around it."""
 STOPPING_S = 60.0
 PAUSES_S = (0.2, 1.0, 5.0, 15.0)
 SAID_CHARS = 500
@@ -64,6 +66,7 @@ class Live(msgspec.Struct):
     principal: Principal
     until: float
     stopping: bool = False
+    asked: set[str] = set()
 
 
 class Runs:
@@ -111,8 +114,7 @@ class Runs:
             said = "a restart cut off its postrun; it may or may not have finished"
             await self.end(entry, "interrupted", said)
         elif state == "running" and entry.job.kind == "prompt":
-            principal = Principal(f"job:{entry.job.name}", (), "clock")
-            self._look_after(entry, principal, entry.job.timeout_s)
+            self._look_after(entry, "running", await self._known(entry.job), entry.job.timeout_s)
             await self._insist(self._port.ledger.hold(entry, self._now() + entry.job.timeout_s))
             await self.settle(entry)
         elif entry.job.misfire == "skip" or entry.run.attempts >= 3:
@@ -122,6 +124,13 @@ class Runs:
             log.warning("the job %r was cut off by a restart and is tried again", entry.job.name)
             await self.begin(entry)
 
+    async def _known(self, job: Job) -> Principal:
+        """In whose name it goes on: with no rights where they are gone."""
+        try:
+            return await self._port.who(job)
+        except JobInvalid:
+            return Principal(f"job:{job.name}", (), "clock", job.person)
+
     # Its stages
 
     async def _claim(
@@ -130,9 +139,10 @@ class Runs:
         claim = self._port.ledger.claim(entry, state, self._now(), lease_s)
         count = [counted(entry.job.name, runs=1)] if state == "running" else []
         await self._ground.store.change([claim, *count, *rows])
-        self._look_after(entry, principal, lease_s)
+        self._look_after(entry, state, principal, lease_s)
 
-    def _look_after(self, entry: Entry, principal: Principal, lease_s: float) -> None:
+    def _look_after(self, entry: Entry, state: RunState, principal: Principal, lease_s: float) -> None:
+        entry = replace(entry, run=replace(entry.run, state=state))
         self.live[entry.key] = Live(entry, principal, self._ground.clock.monotonic() + lease_s)
 
     async def _check(self, entry: Entry) -> None:
@@ -163,7 +173,7 @@ class Runs:
         claim = self._port.ledger.claim(entry, "running", now, job.timeout_s)
         members = [Change("session_join", (session, principal.on_behalf_of))] if "owner" not in principal.roles else []
         counts = counted(job.name, runs=1)
-        self._look_after(entry, principal, job.timeout_s)
+        self._look_after(entry, "running", principal, job.timeout_s)
         try:
             await self._port.waker.hand_in(inbound, principal, (claim, counts, *rows, *members))
         except BaseException:
@@ -240,7 +250,13 @@ class Runs:
             "DESKHAND_AGENT": agent.name,
             "DESKHAND_HOME": str(home.root),
         }
-        hook = Hook(self._port.folder(job.name), script, tuple(about.items()), stdin)
+        hook = Hook(
+            self._port.folder(job.name),
+            script,
+            tuple(about.items()),
+            stdin,
+            self._ground.settings().config.jobs.hook_timeout_s,
+        )
         session = entry.run.session
         place = (session, principal, Address(CLOCK, chat=job.name), agent.name, await agent.reach())
         key = f"{entry.key}:{script}:{entry.run.attempts}"
@@ -277,10 +293,8 @@ class Runs:
         """What takes longer than it may is stopped; what does not even stop is given up. Who waits for a person's yes
         is left alone: the question has an end of its own."""
         now = self._ground.clock.monotonic()
-        for live in [each for each in self.live.values() if each.until <= now]:
+        for live in [each for each in self._leased() if each.until <= now]:
             entry = live.entry
-            if entry.run.state == "finishing" or entry.job.kind != "prompt":
-                continue  # their own time limits hold
             if await self._rests(entry.run.session):
                 live.until = now + STOPPING_S
             elif live.stopping:
@@ -288,6 +302,37 @@ class Runs:
             else:
                 live.stopping, live.until = True, now + STOPPING_S
                 await self._stop(live)
+
+    def expire_in(self) -> list[float]:
+        """In how many seconds each of them will have taken too long."""
+        return [live.until - self._ground.clock.monotonic() for live in self._leased()]
+
+    def _leased(self) -> list[Live]:
+        """Those whose conversation goes on; for hooks and chores limits of their own hold."""
+        return [
+            each for each in self.live.values() if each.entry.run.state == "running" and each.entry.job.kind == "prompt"
+        ]
+
+    async def ask_for_yes(self, live: Live) -> None:
+        """Where nobody reads along, the owner is told that a run waits for them: once."""
+        session = live.entry.run.session
+        rows = await self._ground.store.rows("job_asks", (session,))
+        if not rows or rows[0][0] in live.asked or self._address(live.entry).channel != CLOCK:
+            return
+        live.asked.add(rows[0][0])
+        name = live.entry.job.name
+        text = f"The job {name!r} waits for your yes. See the page, or `deskhand approvals`."
+        await self._insist(*await told(self._ground.store, f"ask:{rows[0][0]}", text, self._now()))
+
+    async def drop_done(self, found: Iterable[Found]) -> None:
+        """Remove the files of those that were to go after their run, where a crash came between."""
+        last = await self._port.ledger.last()
+        for one in found:
+            run = last.get(one.name)
+            if one.job is None or not one.job.delete_after_run or run is None or (run.ended_at or 0.0) < one.at:
+                continue
+            if run.state in ("done", "error", "gated"):
+                await self._port.over(Entry(run, one.job), run.state)
 
     async def _rests(self, session: str) -> bool:
         turn = self._ground.dispatch.turn(session)

@@ -16,6 +16,7 @@ from ..tools.command_line import SHELL
 from ..tools.command_line import command_of as run_by
 from ..tools.define import decoded
 from .config import Settings, rules_under_our_names
+from .manage_jobs import asking_about_jobs
 from .manage_users import asking_about_users
 from .models import is_small
 from .reach import workspace_of
@@ -48,7 +49,7 @@ def judge_of(settings: Settings, agent: str) -> Judge:
         judge = asking_about_unnamed(judge, workspace_of(settings, agent))
     if config.commands:
         judge = asking_about_commands(judge, config.commands)
-    whole = judging_all_commands(asking_about_users(judge))
+    whole = judging_all_commands(asking_about_jobs(asking_about_users(judge)))
 
     def judged(case: Case) -> Decision:
         case = under_our_names(case)

@@ -1,6 +1,3 @@
--- ledger_tasks: what is open in a conversation --
-SELECT 'none' WHERE ?1 = '' AND ?2 = 0
-
 -- ledger_files: what tools changed in a conversation, the latest first --
 SELECT place FROM effect_item JOIN effect ON n = effect
 WHERE session = ?1 AND folder <> '' AND undone_at IS NULL AND undoes IS NULL

@@ -78,6 +78,10 @@ class LocalPeople(Credentials, Pairings):
             return "there were too many bad pairing codes, so none is taken for an hour: `deskhand pair list`"
         return ""
 
+    def known(self) -> dict[str, User]:
+        """Everybody, by name; nobody where they cannot be read."""
+        return dict(self._roster.look().users)
+
     async def users(self) -> list[User]:
         snapshot = self._roster.look()
         if snapshot.broken:

@@ -40,6 +40,10 @@ lists, tables, code, links or emoji; numbers and units as words. What is long go
 PLANNING = """# Plan mode
 You only look now, and make a plan: nothing is changed, sent or run. When you know what is to be done, call
 exit_plan_mode with the plan; the person says yes to it, or what to change."""
+DEEP_WORK = """# Deep work
+You work by yourself until the whole request is met. Break it into tasks with manage_tasks, and into subtasks where one
+is large. Set a task in_progress when you begin it and complete it with its result before you begin the next. Do not
+stop while tasks are open; set one blocked only where you need the person, and say in its result what for."""
 
 WORKSPACE_FILES = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md")
 MINIMAL_FILES = WORKSPACE_FILES[:2]
@@ -106,6 +110,7 @@ class Prompt:
             self._joined = (pieces, "\n\n".join(pieces))
         spoken = heard(state) if sources.voice is None else sources.voice
         place = [own, self._context(turn.address, turn.principal, alone), self._extras(turn.address)]
+        place += [DEEP_WORK] if state.options.mode == "deep_work" else []
         place += [PLANNING] if state.options.plan_mode else []
         place += [SPOKEN] if spoken else [WRITTEN] if sources.mode == "full" else []
         return self._joined[1], "\n\n".join(piece for piece in place if piece)

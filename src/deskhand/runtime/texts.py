@@ -18,6 +18,7 @@ READ_BYTES = 10 * FILE_CHARS
 LEFT_OUT = f"[the rest is left out: {FILE_CHARS:,} characters fit]"
 _COMMENT = re.compile(r"(^(?:```.*?(?:^```|\Z)|~~~.*?(?:^~~~|\Z)))|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"#{1,6}(\s|$)")
+_PINNED = re.compile(r"^<!-- deskhand:pinned\b.*?^<!-- deskhand:end -->[ \t\r]*$", re.DOTALL | re.MULTILINE)
 
 
 class Texts:
@@ -70,6 +71,8 @@ def words(data: bytes) -> str:
 
 
 def without_comments(text: str) -> str:
-    """The text, cleaned, without HTML comments; those in fences of code stay."""
-    text = _COMMENT.sub(lambda match: match[1] or "", clean(text.replace("\r\n", "\n")))
+    """The text, cleaned, without HTML comments; those in fences of code stay. What facts say between marks of ours is
+    told from memory, and not from the file as well."""
+    text = _PINNED.sub("", clean(text.replace("\r\n", "\n")))
+    text = _COMMENT.sub(lambda match: match[1] or "", text)
     return re.sub(r"\n\s*\n\s*\n", "\n\n", text).strip()

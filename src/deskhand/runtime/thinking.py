@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from ..agent.profile import Agent
-from ..models.aside import Aired, Aside, Paying, ask_aside
+from ..models.aside import Aired, Aside, Paying, ask_aside, cheapest
 from ..models.base import Model
 from ..types.budget import Budgets, Charge, no_budget
 from ..types.clock import Ids
@@ -32,11 +32,12 @@ class Thinking(msgspec.Struct, frozen=True):
     change: Callable[[Sequence[Change]], Awaitable[list[int]]] = nowhere
     ids: Ids = RandomIds()
 
-    async def ask(self, name: str, aside: Aside, charge: Charge | None = None) -> Aired:
-        """Ask the cheapest model of this agent, then its others. `charge` says who pays; without it, it is the agent's
-        own doing. Raises ConfigError for an unknown agent, BudgetSpent, and ModelError where none answered."""
+    async def ask(self, name: str, aside: Aside, models: Sequence[str] = (), charge: Charge | None = None) -> Aired:
+        """Ask these models, or the cheapest of this agent, then its others. `charge` says who pays; without it, it is
+        the agent's own doing. Raises ConfigError for an unknown agent, BudgetSpent, and ModelError where none
+        answered."""
         agent, rows = self.agent(name), list[Change]()
-        models = (*filter(None, (agent.cheap_model,)), *agent.models)
+        models = models or cheapest(agent.cheap_model, agent.models)
         paying = Paying(self.budgets, charge or Charge("", "", name), partial(self.ids.new, "aside"), rows.extend)
         try:
             return await ask_aside(aside, models, self.model, paying)

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..policy.profiles import offers
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
-from ..tools import context, extract, files, folders, kv, network, plan, shell, symbols, talk
+from ..tools import context, extract, files, folders, kv, network, plan, shell, symbols, talk, task_board, tasks
 from ..tools.base import Tool
 from ..tools.paths import Allowed
 from ..tools.process import process_tools
@@ -75,6 +75,8 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         *_beside(settings, wide=config.sandbox is False),
         *talk.TOOLS,
         *plan.TOOLS,
+        *tasks.TOOLS,
+        *task_board.TOOLS,
         *context.TOOLS,
         talk.SendMessage(READ_FROM_LOG),
         SendFile(READ_FROM_LOG),

@@ -7,7 +7,7 @@ for tools `tool_call_id` and `tool_name`. Our own lines of the assistant also ha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Any, Literal
@@ -41,7 +41,8 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of the file. `content` may also be parts, of which the texts count, or an object."""
+    """One line of the file. `content` may also be parts, of which the texts count, or an object. `by` names who spoke,
+    where that is known, `before` is what was put before their words, by nobody known."""
 
     role: str
     content: Any = ""
@@ -49,6 +50,8 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     tool_call_id: str | None = None
     tool_name: str | None = None
     tool_calls: Any = None
+    by: str = ""
+    before: str = ""
 
 
 # ---------------------------------------------------------------------- out
@@ -105,11 +108,19 @@ class Reader:
     """Makes the events of a conversation from its lines. The same lines always make the same events.
 
     What people and the model said becomes content of this machine, what tools returned stays untrusted: nobody knows
-    any more where it came from.
+    any more where it came from. `voices` are those of whom it is known, by `Line.by`: then it is their word.
     """
 
-    def __init__(self, principal: Principal, address: Address, source: str, now: float) -> None:
+    def __init__(
+        self,
+        principal: Principal,
+        address: Address,
+        source: str,
+        now: float,
+        voices: Mapping[str, tuple[Principal, Label]] | None = None,
+    ) -> None:
         self._principal, self._address, self._at = principal, address, now
+        self._voices = voices or {}
         self._said, self._read = Label("tool_local", source=source), Label("untrusted", source=source)
         self._commits: Commits = []
         self._turn = self._answered = False
@@ -124,7 +135,7 @@ class Reader:
             self._at = self._at if at is None else at
             match line.role:
                 case "user":
-                    self._hear(_text(line.content))
+                    self._hear(_text(line.content), line)
                 case "assistant":
                     self._reply(line, lines[number + 1 :])
                 case "tool":
@@ -139,13 +150,15 @@ class Reader:
     def _write(self, *events: AnyEvent) -> None:
         self._commits.append((self._at, events))
 
-    def _hear(self, text: str) -> None:
+    def _hear(self, text: str, line: Line | None = None) -> None:
         self._close_calls("interrupted")
         if self._turn and self._answered:
             self._end()
         self._turn, self._answered = True, False
-        message = Message("user", (Text(clean(text), self._said),))
-        self._write(MessageReceived(0, self._principal, self._address, message))
+        principal, label = self._voices.get(line.by if line else "", (self._principal, self._said))
+        before = (Text(f"{clean(line.before)}\n\n", self._read),) if line and line.before else ()
+        message = Message("user", (*before, Text(clean(text), label)))
+        self._write(MessageReceived(0, principal, self._address, message))
 
     def _reply(self, line: Line, after: Sequence[Line]) -> None:
         """A reply, with the calls that it or the results behind it name."""

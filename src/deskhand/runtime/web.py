@@ -116,6 +116,7 @@ class Site:
             app.store,
             app.people,
             RunningHouse(app, self._models),
+            app.works.automation.desk,
             Onboarding(app, self._models, tasks, app.reload),
             app.blobs,
             app.parts.clock,

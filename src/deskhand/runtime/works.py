@@ -9,25 +9,34 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from .automation import Automation
 from .budgets import BudgetLedger
 from .children import Child
 from .commands import Live
 from .condense import Condense
+from .deep import Deep
 from .hands import Ground
 from .jobs import Jobs
+from .learning import Learning
+from .past import Past
+from .proposals import propose_skill
 from .remembering import MeaningOf, Remembering, words_alone
+from .replaying import Replaying
+from .reviewing import Reviewing
 from .thinking import Thinking
+from .tried import Tried
 from .waking import Waker
 
 
 class Works:
-    """All of it. `ground` is what it stands on, `model` opens `provider/name`."""
+    """All of it. `ground` is what it stands on, `model` opens `provider/name`, `trying` gives an agent for replays."""
 
     def __init__(
         self,
         ground: Ground,
         agent: Callable[[str], Agent],
         model: Callable[[str], Model],
+        trying: Callable[[str, Tried], Agent],
         meaning: MeaningOf = words_alone,
     ) -> None:
         self.ground = ground
@@ -36,21 +45,36 @@ class Works:
         self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
         self.jobs = Jobs(ground, self.waker)
+        self.past = Past(ground.store, lambda: ground.settings().config.timezone)
+        self.learning = Learning(ground, self.thinking, self.remembering.memory)
+        self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
+        self.deep = Deep(ground, self.waker, self.thinking)
+        self.automation = Automation(ground, self.jobs)
+        self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
+        self.reviewing = Reviewing(ground, self.waker, self.replaying)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
         yield Child("budgets", lambda: self.budgets.run(self.waker))
+        yield Child("memory files", self.learning.notebook.follow)
+        yield Child("long work", self.deep.run)
         yield from self.remembering.children()
         yield Child("jobs", self.jobs.run)
+        yield from self.automation.children()
+        yield Child("skills", self.reviewing.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return self.remembering.tools()
+        return (*self.remembering.tools(), *self.past.tools(), *self.automation.tools, propose_skill)
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
-        return await self.remembering.recall(agent, state)
+        return self.deep.told(state, await self.remembering.recall(agent, state))
+
+    def shown(self, session: str) -> str:
+        """How what goes on by itself in this conversation stands, for people; '' for nothing."""
+        return self.deep.shown(session)
 
     def pinned(self, agent: str, person: str) -> str:
         """What this agent always knows, for the prompt: of everybody, and of this person where they are alone with it
@@ -63,8 +87,11 @@ class Works:
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
-        self.jobs.see(recorded)
+        self.automation.see(recorded)
+        self.reviewing.see(recorded)
         self.budgets.see(recorded)
+        self.jobs.see(recorded)
+        self.deep.see(recorded)
 
     def driving(self, session: str, agent: Agent) -> Agent:
         """The agent as it is in this conversation."""

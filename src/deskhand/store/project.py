@@ -12,6 +12,7 @@ from ..types.events import (
     ApprovalAsked,
     Branched,
     CallClosed,
+    CommandRun,
     MessageReceived,
     OptionsSet,
     QuestionAnswered,
@@ -20,6 +21,7 @@ from ..types.events import (
     ToolFinished,
     TurnEnded,
 )
+from ..types.goals import GOALS, OFF, goal_of
 from ..types.identity import Principal
 from ..types.options import TITLE_CHARS
 from . import looking
@@ -38,10 +40,8 @@ def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body:
             db.execute(sql["session_join"], (session, principal.id))
         case Branched(principal=principal, title=title):
             _begun(db, sql, recorded, principal, title)
-        case OptionsSet(principal=principal, options=options):
-            _begun(db, sql, recorded, principal, "")
-            if options.title is not None:
-                db.execute(sql["session_title"], (options.title, session))
+        case OptionsSet() | CommandRun():
+            _held(db, sql, recorded)
         case ApprovalAsked(ask_id=ask_id, call_id=call_id) | QuestionAsked(ask_id=ask_id, call_id=call_id):
             db.execute(sql["ask_add"], (ask_id, session, recorded.n, call_id))
         case ApprovalAnswered(ask_id=ask_id) | QuestionAnswered(ask_id=ask_id):
@@ -59,6 +59,22 @@ def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body:
             db.execute(sql["blob_used"], (digest.decode(), session, recorded.n))
 
 
+def _held(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
+    """How the session is held from here on, and whether it may have to go on by itself."""
+    session = recorded.session
+    match recorded.event:
+        case OptionsSet(principal=principal, options=options):
+            _begun(db, sql, recorded, principal, "")
+            if options.title is not None:
+                db.execute(sql["session_title"], (options.title, session))
+            if options.mode is not None:
+                db.execute(sql["long_work_deep"], (session, int(options.mode == "deep_work")))
+        case CommandRun(name=name, args=args, refused=False) if name in GOALS and (goal := goal_of(name, args)):
+            db.execute(sql["long_work_goal"], (session, int(goal != OFF)))
+        case _:
+            pass
+
+
 def _begun(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, principal: Principal, title: str) -> None:
     """A session that may begin without a message: its key says where it belongs."""
     agent, _, place = recorded.session.partition("/")
@@ -70,6 +86,6 @@ def _begun(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, prin
 
 def clear(db: apsw.Connection) -> None:
     """Empty every projection."""
-    for table in ("session", "session_member", "blob_use"):
+    for table in ("session", "session_member", "blob_use", "long_work"):
         db.execute(f"DELETE FROM {table}")
     looking.clear(db)

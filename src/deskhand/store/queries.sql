@@ -135,6 +135,18 @@ UPDATE inbox SET body = x'', n = coalesce(n, 0) WHERE session = ?
 -- process_erase --
 DELETE FROM process WHERE session = ?
 
+-- task_erase --
+DELETE FROM task WHERE session = ?
+
+-- long_work_erase --
+DELETE FROM long_work WHERE session = ?
+
+-- long_work_deep --
+INSERT INTO long_work(session, deep) VALUES(?, ?) ON CONFLICT(session) DO UPDATE SET deep = excluded.deep
+
+-- long_work_goal --
+INSERT INTO long_work(session, goal) VALUES(?, ?) ON CONFLICT(session) DO UPDATE SET goal = excluded.goal
+
 -- session_seen: to the minute, since a page that is not written costs nothing; the end of the turn writes it anyway --
 INSERT INTO session(session, agent, channel, chat, title, opened_at, last_at) VALUES(?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT(session) DO UPDATE

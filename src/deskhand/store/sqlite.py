@@ -224,6 +224,8 @@ class SqliteStore(Looking):
                 "effect_item_forget",
                 "effect_forget",
                 "process_erase",
+                "task_erase",
+                "long_work_erase",
             ):
                 db.execute(self._sql[name], (session,))
             forget(db, self._sql, session)

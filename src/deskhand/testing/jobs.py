@@ -69,7 +69,7 @@ class JobDesk:
 
     async def _begun(self, app: App, tasks: TaskGroup) -> None:
         with anyio.fail_after(30):
-            while app.works.jobs.runs_now.tasks is None or not app.works.jobs.looks:  # noqa: ASYNC110
+            while app.works.jobs.runs_now.tasks is None or not app.works.jobs.clock.looks:  # noqa: ASYNC110
                 await anyio.sleep(POLL_S)
 
     async def pass_time(self, app: App, seconds: float) -> None:
@@ -79,7 +79,7 @@ class JobDesk:
 
     async def look(self, app: App) -> None:
         """The clock looks at everything."""
-        jobs = app.works.jobs
+        jobs = app.works.jobs.clock
         before = jobs.looks
         jobs.look_again()
         with anyio.fail_after(30):

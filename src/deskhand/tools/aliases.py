@@ -52,6 +52,8 @@ _FOLDER = dict.fromkeys(("directory", "dir", "folder", "dir_path"), "path")
 _OLD = dict.fromkeys(("old_text", "old_content", "old_string", "old_str", "search"), "old")
 _NEW = dict.fromkeys(("new_text", "new_content", "new_string", "new_str", "replace"), "new")
 
+_TASK = {"taskId": "task_id", "id": "task_id", "title": "subject", "activeForm": "active_form"}
+
 PARAMETERS: dict[str, dict[str, str]] = {
     "shell": {
         "cmd": "command",
@@ -89,6 +91,12 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "search_memories": {**dict.fromkeys(("q", "text"), "query"), **dict.fromkeys(("limit", "max_results"), "top_k")},
     "forget_memory": {"id": "memory_id"},
     "read_skill": {**dict.fromkeys(("name", "skill_name"), "skill"), "file": "path", "file_path": "path"},
+    "manage_tasks": {"id": "task_id", "parent": "parent_id", "dependencies": "depends_on", "type": "node_type"},
+    "task_create": _TASK,
+    "task_get": _TASK,
+    "task_update": {**_TASK, "addBlockedBy": "add_blocked_by", "addBlocks": "add_blocks"},
+    "todo_write": {"todos": "items"},
+    "todo_add": {"activeForm": "active_form"},
 }
 """tool -> names of its parameters elsewhere -> ours."""
 _ACTIONS = {"spawn": "start", "input": "write", "send": "write", "stop": "kill", "read": "poll"}
@@ -141,9 +149,26 @@ def canonical(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             ours["mode"] = "overwrite" if ours.pop("overwrite") else "create"
         case "edit_file":
             _one_list_of_edits(ours)
+        case "manage_tasks" | "task_get" | "task_update":
+            _bare_ids(ours)
         case "process" if isinstance(action := ours.get("action"), str):
             ours["action"] = _ACTIONS.get(action, action)
     return ours
+
+
+def _bare_ids(arguments: dict[str, Any]) -> None:
+    """`#3` and `task_3` as 3."""
+    for name, value in arguments.items():
+        if name in ("task_id", "parent_id") and isinstance(value, str):
+            arguments[name] = _bare(value)
+        elif name in ("depends_on", "add_blocks", "add_blocked_by"):
+            listed = value if isinstance(value, list) else unquoted(value) if isinstance(value, str) else value
+            if isinstance(listed, list):
+                arguments[name] = [_bare(each) if isinstance(each, str) else each for each in listed]
+
+
+def _bare(id_: str) -> str:
+    return id_.strip().removeprefix("#").removeprefix("task_")
 
 
 def _count_to_end(arguments: dict[str, Any]) -> None:

@@ -38,6 +38,10 @@ class FunctionTool:
         """The same tool where it does more than usual."""
         return FunctionTool(msgspec.structs.replace(self._spec, effect=effect), self._arguments, self._function)
 
+    def within(self, mode: str) -> FunctionTool:
+        """The same tool, offered only where a conversation is in this mode."""
+        return FunctionTool(msgspec.structs.replace(self._spec, mode=mode), self._arguments, self._function)
+
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         values = decode_arguments(arguments, self._arguments, self._spec.name)
         given = {name: getattr(values, name) for name in values.__struct_fields__}

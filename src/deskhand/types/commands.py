@@ -35,6 +35,8 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("title", "name this conversation"),
         ChatCommand("approval", "on: ask before every tool; off: ask as the rules say"),
         ChatCommand("plan", "on: look and make a plan first; off: go on without one"),
+        ChatCommand("deep", "/deep REQUEST: plan it, then work on by itself until it is done; /deep on, /deep off"),
+        ChatCommand("goal", "/goal TEXT: go on until a judge says that it is reached; /goal off ends that"),
         ChatCommand("restart", "end the service and start it anew", "owner"),
     )
 }

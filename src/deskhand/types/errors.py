@@ -4,6 +4,7 @@
   x ConfigError
     + JobInvalid
   x Refused
+    + NoSuchJob
   x StoreError
     + StaleSession
     + StoreUnavailable
@@ -59,6 +60,10 @@ class JobInvalid(ConfigError):
 
 class Refused(DeskhandError):
     """This is not permitted here."""
+
+
+class NoSuchJob(Refused):
+    """There is no such job here."""
 
 
 class StoreError(DeskhandError):

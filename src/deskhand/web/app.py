@@ -22,6 +22,7 @@ from .errors import HttpProblem, error_response, problem_of
 from .guard import (
     FORGERY_HEADER,
     SAFE,
+    SIGNED,
     STRANGER,
     Credential,
     Guesses,
@@ -100,7 +101,8 @@ class Guarded:
         credential = credential_of(headers)
         changes = scope["type"] == "websocket" or scope["method"] not in SAFE
         if changes:
-            check_origin(headers, self._limits.origins, credential)
+            signed = scope["type"] == "http" and scope["path"].startswith(SIGNED)
+            check_origin(headers, self._limits.origins, credential, signed=signed)
         if credential is None:
             return
         client = client_of(scope["client"][0] if scope.get("client") else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import anyio
 import msgspec
@@ -11,17 +11,19 @@ import msgspec
 from ..types import events as e
 from ..types.identity import Said
 from ..types.messages import Message, Usage
-from .dialect_computer import State, translate, usage_of
-from .errors import HttpProblem, bad
+from .dialect_computer import State, mode_of, options_of, translate, usage_of
+from .errors import HttpProblem, bad, not_found, sentence
+from .job_views import JobView
 from .routing import Call, Endpoint
 from .seen import seen, session_of
+from .session import state_of
 from .talk import Say, message_of, submit
 
 ANSWER_S = 600.0
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """`mode`: `bounded`; `deep_work` comes later."""
+    """`mode`: `bounded`, or `deep_work`, which plans first and then works on by itself."""
 
     message: str
     mode: Literal["bounded", "deep_work"] | None = None
@@ -53,54 +55,75 @@ class History(msgspec.Struct, frozen=True):
     token_usage: dict[str, int]
 
 
-class Tasks(msgspec.Struct, frozen=True):
-    """There is no task list so far, so it is empty."""
+class Cron(msgspec.Struct, frozen=True):
+    """A job as its clients show one. `id` is its name."""
 
-    session_id: str
-    tasks: list[dict[str, Any]] = []
-    summary: str = ""
+    id: str
+    name: str
+    schedule: str
+    enabled: bool
+    message: str
+    next_run: float | None
+    last_run: float | None
+    last_result: str
 
 
 class Jobs(msgspec.Struct, frozen=True):
-    """There are no jobs so far."""
+    """Those that are theirs."""
 
-    jobs: list[dict[str, Any]] = []
+    jobs: list[Cron] = []
 
 
-def not_yet(what: str) -> NoReturn:
-    raise HttpProblem(501, "not_yet", f"Not yet: {what}.")
+class Did(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of it. `enabled` is how it is now."""
+
+    status: str
+    id: str = ""
+    enabled: bool | None = None
+    jobs: int | None = None
 
 
 async def chat(call: Call) -> Answered:
     """Say something and wait for the answer."""
     wanted: Ask = call.body
-    if wanted.mode == "deep_work":
-        not_yet("there is no deep work so far; ask without `mode`")
     if not wanted.message.strip():
         raise bad("The message is empty: send `message`.")
+    mode = await _held(call, wanted.mode)
     said = Say(wanted.message)
     receipt = await submit(call, session_of(call), Said(await message_of(call, said)), said)
     name = call.path("name")
     with anyio.move_on_after(ANSWER_S):
-        return await _answer(call, await seen(call), name, receipt.after, receipt.inbox_id)
-    return Answered("It still works on this. Ask for the history later.", name, "bounded", {"running": True})
+        return await _answer(call, await seen(call), mode, receipt.after, receipt.inbox_id)
+    return Answered("It still works on this. Ask for the history later.", name, mode, {"running": True})
 
 
-async def _answer(call: Call, session: str, name: str, after: int, inbox_id: int) -> Answered:
-    state = State(call.web.redact)
+async def _held(call: Call, wanted: str | None) -> str:
+    """The mode of the conversation, once it is as it is wanted. Raises HttpProblem."""
+    session = session_of(call)
+    now = mode_of((await state_of(call, session)).options.mode)
+    if wanted is not None and wanted != now:
+        receipt = await call.web.door.configure(session, call.principal, options_of(wanted))
+        if receipt.status == "refused":
+            raise HttpProblem(403, "forbidden", sentence(receipt.reason))
+    return wanted or now
+
+
+async def _answer(call: Call, session: str, mode: str, after: int, inbox_id: int) -> Answered:
+    state, name = State(call.web.redact, mode=mode), call.path("name")
     async with aclosing(call.web.door.follow(session, call.principal, after)) as items:
         async for item in items:
             for message in translate(state, item):
-                if message["type"] in ("approval_request", "question"):
-                    return Answered(message["question"], name, state.mode, message)
+                if message["type"] in ("plan_ready", "approval_request", "question"):
+                    asked = message.get("question") or message["text"]
+                    return Answered(asked, name, state.mode, message)
                 if message["type"] == "done" and _ends(item, inbox_id):
-                    return Answered(message["text"], name, "bounded")
+                    return Answered(message["text"], name, mode)
             if (
                 isinstance(item, e.Recorded)
                 and isinstance(item.event, e.CommandRun)
                 and item.event.inbox_id == inbox_id
             ):
-                return Answered(item.event.reply, name, "bounded")
+                return Answered(item.event.reply, name, mode)
     raise AssertionError("following never ends by itself")
 
 
@@ -140,17 +163,32 @@ def _calls(message: Message, redact: Any) -> list[dict[str, Any]]:
     ]
 
 
-async def tasks(call: Call) -> Tasks:
-    await seen(call)
-    return Tasks(call.path("name"))
-
-
 async def cron(call: Call) -> Jobs:
-    return Jobs()
+    return Jobs([_cron(each) for each in await call.web.jobs.listed(call.principal)])
 
 
-async def no_jobs(call: Call) -> None:
-    not_yet("there are no jobs so far")
+def _cron(job: JobView) -> Cron:
+    seen = (job.name, job.name, job.when, job.enabled, job.description)
+    return Cron(*seen, job.next_at, job.last_at, job.last_result)
+
+
+async def run_job(call: Call) -> Did:
+    await call.web.jobs.run(call.principal, call.path("id"))
+    return Did("triggered", call.path("id"))
+
+
+async def toggle_job(call: Call) -> Did:
+    name = call.path("id")
+    there = next((each for each in await call.web.jobs.listed(call.principal) if each.name == name), None)
+    if there is None:
+        raise not_found("such job")
+    now = await call.web.jobs.switch(call.principal, name, not there.enabled)
+    return Did("ok", name, now.enabled)
+
+
+async def reload_jobs(call: Call) -> Did:
+    """What was changed in their files is seen by itself; this is for who asks for it."""
+    return Did("reloaded", jobs=len(await call.web.jobs.listed(call.principal)))
 
 
 _T = "agent_computer"
@@ -159,9 +197,8 @@ ENDPOINTS = (
         "POST", "/api/chat/{name}", "chat", chat, "Ask and wait for the answer", body=Ask, returns=Answered, tag=_T
     ),
     Endpoint("GET", "/api/sessions/{name}/history", "read", history, "Its messages", returns=History, tag=_T),
-    Endpoint("GET", "/api/sessions/{name}/tasks", "read", tasks, "Its task list", returns=Tasks, tag=_T),
     Endpoint("GET", "/api/cron", "read", cron, "Jobs", returns=Jobs, tag=_T),
-    Endpoint("POST", "/api/cron/{id}/run", "chat", no_jobs, "Run a job now: not yet", tag=_T),
-    Endpoint("POST", "/api/cron/{id}/toggle", "chat", no_jobs, "Turn a job on or off: not yet", tag=_T),
-    Endpoint("POST", "/api/cron/reload", "chat", no_jobs, "Read the jobs again: not yet", tag=_T),
+    Endpoint("POST", "/api/cron/{id}/run", "chat", run_job, "Run a job now", returns=Did, tag=_T),
+    Endpoint("POST", "/api/cron/{id}/toggle", "chat", toggle_job, "Turn a job on or off", returns=Did, tag=_T),
+    Endpoint("POST", "/api/cron/reload", "chat", reload_jobs, "Read the jobs again", returns=Did, tag=_T),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import Any
 
+from msgspec.structs import asdict
 from starlette.websockets import WebSocket
 
 from ..agent.state import State as Session
@@ -20,6 +21,7 @@ from .names import name_of
 from .ports import Web
 from .sockets import Socket
 from .talking import Asked, Talk, listening, serve, until_gone
+from .tasks import Board
 from .watch import Calls
 
 UNKNOWN = "a frame of type {0!r} is not known here; there are: {1}"
@@ -29,7 +31,10 @@ class Computer:
     """agent_computer's. It implements `talking.Dialect`."""
 
     def __init__(self, web: Web, session: str) -> None:
+        agent, board = session.partition("/")[0], Board(web, session)
+        steps, tokens = web.house.long_work(agent if agent in web.house.agents else web.house.agents[0])
         self.state = dialect_computer.State(web.redact)
+        self._long = dialect_computer.Long(steps, tokens, board.of_computer)
 
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
         return dialect_computer.translate(self.state, item)
@@ -37,6 +42,7 @@ class Computer:
     def past(self, log: list[Recorded]) -> None:
         for recorded in log:
             self.translate(recorded)
+        self.state.long = self._long  # of what is past, nobody is told again
 
     def plain(self, text: str) -> Asked:
         raise Refused('a frame is a JSON object with a "type"')
@@ -53,16 +59,26 @@ class Computer:
                 mode = asked.text("mode")
                 if mode not in ("bounded", "deep_work"):
                     raise Refused(f"there is no mode {mode!r}; there are: bounded, deep_work")
-                await talk.configure(mode="normal" if mode == "bounded" else mode)
+                await talk.configure(**asdict(dialect_computer.options_of(mode)))
             case "approval_response":
                 call = self.state.calls.get(asked.text("tool_call_id"))
                 if call is None or not call.ask_id:
                     raise Refused("nothing is asked about this tool_call_id")
                 await talk.submit(Answer(call.ask_id, "once" if asked.body.get("approved") is True else "no"))
             case "approve_plan" | "revise_plan":
-                raise Refused("not yet: there are no plans to approve so far")
+                await self._plan(asked, talk)
             case other:
-                raise Refused(UNKNOWN.format(other, "message, set_mode, clear, ping, approval_response"))
+                known = "message, set_mode, clear, ping, approval_response, approve_plan, revise_plan"
+                raise Refused(UNKNOWN.format(other, known))
+
+    async def _plan(self, asked: Asked, talk: Talk) -> None:
+        """An answer to the plan that is shown, with what is to be heeded or changed."""
+        ask_id = next((call.ask_id for call in self.state.calls.values() if call.ask_id and call.tool == EXIT), "")
+        if not ask_id:
+            raise Refused("no plan waits for an answer at the moment")
+        await talk.submit(Answer(ask_id, "once" if asked.type == "approve_plan" else "no"))
+        if asked.text("feedback").strip():
+            await talk.say(asked.text("feedback"))
 
 
 class OpenAgent:
@@ -73,7 +89,7 @@ class OpenAgent:
         agent = agent if agent in web.house.agents else web.house.agents[0]
         tools = tuple(tool.name for tool in web.house.tools(agent))
         self.state = dialect_openagent.State(web.redact, tools)
-        self._session = Session(session)
+        self._session, self._board = Session(session), Board(web, session)
 
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
         out = dialect_openagent.translate(self.state, item)
@@ -84,6 +100,7 @@ class OpenAgent:
     def past(self, log: list[Recorded]) -> None:
         for recorded in log:
             self.translate(recorded)
+        self.state.tasks = self._board.of_openagent
 
     def _trace(self, item: Recorded) -> None:
         """Calls of the model are shown while the conversation is to be traced."""

@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 
+from ..policy.plan import EXIT
 from ..types import events as e
 from ..types.door import Progress
 from ..types.messages import Usage
+from ..types.options import SessionOptions
+from .tasks import TASK_TOOLS
 
 PREVIEW_CHARS = 500
-NOT_YET = "not yet: deep work is kept as the mode of this conversation, and nothing acts on it so far"
 Out = dict[str, Any]
 
 
@@ -22,6 +24,15 @@ class Open(msgspec.Struct):
     tool: str
     began: float
     ask_id: str = ""
+    plan: str = ""
+
+
+class Long(msgspec.Struct, frozen=True):
+    """What deep work may use, and the tasks as its clients are told them now."""
+
+    steps: int
+    tokens: int
+    tasks: Callable[[], Out]
 
 
 class State(msgspec.Struct):
@@ -35,10 +46,18 @@ class State(msgspec.Struct):
     model: str = ""
     usage: Usage = Usage()
     calls: dict[str, Open] = {}
+    used: int = 0
+    long: Long | None = None
 
 
 def mode_of(ours: str | None) -> str:
     return "deep_work" if ours == "deep_work" else "bounded"
+
+
+def options_of(mode: str) -> SessionOptions:
+    """How a conversation is held in their mode: deep work begins with a plan that is shown."""
+    deep = mode == "deep_work"
+    return SessionOptions(mode="deep_work" if deep else "normal", plan_mode=deep)
 
 
 def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
@@ -72,27 +91,38 @@ def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
 
 
 def _mode(state: State, mode: str) -> list[Out]:
-    state.mode = mode_of(mode)
-    extra = {"not_yet": NOT_YET} if state.mode == "deep_work" else {}
-    return [{"type": "mode_changed", "mode": state.mode, **extra}]
+    state.mode, state.used = mode_of(mode), 0
+    return [{"type": "mode_changed", "mode": state.mode}]
+
+
+def _thinking(state: State) -> Out:
+    """It thinks; in deep work, with how far it is."""
+    out: Out = {"type": "thinking", "iteration": state.iteration}
+    if state.mode != "deep_work" or state.long is None:
+        return out
+    long = state.long
+    told = {"max_iterations": long.steps, "tokens_used": state.used, "token_budget": long.tokens}
+    return {**out, **told, "task_summary": long.tasks()["summary"]}
 
 
 def _opened(state: State) -> list[Out]:
     if state.open:
         return []
     state.open, state.iteration, state.text, state.usage, state.calls = True, 1, "", Usage(), {}
-    return [{"type": "thinking", "iteration": 1}]
+    return [_thinking(state)]
 
 
 def _replied(state: State, event: e.ModelReplied, at: float) -> list[Out]:
     out: list[Out] = []
     state.model, state.usage = event.model, state.usage + event.usage
+    state.used += event.usage.input_tokens + event.usage.output_tokens
     if said := state.redact(event.message.text):
         state.text = said
         out.append({"type": "text", "text": said})
     for call in event.message.calls:
-        state.calls[call.id] = Open(call.name, at)
         shown = msgspec.json.decode(state.redact(bytes(call.arguments).decode()))
+        plan = str(shown.get("plan", "")) if call.name == EXIT and isinstance(shown, dict) else ""
+        state.calls[call.id] = Open(call.name, at, plan=plan)
         out.append({"type": "tool_call", "tool": call.name, "input": shown, "tool_call_id": call.id})
     return out
 
@@ -107,10 +137,13 @@ def _result(state: State, at: float, call_id: str, text: str, good: bool) -> lis
         "success": good,
         "tool_call_id": call_id,
     }
+    out: list[Out] = [result]
+    if good and call.tool in TASK_TOOLS and state.long is not None:
+        out.append({"type": "task_update", **state.long.tasks()})
     if state.calls or not state.open:
-        return [result]
+        return out
     state.iteration += 1
-    return [result, {"type": "thinking", "iteration": state.iteration}]
+    return [*out, _thinking(state)]
 
 
 def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
@@ -119,7 +152,11 @@ def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
         call.ask_id = event.ask_id
     asked = {"tool_call_id": event.call_id, "tool": call.tool if call else "", "question": state.redact(event.question)}
     if isinstance(event, e.ApprovalAsked):
-        return [{"type": "approval_request", **asked, "reason": state.redact(event.reason), "until": event.until}]
+        request: Out = {"type": "approval_request", **asked, "reason": state.redact(event.reason), "until": event.until}
+        if call is None or call.tool != EXIT:
+            return [request]
+        tasks = state.long.tasks() if state.long is not None else {"tasks": [], "summary": ""}
+        return [{"type": "plan_ready", "text": call.plan, "tool_call_id": event.call_id, **tasks}, request]
     return [{"type": "question", **asked, "choices": list(event.choices), "until": event.until}]
 
 

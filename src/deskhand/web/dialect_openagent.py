@@ -12,6 +12,7 @@ from ..policy.plan import EXIT
 from ..types import events as e
 from ..types.door import Progress
 from ..types.messages import ToolCall, Usage
+from .tasks import TASK_TOOLS
 
 Out = dict[str, Any]
 WRITES = frozenset({"write_file", "edit_file"})
@@ -30,7 +31,7 @@ class Open(msgspec.Struct):
 
 class State(msgspec.Struct):
     """What must be remembered from one event to the next. `traced` is the conversation as the model sees it, where its
-    calls are to be shown."""
+    calls are to be shown; `tasks` what is told of the tasks after a call of this tool."""
 
     redact: Callable[[str], str] = str
     tools: tuple[str, ...] = ()
@@ -43,6 +44,7 @@ class State(msgspec.Struct):
     calls: dict[str, Open] = {}
     files: list[str] = []
     traced: session.State | None = None
+    tasks: Callable[[str], Out] | None = None
 
 
 def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
@@ -179,6 +181,8 @@ def _result(state: State, call_id: str, text: str, status: str) -> list[Out]:
     said: Out = {"type": "tool_result", "tool": tool, "result": state.redact(text), "id": call_id, "status": status}
     if status == "denied" and call is not None and not call.ask_id:
         return [{"type": "tool_approval_result", "decision": "deny", "tools": [_named(call_id, call)]}, said]
+    if status == "ok" and tool in TASK_TOOLS and state.tasks is not None:
+        return [said, state.tasks(tool)]
     return [said]
 
 

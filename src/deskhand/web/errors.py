@@ -7,7 +7,16 @@ from collections.abc import Mapping
 import msgspec
 from starlette.responses import Response
 
-from ..types.errors import BlobMissing, ConfigError, DeskhandError, ModelUnknown, Refused, StoreUnavailable, ToolError
+from ..types.errors import (
+    BlobMissing,
+    ConfigError,
+    DeskhandError,
+    ModelUnknown,
+    NoSuchJob,
+    Refused,
+    StoreUnavailable,
+    ToolError,
+)
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -47,6 +56,8 @@ def problem_of(error: DeskhandError) -> HttpProblem:
     """Which status an error of ours has."""
     said = sentence(str(error))
     match error:
+        case NoSuchJob():
+            return not_found("such job")
         case Refused():
             return HttpProblem(403, "refused", said)
         case StoreUnavailable():

@@ -10,6 +10,7 @@ from . import (
     compat_sockets,
     files,
     house,
+    jobs,
     login,
     lookup,
     openai,
@@ -18,6 +19,7 @@ from . import (
     session,
     setup,
     talk,
+    tasks,
     watch,
 )
 from .openapi import endpoint_of
@@ -30,6 +32,7 @@ ROOMS = (
     setup,
     talk,
     session,
+    tasks,
     lookup,
     processes,
     changes,
@@ -37,6 +40,7 @@ ROOMS = (
     files,
     blobs,
     people,
+    jobs,
     compat_computer,
     compat_openagent,
     openai,

@@ -50,9 +50,16 @@ def check_host(headers: Headers, hosts: frozenset[str]) -> None:
         )
 
 
-def check_origin(headers: Headers, origins: frozenset[str], credential: Credential | None) -> None:
+SIGNED = "/api/hooks/"
+"""What is sent there says who sent it by its signature, and brings no credential."""
+
+
+def check_origin(
+    headers: Headers, origins: frozenset[str], credential: Credential | None, *, signed: bool = False
+) -> None:
     """Raises HttpProblem for what another site's page would send: asked of all that changes something, and of every
-    WebSocket. Without an Origin only a program may, with its token in the header and no cookie."""
+    WebSocket. Without an Origin only a program may, with its token in the header and no cookie, or with a signature of
+    its own (`signed`)."""
     refused = HttpProblem(403, "wrong_origin", "Pages of other sites may not use this Deskhand.")
     origin = headers.get("origin")
     if len(headers.getlist("origin")) > 1 or headers.get("sec-fetch-site", "") == "cross-site":
@@ -60,7 +67,7 @@ def check_origin(headers: Headers, origins: frozenset[str], credential: Credenti
     if origin is not None:
         if origin.lower() not in origins:
             raise refused
-    elif credential is None or credential.browser or "cookie" in headers:
+    elif (credential is None and not signed) or (credential and credential.browser) or "cookie" in headers:
         raise refused
 
 

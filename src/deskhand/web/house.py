@@ -89,7 +89,7 @@ async def status(call: Call) -> StatusView:
     if not there:
         raise not_found("agent that is yours")
     found = await call.web.house.status(there[0])
-    return msgspec.structs.replace(found, agents=there)
+    return msgspec.structs.replace(found, agents=there, cron_jobs=len(await call.web.jobs.listed(call.principal)))
 
 
 async def agents(call: Call) -> list[AgentView]:

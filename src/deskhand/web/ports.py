@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -17,6 +17,7 @@ from ..types.events import Recorded
 from ..types.health import Health
 from ..types.identity import Principal
 from ..types.people import People
+from .job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView
 from .steps import SetUp
 from .views import (
     AgentView,
@@ -56,6 +57,10 @@ class House(Protocol):
         ...
 
     def presets(self) -> list[PresetView]: ...
+    def long_work(self, agent: str) -> tuple[int, int]:
+        """How many steps one turn of this agent has, and how many tokens a deep work."""
+        ...
+
     async def models(self) -> ModelsView: ...
     async def select_model(self, agent: str, model: str) -> None:
         """Use this one from the next step on, and after a restart too. Raises ConfigError for one that cannot be."""
@@ -108,6 +113,32 @@ class House(Protocol):
     def trace(self, log: Sequence[Recorded]) -> list[SpanView]: ...
 
 
+class JobDesk(Protocol):
+    """Jobs, each in the name of who asks: others' are not there for them. All raise NoSuchJob, Refused, and ConfigError
+    for what cannot be."""
+
+    async def listed(self, principal: Principal) -> list[JobView]: ...
+    async def shown(self, principal: Principal, name: str) -> JobDetail: ...
+    def blueprints(self) -> list[BlueprintView]: ...
+    async def preview(self, principal: Principal, draft: JobDraft) -> Preview:
+        """What it would be. Nothing is made."""
+        ...
+
+    async def make(self, principal: Principal, draft: JobDraft) -> JobDetail: ...
+    async def change(self, principal: Principal, name: str, text: str) -> JobDetail: ...
+    async def remove(self, principal: Principal, name: str) -> None: ...
+    async def switch(self, principal: Principal, name: str, on: bool) -> JobView: ...
+    async def run(self, principal: Principal, name: str) -> str:
+        """Returns the name of the run."""
+        ...
+
+    async def runs(self, principal: Principal, name: str, limit: int) -> list[RunView]: ...
+    async def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
+        """Take what was sent, in nobody's name but that of its signature. False: it was taken before. Headers have
+        names in lower case."""
+        ...
+
+
 class Web(msgspec.Struct, frozen=True):
     """Everything that a handler may use. `version` is that of Deskhand. `redact` takes secrets out of a text.
     `stopping` tells that the service ends: streams are closed, so that clients come back."""
@@ -116,6 +147,7 @@ class Web(msgspec.Struct, frozen=True):
     store: Store
     people: People
     house: House
+    jobs: JobDesk
     setup: SetUp
     blobs: Blobs
     clock: Clock

@@ -125,7 +125,7 @@ class StateView(msgspec.Struct, frozen=True):
     decisions: list[DecisionView]
 
 
-NOT_YET = ("teams", "mode")
+NOT_YET = ("teams",)
 
 
 async def state_of(call: Call, session: str) -> State:

@@ -252,6 +252,18 @@ CREATE TABLE file_label(
   session TEXT NOT NULL,
   at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS gathered;
+CREATE TABLE gathered(
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
+  at REAL NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('processed', 'too_short', 'error')),
+  note TEXT NOT NULL DEFAULT '',
+  failures INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(kind, subject)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS inbox;
 CREATE TABLE inbox(
   id INTEGER PRIMARY KEY,
@@ -322,12 +334,35 @@ CREATE TABLE login(
   user TEXT NOT NULL REFERENCES user(name) ON DELETE CASCADE,
   expires_at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS long_work;
+CREATE TABLE long_work(
+  session TEXT PRIMARY KEY,
+  deep INTEGER NOT NULL DEFAULT 0,
+  goal INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS looked_up;
 CREATE TABLE looked_up(
   one INTEGER PRIMARY KEY CHECK(one = 1),
   seq INTEGER NOT NULL
 ) STRICT;
 INSERT INTO looked_up VALUES(1,12);
+DROP TABLE IF EXISTS memory_file;
+CREATE TABLE memory_file(
+  path TEXT PRIMARY KEY,
+  base BLOB NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS moved;
+CREATE TABLE moved(
+  system TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  here TEXT NOT NULL,
+  lines INTEGER NOT NULL DEFAULT 0,
+  mark TEXT NOT NULL DEFAULT '',
+  at REAL NOT NULL,
+  PRIMARY KEY(system, kind, key)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS named_session;
 CREATE TABLE named_session(
   place TEXT PRIMARY KEY,
@@ -422,6 +457,29 @@ CREATE TABLE process(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX process_of ON process(session);
 CREATE INDEX process_open ON process(told) WHERE told = 0;
+DROP TABLE IF EXISTS proposal;
+CREATE TABLE proposal(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  name TEXT NOT NULL,
+  description TEXT NOT NULL,
+  body TEXT NOT NULL,
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  label BLOB NOT NULL,
+  writer TEXT NOT NULL,
+  at REAL NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('proposed', 'refused', 'accepted', 'rejected', 'reverted', 'kept')),
+  findings BLOB NOT NULL,
+  card BLOB NOT NULL DEFAULT x'',
+  decided_by TEXT NOT NULL DEFAULT '',
+  decided_at REAL,
+  why TEXT NOT NULL DEFAULT '',
+  turns_before INTEGER NOT NULL DEFAULT 0,
+  bad_before INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX proposal_state ON proposal(state, agent, name);
 DROP TABLE IF EXISTS run;
 CREATE TABLE run(
   one INTEGER PRIMARY KEY CHECK(one = 1),
@@ -477,6 +535,26 @@ CREATE TABLE session_member(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO session_member VALUES('default/terminal:golden','owner');
 CREATE INDEX session_member_of ON session_member(principal);
+DROP TABLE IF EXISTS skill_use;
+CREATE TABLE skill_use(
+  proposal INTEGER NOT NULL,
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  at REAL NOT NULL,
+  bad INTEGER NOT NULL,
+  why TEXT NOT NULL,
+  PRIMARY KEY(proposal, session, n)
+) STRICT, WITHOUT ROWID;
+DROP TABLE IF EXISTS task;
+CREATE TABLE task(
+  session TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('pending', 'in_progress', 'completed', 'blocked', 'deleted')),
+  title TEXT NOT NULL,
+  body BLOB NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY(session, id)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS token;
 CREATE TABLE token(
   id TEXT PRIMARY KEY,
@@ -491,6 +569,10 @@ CREATE TABLE token(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO token VALUES('tok_1',X'00','ann','phone','api','read chat',1700000000.0,NULL,NULL);
 CREATE INDEX token_of ON token(user);
+DROP TABLE IF EXISTS trigger_seen;
+CREATE TABLE trigger_seen(
+  job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS usage;
 CREATE TABLE usage(
   session TEXT NOT NULL,

@@ -84,6 +84,29 @@ CREATE TRIGGER fact_embedded AFTER INSERT ON fact_vector BEGIN
 END;
 
 
+-- Gathering: how far something has been read (memory/gathered.sql). `kind` is harvest or reflect of a session, clean of
+-- facts (`scope:owner`), promote of an agent's notes; `n` is the last event or fact that was read, in the commit that
+-- holds what came of it; up to `seen` there is nothing to read for now. `failures`: so often in a row it came to nothing,
+-- the last time `at` then.
+CREATE TABLE gathered(
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
+  at REAL NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('processed', 'too_short', 'error')),
+  note TEXT NOT NULL DEFAULT '',
+  failures INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(kind, subject)
+) STRICT, WITHOUT ROWID;
+
+-- What files that show facts said when they were last looked at, by their real path (memory/project.py).
+CREATE TABLE memory_file(
+  path TEXT PRIMARY KEY,
+  base BLOB NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Jobs: what was due and what came of it (runtime/jobs.py). JOB.md files say what a job is. A run is there once for each
 -- slot, which is the time at which it was due, or names what else started it; it is written before anything is done.
 -- `body` is the job as it was then, `payload` what an event brought along. Whoever runs it is `holder`, until
@@ -129,7 +152,27 @@ CREATE TABLE job_state(
 CREATE TABLE job_boot(at REAL NOT NULL) STRICT;
 CREATE TABLE job_pause(one INTEGER PRIMARY KEY CHECK(one = 1), why TEXT NOT NULL, at REAL NOT NULL) STRICT;
 
--- Tasks: what is to be done in a conversation, and in which order (runtime/tasks.py).
+-- How what sets a job off was when it was last looked at: the files, or the words of a page.
+CREATE TABLE trigger_seen(
+  job TEXT NOT NULL, line TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(job, line)
+) STRICT, WITHOUT ROWID;
+
+-- Tasks: what is to be done in a conversation, and in which order (tools/task_graph.py); `body` is the whole task. And
+-- which conversations may have to go on by themselves, as the log says it: dropped and made anew at will.
+CREATE TABLE task(
+  session TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK(status IN ('pending', 'in_progress', 'completed', 'blocked', 'deleted')),
+  title TEXT NOT NULL,
+  body BLOB NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY(session, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE long_work(
+  session TEXT PRIMARY KEY,
+  deep INTEGER NOT NULL DEFAULT 0,
+  goal INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 
 -- Budgets: what was used, by day and by whom (runtime/budgets.py). `scope` is all, person, agent, job or session, `day` the
 -- number of a calendar day, `micros` millionths of a US dollar. A hold is what a call that goes on may use: it is dropped
@@ -169,5 +212,53 @@ CREATE TABLE budget_warned(
 ) STRICT, WITHOUT ROWID;
 
 -- Skills: proposals and how they did (runtime/proposals.py).
+-- A proposal is never active: only one that a person took is written as a file. `key` names it for ever, so that it is
+-- made once. `session` and `n` are the event that it comes from, `label` whose word it is. `findings` is what stands in
+-- it (JSON), `card` how it did in replays (JSON, '' before). Of the turns before it was taken, so many had ended badly.
+CREATE TABLE proposal(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  name TEXT NOT NULL,
+  description TEXT NOT NULL,
+  body TEXT NOT NULL,
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  label BLOB NOT NULL,
+  writer TEXT NOT NULL,
+  at REAL NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('proposed', 'refused', 'accepted', 'rejected', 'reverted', 'kept')),
+  findings BLOB NOT NULL,
+  card BLOB NOT NULL DEFAULT x'',
+  decided_by TEXT NOT NULL DEFAULT '',
+  decided_at REAL,
+  why TEXT NOT NULL DEFAULT '',
+  turns_before INTEGER NOT NULL DEFAULT 0,
+  bad_before INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX proposal_state ON proposal(state, agent, name);
 
--- Moving in: what was taken over from another system (runtime/moving.py).
+-- The turns in which a skill was read that had been proposed, by the event with which they ended.
+CREATE TABLE skill_use(
+  proposal INTEGER NOT NULL,
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  at REAL NOT NULL,
+  bad INTEGER NOT NULL,
+  why TEXT NOT NULL,
+  PRIMARY KEY(proposal, session, n)
+) STRICT, WITHOUT ROWID;
+
+-- Moving in: what was taken over from another system (runtime/moving). What stands here is never taken again, whatever
+-- has become of it since. `here` is what it is called with us. Of a conversation `lines` were taken, and `mark` says which
+-- the last were.
+CREATE TABLE moved(
+  system TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  here TEXT NOT NULL,
+  lines INTEGER NOT NULL DEFAULT 0,
+  mark TEXT NOT NULL DEFAULT '',
+  at REAL NOT NULL,
+  PRIMARY KEY(system, kind, key)
+) STRICT, WITHOUT ROWID;

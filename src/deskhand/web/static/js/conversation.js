@@ -32,7 +32,7 @@ function Head() {
     if (value && value !== title) attempt(() => change(name, { title: value }));
   };
   const toggle = (wanted) => () => { panel.value = panel.value === wanted ? "" : wanted; };
-  const sides = [["files", "files", "Files"], ["tune", "options", "Options of this conversation"], ...(developer.value ? [["trace", "trace", "Trace"], ["time", "time", "Slider over this conversation"]] : [])];
+  const sides = [["files", "files", "Files"], ["check", "tasks", "Tasks"], ["tune", "options", "Options of this conversation"], ...(developer.value ? [["trace", "trace", "Trace"], ["time", "time", "Slider over this conversation"]] : [])];
   return html`<header class="head">
     <${IconButton} name="menu" label="Show the conversations" class="ib only-narrow" onClick=${() => { drawer.value = true; }} />
     ${editing

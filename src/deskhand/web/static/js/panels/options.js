@@ -35,6 +35,7 @@ function Held({ name, state }) {
     <div class="toggles">
       <${Toggle} label="Ask before each tool" note="Off is the normal policy, never less" on=${options.approval} disabled=${locked} set=${(on) => set({ approval: on })} />
       <${Toggle} label="Plan first" note="It says what it will do before it does it" on=${options.plan_mode} disabled=${locked} set=${(on) => set({ plan_mode: on })} />
+      <${Toggle} label="Deep work" note="It goes on by itself while tasks are open" on=${options.mode === "deep_work"} disabled=${locked} set=${(on) => set({ mode: on ? "deep_work" : "normal", plan_mode: on })} />
       <${Toggle} label="Tracing" note="Keeps what was sent to the model, for the trace" on=${options.tracing} disabled=${locked} set=${(on) => set({ tracing: on })} />
       <${Toggle} label="Teams" note="Kept, but agents do not work in teams yet" on=${options.teams} disabled=${locked} set=${(on) => set({ teams: on })} />
     </div>

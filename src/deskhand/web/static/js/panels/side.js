@@ -5,9 +5,10 @@ import { IconButton } from "../icons.js";
 import { Files } from "./files.js";
 import { Options } from "./options.js";
 import { Slider } from "./slider.js";
+import { Tasks } from "./tasks.js";
 import { Trace } from "./trace.js";
 
-const PANELS = { files: ["Files", Files], options: ["This conversation", Options], trace: ["Trace", Trace], time: ["Slider", Slider] };
+const PANELS = { files: ["Files", Files], options: ["This conversation", Options], tasks: ["Tasks", Tasks], trace: ["Trace", Trace], time: ["Slider", Slider] };
 
 export function SidePanel() {
   const top = useRef(), id = panel.value, hidden = !developer.value && (id === "trace" || id === "time");

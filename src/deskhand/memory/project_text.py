@@ -1,0 +1,219 @@
+"""How facts stand in a file, and what a file says: Markdown in pieces, which put together are the very same file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+from ..types.messages import clean
+from .facts import fitted
+
+END = "<!-- deskhand:end -->"
+_BEGIN = re.compile(r"^<!-- deskhand:(?P<name>[a-z]+)\b[^\n]*?-->[ \t\r]*$", re.MULTILINE)
+_END = re.compile(r"^<!-- deskhand:end -->[ \t\r]*$", re.MULTILINE)
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+_BULLET = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+_HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?[ \t]*#*[ \t]*$")
+_FENCE = re.compile(r"[ \t]*(```|~~~)")
+_SOURCE = re.compile(r"\*Source: .*\*$")
+_WORD = re.compile(r"\w")
+_LEARNING = re.compile(r"\[(?P<category>[^\]]*)\] Mistake: (?P<mistake>.*?) Correction: (?P<correction>.*)")
+_BOLD = re.compile(r"\*\*(?P<name>Mistake|Correction):?\*\*:?\s*(?P<text>.*)")
+
+Form = Literal["lines", "topics", "learnings"]
+
+
+class Sheet(msgspec.Struct, frozen=True):
+    """A file that shows facts. `path` is relative to the workspace. `section` is what its marked part is called (''
+    where it has none), `note` says beside the mark what it is. `subject` goes before all that its entries say. `log`:
+    what was shown stays there, also when the fact is over."""
+
+    path: str
+    section: str = ""
+    form: Form = "lines"
+    title: str = ""
+    note: str = ""
+    subject: str = ""
+    log: bool = False
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """How a fact stands in a file, and what is read from there again."""
+
+    raw: str
+    text: str
+
+
+class Chunk(msgspec.Struct):
+    """Some lines of a file as they are, and what they say ('' for nothing that could be a fact). `ours`: they stand in
+    the marked part. `key` is that of the fact that says the same."""
+
+    raw: str
+    text: str = ""
+    ours: bool = False
+    key: str = ""
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """A file: what stands before the marked part, in it, and behind it. Not `marked`: it has none, and all is `head`.
+    `begin` and `end` are the marks as they stand there."""
+
+    head: tuple[Chunk, ...]
+    body: tuple[Chunk, ...] = ()
+    tail: tuple[Chunk, ...] = ()
+    marked: bool = False
+    begin: str = ""
+    end: str = ""
+
+
+def parted(sheet: Sheet, text: str) -> Parts:
+    """The file in pieces. With one mark alone everything is the person's own."""
+    if sheet.section:
+        for begin in _BEGIN.finditer(text):
+            end = _END.search(text, begin.end())
+            if begin["name"] == sheet.section and end is not None:
+                inner, behind = begin.end() + 1, min(end.end() + 1, len(text))
+                head, body, tail = text[: begin.start()], text[inner : end.start()], text[behind:]
+                read = lines if sheet.form == "lines" else blocks
+                chunks = tuple(read(body, sheet))
+                for chunk in chunks:
+                    chunk.ours = True
+                marks = (text[begin.start() : inner], text[end.start() : behind])
+                return Parts(tuple(lines(head, sheet, True)), chunks, tuple(lines(tail, sheet)), True, *marks)
+    return Parts(tuple(lines(text, sheet, True)))
+
+
+def written(sheet: Sheet, parts: Parts, body: Sequence[Chunk], more: Sequence[str]) -> str:
+    """The file with this in its marked part, and `more` at the end of that. All else stays as it is."""
+    head, tail = (_joined(chunks) for chunks in (parts.head, parts.tail))
+    inner = _joined(body)
+    if not parts.marked and not more:
+        return head
+    for raw in more:
+        gap = "\n" if sheet.form != "lines" and inner and not inner.endswith("\n\n") else ""
+        inner = f"{_ended(inner)}{gap}{raw}\n"
+    if parts.marked:
+        return f"{head}{parts.begin}{_ended(inner) if more else inner}{parts.end}{tail}"
+    start = f"{_ended(head)}\n" if head else f"# {sheet.title}\n\n" if sheet.title else ""
+    return f"{start}<!-- deskhand:{sheet.section} {sheet.note} -->\n{inner}{END}\n"
+
+
+def read_back(sheet: Sheet, text: str) -> list[tuple[bool, str]]:
+    """What the file says, and whether it stands in the marked part."""
+    parts = parted(sheet, text)
+    return [(each.ours, each.text) for each in (*parts.head, *parts.body, *parts.tail) if each.text]
+
+
+def _joined(chunks: Iterable[Chunk]) -> str:
+    return "".join(chunk.raw for chunk in chunks)
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def lines(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
+    """A chunk for each paragraph and each point of a list; what stands under a heading is about that. Comments, code
+    and, at the `front` of a file, what stands between dashes say nothing."""
+    found: list[Chunk] = []
+    heading, until, open_ = "", "", False
+    for number, line in enumerate(_LINE.findall(text)):
+        bare, fence, bullet = line.strip(), _FENCE.match(line), _BULLET.match(line)
+        if until:
+            open_, until = False, "" if _ends(bare, until) else until
+        elif bare == "---" and front and not number and "\n---" in text[3:]:
+            until, open_ = "---", False
+        elif bare.startswith("<!--"):
+            until, open_ = "" if "-->" in bare else "-->", False
+        elif fence:
+            until, open_ = fence[1], False
+        elif title := _HEADING.match(bare):
+            heading, open_ = (title[2] or "").strip() if len(title[1]) > 1 else "", False
+        elif not bare:
+            open_ = False
+        elif open_ and not (bullet and not bullet["indent"]):
+            found[-1].raw += line
+            continue
+        else:
+            found.append(Chunk(line, "\0" + heading))
+            open_ = True
+            continue
+        found.append(Chunk(line))
+    for chunk in found:
+        if chunk.text:
+            chunk.text = _said(chunk.raw, (sheet.subject, chunk.text[1:]))
+    return found
+
+
+def _ends(bare: str, until: str) -> bool:
+    return until in bare if until == "-->" else bare.startswith(until)
+
+
+def _said(raw: str, about: Iterable[str]) -> str:
+    bullet = _BULLET.match(raw)
+    said = fitted(clean(raw[bullet.end() :] if bullet else raw))
+    return fitted(": ".join(filter(None, (*about, said)))) if _WORD.search(said) else ""
+
+
+def blocks(text: str, sheet: Sheet) -> list[Chunk]:
+    """A chunk for each heading and what follows it."""
+    starts = [match.start() for match in re.finditer(r"^## ", text, re.MULTILINE)]
+    found = [Chunk(line) for line in _LINE.findall(text[: starts[0] if starts else len(text)])]
+    for start, end in pairwise([*starts, len(text)]):
+        raw = text[start:end]
+        found.append(Chunk(raw, _block(raw, sheet.form)))
+    return found
+
+
+def _block(raw: str, form: Form) -> str:
+    title, *rest = [line.strip() for line in raw.split("\n")]
+    body = [line for line in rest if line and not _SOURCE.match(line)]
+    topic = fitted(title[3:])
+    if form == "learnings":
+        named = {match["name"]: match["text"] for line in body if (match := _BOLD.match(line))}
+        if len(named) == 2 and len(body) == 2:
+            return fitted(f"[{topic}] Mistake: {named['Mistake']} Correction: {named['Correction']}")
+        said = " ".join(body)
+        return fitted(f"[{topic}] {said}") if _WORD.search(said) else ""
+    said = " ".join(body)
+    return fitted(f"{topic}: {said}") if _WORD.search(said) else ""
+
+
+def shown(sheet: Sheet, text: str, source: str = "", confidence: float = 1.0) -> Shown | None:
+    """How a fact stands in this file; None where nobody could read it from there again."""
+    about = f"*Source: {source} | Confidence: {confidence:.2g}*" if source else ""
+    if sheet.form == "lines":
+        raw = f"- {fitted(text)}"
+    elif sheet.form == "topics":
+        topic, colon, said = text.partition(": ")
+        raw = f"## {_plain(topic if colon else '') or 'General'}\n{_plain(said if colon else text)}"
+    else:
+        learned = _LEARNING.fullmatch(text)
+        if learned is None:
+            category, _, said = text[1:].partition("] ") if text.startswith("[") else ("general", "", text)
+            raw = f"## {_plain(category) or 'general'}\n{_plain(said)}"
+        else:
+            wrong, right = _plain(learned["mistake"]), _plain(learned["correction"])
+            raw = f"## {_plain(learned['category']) or 'general'}\n**Mistake**: {wrong}\n**Correction**: {right}"
+    raw = f"{raw}\n{about}" if about and sheet.form != "lines" else raw
+    read = (lines if sheet.form == "lines" else blocks)(raw, sheet)
+    return Shown(raw, read[0].text) if len(read) == 1 and read[0].text else None
+
+
+def _plain(text: str) -> str:
+    return fitted(text).lstrip("#").strip()
+
+
+def knowledge(topic: str, said: str) -> str:
+    """Knowledge as the text of a fact."""
+    return f"{_plain(topic).replace(': ', ', ') or 'General'}: {fitted(said)}"
+
+
+def learning(mistake: str, correction: str, category: str) -> str:
+    """What was learned from a mistake, as the text of a fact."""
+    about = _plain(category).replace("]", ")") or "general"
+    return f"[{about}] Mistake: {fitted(mistake)} Correction: {fitted(correction)}"

@@ -1,0 +1,158 @@
+"""Puts together how people and agents make jobs, and what sets them off beside a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import anyio.to_thread
+
+from ..policy.roles import may_talk
+from ..tools.base import Context, Tool
+from ..tools.pages import read_page
+from ..types.commit import Change
+from ..types.events import Recorded
+from ..types.identity import Address, Principal, acts_for
+from ..types.jobs import Job
+from ..types.messages import Text
+from ..types.people import OWNER_NAME
+from .children import Child
+from .cron_tool import Cron
+from .hands import Ground
+from .job_desk import Desk
+from .jobs import Jobs
+from .jobs_told import Forecast, forecast
+from .listening import Broker, Wants, keep_listening
+from .manage_jobs import ManageJob
+from .own_jobs import OwnJobs, Rules
+from .reach import workspace_of
+from .triggering import Fires, Looks, Triggering
+from .using_jobs import Using
+
+LOOK_S = 2.0
+"""How soon a file of a job that was changed by hand is seen by what sets it off."""
+USED = 20
+"""So many of its last runs say what the next will take."""
+
+
+class Shelf:
+    """The jobs that can run, as those need them who set them off."""
+
+    def __init__(self, ground: Ground, jobs: Jobs) -> None:
+        self._ground, self._jobs = ground, jobs
+        self._at = float("-inf")
+        self._found: tuple[Job, ...] = ()
+
+    async def now(self) -> Sequence[Job]:
+        """The same object as long as none has changed."""
+        if (now := self._ground.clock.monotonic()) - self._at >= LOOK_S:
+            self._at = now
+            files = await anyio.to_thread.run_sync(self._jobs.files)
+            found = tuple(each.job for each in files.values() if each.job is not None and each.job.on)
+            if found != self._found:
+                self._found = found
+        return self._found
+
+    def forget(self) -> None:
+        """One has changed."""
+        self._at = float("-inf")
+
+    async def trigger(self, name: str, slot: str, payload: Text) -> bool:
+        """See Jobs."""
+        return await self._jobs.trigger(name, slot, payload)
+
+
+class Automation:
+    """One for an App."""
+
+    def __init__(self, ground: Ground, jobs: Jobs) -> None:
+        self._ground, self._jobs = ground, jobs
+        folder = ground.settings().home.root / "jobs"
+        rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone)
+        shelf = Shelf(ground, jobs)
+        own = OwnJobs(jobs, rules, shelf.forget)
+        self.using = Using(own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast)
+        looks = Looks(self._workspace, self._page, self._secret)
+        self.triggering = Triggering(ground.store, ground.clock, shelf, looks)
+        self.desk = Desk(self.using, self.triggering, folder)
+        self.tools: tuple[Tool, ...] = (Cron(self.using), ManageJob(self.using, folder))
+
+    def children(self) -> Iterator[Child]:
+        """What only the process that drives may do."""
+        yield Child("triggers", self.triggering.run)
+        at = self.triggering
+        wants = Wants(self._broker, at.topics, at.took, at.listens)
+        yield Child("broker", lambda: keep_listening(wants))
+
+    def see(self, recorded: Recorded) -> None:
+        """An event passes. Never waits."""
+        self.triggering.see(recorded)
+
+    # What people may
+
+    def _agents(self) -> Sequence[str]:
+        return self._ground.settings().agents
+
+    def _models(self) -> set[str]:
+        settings = self._ground.settings()
+        return {model for agent in settings.agents for model in settings.agent(agent).models}
+
+    def _may_talk(self, principal: Principal, agent: str) -> bool:
+        custom = {name: role.agents for name, role in self._ground.settings().config.roles.items()}
+        return may_talk(Principal(acts_for(principal), principal.roles), agent, custom)
+
+    async def _takes_part(self, person: str, session: str) -> bool:
+        rows = await self._ground.store.rows("session_members", (session,))
+        return (person,) in [tuple(row) for row in rows]
+
+    def _zone(self) -> str:
+        return self._ground.settings().config.timezone
+
+    async def _forecast(self, job: Job) -> Forecast:
+        rows = await self._ground.store.rows("job_tokens", (job.name, USED))
+        used = [int(tokens) for (tokens,) in rows if tokens]
+        return forecast(job, used, self._zone(), self._ground.clock.now())
+
+    # How the world is looked at
+
+    def _agent(self, job: Job) -> str:
+        agents = self._agents()
+        return job.agent if job.agent in agents else agents[0]
+
+    def _workspace(self, job: Job) -> Path:
+        return workspace_of(self._ground.settings(), self._agent(job)).resolve()
+
+    async def _page(self, job: Job, url: str) -> str:
+        ground, agent = self._ground, self._agent(job)
+        fetched = await ground.net.get(url)
+        session = f"{agent}/job:{job.name}"
+        who = Principal(f"job:{job.name}", (), "clock", job.person or OWNER_NAME)
+        reach = await ground.agent_of(session).reach()
+        place = (session, who, Address("job", "", job.name), agent, reach)
+        context = Context(*place, ground.clock, ground.ids, lambda text: None, f"{session}:page")
+        return (await read_page(fetched, "", context)).text
+
+    def _secret(self, name: str) -> str:
+        return next((each.value for each in self._ground.secrets.held() if each.name == name), "")
+
+    async def _broker(self) -> Broker | None:
+        config, ground = self._ground.settings().config.jobs.mqtt, self._ground
+        if not config.host:
+            return None
+        password = self._secret(config.secret) if config.username else ""
+        me = await self._name()
+        told = self.triggering.listens
+        place = (config.host, config.port, config.username, password, me, config.tls)
+        return Broker(*place, lambda: told(""), ground.clock.now)
+
+    async def _name(self) -> str:
+        """By which a broker knows this home for ever."""
+        rows = await self._ground.store.rows("trigger_seen", ("", "mqtt"))
+        if rows:
+            return str(rows[0][0])
+        name = self._ground.ids.new("deskhand")
+        await self._ground.store.change((Change("trigger_saw", ("", "mqtt", name, self._ground.clock.now())),))
+        return name
+
+
+_fires: type[Fires] = Shelf

@@ -1,0 +1,1 @@
+"""Moving in: what another system leaves behind is read, told, and taken over once."""

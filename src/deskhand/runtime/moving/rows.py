@@ -1,0 +1,142 @@
+"""Reads a database of another system without a trace: neither the file nor what lies beside it is written.
+
+SQLite may write to a database that it only reads: it makes or changes the files `-wal` and `-shm`. So one that nobody
+has open is opened as immutable; one with a log beside it, which may be in use, is copied first, with its log.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from .tree import Tree, Unread
+
+MOST_BYTES = 4_000_000_000
+MOST_ROWS, VALUE_BYTES = 2_000_000, 50_000_000
+STEPS, MOST_CALLS = 1_000_000, 3_000
+"""A query that takes more steps of SQLite's machine than these make is a trap (a view that never ends)."""
+_BLOCK = 1 << 20
+_TRIES = 5
+
+
+class Rows:
+    """The tables of one database. Raises Unread wherever it cannot be read."""
+
+    def __init__(self, tree: Tree, inner: str) -> None:
+        self.inner = inner
+        self._folder = tempfile.TemporaryDirectory(prefix="deskhand-moving-", ignore_cleanup_errors=True)
+        try:
+            self._db = _open(tree, inner, Path(self._folder.name))
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        self._calls = 0
+
+    def close(self) -> None:
+        self._db.close()
+        self._folder.cleanup()
+
+    def columns(self, table: str) -> set[str]:
+        """The columns of a table; none where there is no such table. Views do not count."""
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)):
+            return set()
+        return {str(row[0]) for row in self._rows("SELECT name FROM pragma_table_info(?)", (table,))}
+
+    def read(self, table: str, columns: Sequence[str], order: str = "") -> Iterator[tuple[Any, ...]]:
+        """These columns of all rows; one that the table does not have is None. Raises Unread."""
+        there = self.columns(table)
+        if not there:
+            return
+        if missing := [each for each in columns[:2] if each not in there]:
+            raise Unread(f"{self.inner}: the table {table} has no column {missing[0]!r}: a version that is not known")
+        wanted = ", ".join(f'"{each}"' if each in there else "NULL" for each in columns)
+        by = f' ORDER BY "{order}"' if order in there else ""
+        try:
+            for number, row in enumerate(self._db.execute(f'SELECT {wanted} FROM "{table}"{by}')):
+                if number >= MOST_ROWS:
+                    raise Unread(f"{self.inner}: the table {table} has more than {MOST_ROWS:,} rows")
+                yield row
+        except apsw.Error as error:
+            raise Unread(f"{self.inner}, table {table}: {error}") from error
+
+    def _rows(self, statement: str, given: tuple[str, ...]) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(statement, given).fetchall()
+        except apsw.Error as error:
+            raise Unread(f"{self.inner} is no database that can be read: {error}") from error
+
+
+def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
+    descriptor = tree.descriptor(inner)
+    try:
+        if os.fstat(descriptor).st_size > MOST_BYTES:
+            raise Unread(f"{inner}: it is larger than {MOST_BYTES // 10**9} GB")
+        if _logged(tree, inner):
+            path = _copied(tree, inner, folder)
+            uri = f"file:{path}"
+        else:  # by its descriptor: a name could mean another file by now
+            path = Path(f"/proc/self/fd/{descriptor}")
+            uri = f"file:{path}?mode=ro&immutable=1"
+        try:
+            flags = apsw.SQLITE_OPEN_URI | (
+                apsw.SQLITE_OPEN_READWRITE if path.parent == folder else apsw.SQLITE_OPEN_READONLY
+            )
+            db = apsw.Connection(uri, flags=flags)
+            db.execute("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA cell_size_check = ON")
+            db.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        except apsw.Error as error:
+            raise Unread(f"{inner} is no database that can be read: {error}") from error
+    finally:
+        os.close(descriptor)
+    db.limit(apsw.SQLITE_LIMIT_LENGTH, VALUE_BYTES)
+    calls = iter(range(MOST_CALLS))
+    db.set_progress_handler(lambda: next(calls, None) is None, STEPS)
+    return db
+
+
+def _logged(tree: Tree, inner: str) -> bool:
+    """Whether a log with rows lies beside it."""
+    folder, _, name = inner.rpartition("/")
+    return any(each.name == f"{name}-wal" and each.size_bytes for each in tree.entries(folder or "."))
+
+
+def _copied(tree: Tree, inner: str, folder: Path) -> Path:
+    """The database and its log, both as they were at one moment, for SQLite to put together. Raises Unread."""
+    for _ in range(_TRIES):
+        before = _looks(tree, inner)
+        for suffix in ("", "-wal"):
+            _copy(tree, f"{inner}{suffix}", folder / f"copy.db{suffix}")
+        if _looks(tree, inner) == before:
+            return folder / "copy.db"
+    raise Unread(f"{inner} is being written to all the time: stop the system that it belongs to, and try again")
+
+
+def _looks(tree: Tree, inner: str) -> tuple[tuple[int, int], ...]:
+    found = []
+    for suffix in ("", "-wal"):
+        descriptor = tree.descriptor(f"{inner}{suffix}")
+        try:
+            status = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        found.append((status.st_size, status.st_mtime_ns))
+    return tuple(found)
+
+
+def _copy(tree: Tree, inner: str, to: Path) -> None:
+    descriptor = tree.descriptor(inner)
+    try:
+        left = MOST_BYTES
+        with to.open("wb") as file:
+            while piece := os.read(descriptor, _BLOCK):
+                file.write(piece)
+                left -= len(piece)
+                if left < 0:
+                    raise Unread(f"{inner}: it is larger than {MOST_BYTES // 10**9} GB")
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,139 @@
+"""Files that set jobs off: how they are now, and when a change is over. Looks at names, times and sizes alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from itertools import islice
+
+import msgspec
+
+MOST, DEEPEST, MOST_SEEN = 2_000, 8, 10_000
+"""So many files beneath one path count, so deep, and so many are looked at to find them."""
+SETTLE_S = 1.5
+"""A change is over when nothing has changed for so long."""
+SHOWN = 20
+LEFT_OUT = frozenset({".git", "__pycache__", "node_modules", ".venv"})
+
+Seen = Mapping[str, tuple[int, int, int]]
+"""path -> (time of its last change, size, inode). Nothing there is empty."""
+
+
+def look(folder: str, path: str) -> Seen:
+    """The files at this path of the folder; `*`, `?` and `[` in it stand for more than one, as in a shell where `*`
+    also means what lies deeper. A link is looked at, never followed."""
+    found: dict[str, tuple[int, int, int]] = {}
+    wild = re.search(r"[*?[]", path)
+    above = path[: wild.start()].rpartition("/")[0] if wild else path
+    for name, status in islice(_walk(folder, above, DEEPEST), MOST_SEEN):
+        if wild and not fnmatchcase(name, path):
+            continue
+        found[name] = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if len(found) == MOST:
+            break
+    return found
+
+
+def _walk(folder: str, path: str, deep: int) -> Iterator[tuple[str, os.stat_result]]:
+    here = f"{folder}/{path}" if path else folder
+    try:
+        status = os.lstat(here)
+    except OSError:
+        return
+    if any(os.path.islink(f"{folder}/{part}") for part in _above(path)):  # noqa: PTH114 -- a string, thousands of times
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        yield path, status
+    elif deep:
+        yield from _inside(here, path, deep)
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders on the way to it."""
+    parts = path.split("/")
+    return ("/".join(parts[: i + 1]) for i in range(len(parts) - 1))
+
+
+def _inside(here: str, path: str, deep: int) -> Iterator[tuple[str, os.stat_result]]:
+    try:
+        entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            name, status = f"{path}/{entry.name}".lstrip("/"), entry.stat(follow_symlinks=False)
+        except OSError:
+            continue
+        if not stat.S_ISDIR(status.st_mode):
+            yield name, status
+        elif deep > 1 and entry.name not in LEFT_OUT:
+            yield from _inside(entry.path, name, deep - 1)
+
+
+def digest(seen: Seen) -> str:
+    """One word for how they are."""
+    return sha256(repr(sorted(seen.items())).encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+def told(before: Seen, now: Seen) -> str:
+    """What has changed, for people and models: a line for each of the first files."""
+    lines = [f"- {_name(path)} ({'changed' if path in before else 'new'})" for path in changed(before, now)]
+    lines += [f"- {_name(path)} (gone)" for path in before if path not in now]
+    more = f"\n… and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
+    return "\n".join(lines[:SHOWN]) + more
+
+
+def changed(before: Seen, now: Seen) -> tuple[str, ...]:
+    """The paths that are new or other than they were."""
+    return tuple(path for path in now if before.get(path) != now[path])
+
+
+def _name(path: str) -> str:
+    """A name as text: whoever made the file chose it."""
+    plain = path.encode(errors="surrogateescape").decode(errors="replace")
+    return plain if plain.isprintable() and len(plain) <= 200 else repr(plain)[:200]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change that is over. `state` is the digest of how it is now."""
+
+    before: Seen
+    now: Seen
+    state: str
+
+
+class Watched:
+    """One path over time. `known` is the digest of how it was when Deskhand last looked; '' where it never did."""
+
+    def __init__(self, known: str) -> None:
+        self._known = known
+        self._before: Seen | None = None
+        self._latest: Seen = {}
+        self._still_since = 0.0
+
+    def saw(self, now: Seen, at: float) -> Change | None:
+        """How it is now, at this monotonic time. Returns a change once it is over."""
+        if self._before is None:
+            state = digest(now)
+            self._before = now if self._known in ("", state) else {}
+            self._latest, self._still_since = now, at
+            self._known = self._known or state
+        if now != self._latest:
+            self._latest, self._still_since = now, at
+        if now == self._before or at - self._still_since < SETTLE_S:
+            return None
+        change = Change(self._before, now, digest(now))
+        self._before = now
+        if change.state == self._known:
+            return None
+        self._known = change.state
+        return change
+
+    @property
+    def state(self) -> str:
+        """The digest that is to be kept."""
+        return self._known

@@ -1,0 +1,86 @@
+"""A whole Deskhand for tests of long work: one scripted model, a channel in memory, and a clock that never stands."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+from ..runtime.app import App, Parts, open_app
+from ..runtime.config import Config, Home, Settings
+from ..runtime.toolbox import ours, skills_of
+from ..types import events as e
+from ..types.identity import Principal
+from ..types.messages import Text
+from .channel import MemoryChannel
+from .clock import SetClock
+from .scripted import Script, ScriptedModel
+from .steadfast import Effect
+
+ANN = Principal("ann", ("owner",))
+SESSION = "default/memory:1"
+
+
+class Ticking(SetClock):
+    """Each look at it is a little later."""
+
+    def now(self) -> float:
+        self.advance(0.001)
+        return self.at
+
+
+class House:
+    """`deep` is its `deep_work`; `done` the file in which the tools of `steadfast` note what they did."""
+
+    def __init__(self, home: Path, script: Script, **deep: Any) -> None:
+        raw = {"defaults": {"models": ["scripted/x"]}, "deep_work": deep}
+        self.settings = Settings(Home(home), msgspec.convert(raw, Config))
+        self.model, self.channel, self.clock = ScriptedModel(script), MemoryChannel(), Ticking()
+        self.done = home / "done.txt"
+
+    @asynccontextmanager
+    async def running(self, *, known: bool = True) -> AsyncIterator[App]:
+        """Drive it. Unless the person is `known`, the users in the store are asked, and there are none."""
+        every = ours(self.settings, "default", skills_of(self.settings, "default"))
+        effects = (Effect(self.done), Effect(self.done, check=True))
+        tools = {tool.spec.name: tool for tool in (*every, *effects)}
+        who = (lambda inbound: ANN) if known else None
+        parts = Parts(lambda name: self.model, tools, channels=(self.channel,), authorise=who, clock=self.clock)
+        async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run)
+            with anyio.fail_after(40):
+                yield app
+            tasks.cancel_scope.cancel()
+
+    def said(self) -> list[str]:
+        """What the person has been told."""
+        parts = [[part.text for part in sent.parts if isinstance(part, Text)] for sent, _ in self.channel.sent]
+        return ["".join(each) for each in parts]
+
+    async def hears(self, words: str) -> str:
+        """Waits until the person is told something with these words in it."""
+        while True:
+            if found := [text for text in self.said() if words in text]:
+                return found[0]
+            await anyio.sleep(0.01)
+
+
+async def log(app: App) -> list[e.AnyEvent]:
+    """What has happened in the conversation."""
+    return [recorded.event for recorded in await app.store.events(SESSION)]
+
+
+async def until(app: App, found: Callable[[list[e.AnyEvent]], bool]) -> list[e.AnyEvent]:
+    """Wait until this is found in it."""
+    while not found(events := await log(app)):  # noqa: ASYNC110 -- the log tells
+        await anyio.sleep(0.01)
+    return events
+
+
+def nudges(events: list[e.AnyEvent], who: str = "deep-work") -> list[e.MessageReceived]:
+    """When it was told to go on, by this hand."""
+    return [each for each in events if isinstance(each, e.MessageReceived) and each.principal.id == who]

@@ -1,0 +1,194 @@
+"""The same tasks under openagent-core's names: `task_*` for tasks that block each other, `todo_*` for a flat list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..types.errors import ToolError
+from ..types.labels import Label
+from ..types.tasks import Graph, Task
+from . import task_graph as graphs
+from .base import Context, Done
+from .define import tool
+from .output import shown
+from .task_graph import known, meant, merged, one_line
+from .task_rows import graph_of
+from .task_words import label_of, listed, of_openagent, of_todos, progress
+from .tasks import label_now, told
+
+MOST_TODOS = 20
+
+
+class Todo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"active_form": "activeForm"}):
+    """One line of the flat list."""
+
+    content: str
+    active_form: str
+    status: str = "pending"
+
+
+@tool(replay="commit")
+async def task_create(subject: str, context: Context, description: str = "", active_form: str = "") -> Done:
+    """Write down a task of this conversation, so that it is not forgotten.
+
+    subject: what is to be done, in a few words
+    active_form: what is shown while it is being done: Running the tests
+    """
+    graph = await graph_of(context)
+    task = Task(0, subject, description, active=active_form, label=label_now(context))
+    return told(graph, graphs.create(graph, task), context)
+
+
+@tool
+async def task_get(task_id: int, context: Context) -> Done:
+    """All that is known of one task, as JSON."""
+    graph = await graph_of(context)
+    known(graph, task_id)
+    found = next(each for each in of_openagent(graph) if each["id"] == str(task_id))
+    return await shown(msgspec.json.encode(found).decode(), context, label_of({task_id: graph[task_id]}))
+
+
+@tool(replay="commit")
+async def task_update(  # noqa: PLR0913 -- one parameter for each argument
+    task_id: int,
+    context: Context,
+    status: str = "",
+    subject: str = "",
+    description: str = "",
+    active_form: str = "",
+    owner: str | None = None,
+    add_blocked_by: list[int] = [],  # noqa: B006 -- becomes a schema
+    add_blocks: list[int] = [],  # noqa: B006 -- becomes a schema
+    metadata: dict[str, Any] = {},  # noqa: B006 -- becomes a schema
+) -> Done:
+    """Change a task: set it in_progress when you begin it, completed when it is done; then it blocks nothing more.
+
+    status: pending, in_progress, completed, blocked or deleted
+    add_blocked_by: tasks that must be completed before it
+    add_blocks: tasks that must wait for it
+    metadata: keys to set; null removes one
+    """
+    graph, label = await graph_of(context), label_now(context)
+    task = known(graph, task_id)
+    if status and meant(status) == "deleted":
+        return told(graph, graphs.delete(graph, task_id), context)
+    given: dict[str, Any] = {
+        name: value
+        for name, value in (("title", subject), ("description", description), ("active", active_form))
+        if value
+    }
+    given |= {} if owner is None else {"owner": owner}
+    if metadata:
+        given["metadata"] = {key: value for key, value in (task.metadata | metadata).items() if value is not None}
+    if add_blocked_by:
+        given["depends_on"] = tuple(dict.fromkeys((*task.depends_on, *add_blocked_by)))
+    if status:
+        given["status"] = meant(status)
+    changed = {each.id: each for each in graphs.update(graph, task_id, label, **given)} if given else {}
+    for blocked in add_blocks:
+        after = merged(graph, changed.values())
+        changed |= {each.id: each for each in graphs.connect(after, blocked, (task_id,), label)}
+    if not given and not add_blocks:
+        raise ToolError(f"say what is to change of #{task_id}: status, subject, description, owner, add_blocked_by")
+    return told(graph, tuple(changed.values()), context)
+
+
+@tool
+async def task_list(context: Context) -> Done:
+    """All tasks of this conversation: [ ] to be done, [>] being done, [x] done, [!] blocked."""
+    graph = await graph_of(context)
+    text = "\n".join(filter(None, (listed(graph), progress(graph)))) or "no tasks"
+    return await shown(text, context, label_of(graph))
+
+
+# The flat list
+
+
+@tool(replay="commit")
+async def todo_write(items: list[Todo], context: Context) -> Done:
+    """Write the whole to-do list anew: at most 20 items, one of them in_progress.
+
+    items: each with content, activeForm (what is shown while it is being done) and status
+    """
+    graph = await graph_of(context)
+    return told(graph, written(graph, items, label_now(context)), context)
+
+
+@tool(replay="commit")
+async def todo_add(content: str, active_form: str, context: Context) -> Done:
+    """Add an item at the end of the to-do list.
+
+    active_form: what is shown while it is being done: Running the tests
+    """
+    graph = await graph_of(context)
+    items = [*_items(graph), Todo(content, active_form)]
+    return told(graph, written(graph, items, label_now(context)), context)
+
+
+@tool(replay="commit")
+async def todo_complete(content: str, context: Context) -> Done:
+    """Mark an item of the to-do list as done.
+
+    content: its words
+    """
+    graph = await graph_of(context)
+    wanted = one_line(content)
+    found = [task for task in graph.values() if task.todo and task.status != "deleted" and task.title == wanted]
+    if not found:
+        there = ", ".join(repr(each["content"]) for each in of_todos(graph)) or "none"
+        raise ToolError(f"there is no item {wanted!r} on the to-do list; there are: {there}")
+    task = next((each for each in found if not each.closed), found[0])
+    return told(graph, graphs.update(graph, task.id, label_now(context), status="completed"), context)
+
+
+@tool
+async def todo_list(context: Context) -> Done:
+    """The to-do list: [ ] to be done, [>] being done, [x] done."""
+    graph = await graph_of(context)
+    todos = {task.id: task for task in _todos(graph)}
+    text = "\n".join(filter(None, (listed(todos), progress(todos)))) or "the to-do list is empty"
+    return await shown(text, context, label_of(todos))
+
+
+def written(graph: Graph, items: list[Todo], label: Label) -> tuple[Task, ...]:
+    """What changes when the flat list becomes this. Who is on it already keeps its id; who is not any more is gone.
+    Raises ToolError."""
+    if len(items) > MOST_TODOS:
+        raise ToolError(f"a to-do list has at most {MOST_TODOS} items, and these are {len(items)}: use task_create")
+    if any(not one_line(item.active_form) for item in items):
+        raise ToolError("each item needs an activeForm: what is shown while it is being done, as in Running the tests")
+    wanted = [replace(item, status=meant(item.status), content=one_line(item.content)) for item in items]
+    if sum(item.status == "in_progress" for item in wanted) > 1:
+        raise ToolError("only one item may be in_progress")
+    before, after = _todos(graph), dict(graph)
+    spare = {task.id: task for task in before}
+    changed: dict[int, Task] = {}
+    for place, item in enumerate(wanted, 1):
+        same = next((task for task in spare.values() if task.title == item.content), None)
+        fields: dict[str, Any] = {"active": item.active_form, "status": item.status, "todo": place}
+        if same is None:
+            more = graphs.create(after, Task(0, item.content, **fields, label=label))
+        else:
+            del spare[same.id]
+            more = graphs.update(after, same.id, label, **fields)
+        after = merged(after, more)
+        changed |= {task.id: task for task in more}
+    for id_ in spare:
+        changed |= {task.id: task for task in graphs.delete(after, id_)}
+        after = merged(after, changed.values())
+    return tuple(changed[id_] for id_ in sorted(changed))
+
+
+def _todos(graph: Graph) -> list[Task]:
+    found = (task for task in graph.values() if task.todo and task.status != "deleted")
+    return sorted(found, key=lambda task: task.todo)
+
+
+def _items(graph: Graph) -> list[Todo]:
+    return [Todo(task.title, task.active or task.title, task.status) for task in _todos(graph)]
+
+
+TOOLS = (task_create, task_get, task_update, task_list, todo_write, todo_add, todo_complete, todo_list)

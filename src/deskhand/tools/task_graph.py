@@ -1,0 +1,253 @@
+"""What may become of a graph of tasks. Pure: each function gives the tasks that have changed, or raises ToolError.
+
+What always holds: nothing waits for itself, through parents or dependencies; nothing is completed before its children
+and what it depends on; an id is never given twice.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..types.errors import ToolError
+from ..types.labels import Label, join
+from ..types.messages import clean
+from ..types.tasks import Graph, Status, Task
+
+MOST = 1_000
+"""So many tasks may be open in one conversation."""
+TITLE_CHARS, TEXT_CHARS, METADATA_BYTES = 200, 20_000, 20_000
+Changed = tuple[Task, ...]
+
+
+def create(graph: Graph, task: Task) -> Changed:
+    """The task under the next id; that in `task` counts for nothing."""
+    if sum(not each.closed for each in graph.values()) >= MOST:
+        raise ToolError(f"there are {MOST:,} open tasks here, and no more are kept: complete or delete some first")
+    made = _checked(replace(task, id=max(graph, default=0) + 1))
+    _check_places(graph, made)
+    return (made,)
+
+
+def update(graph: Graph, id_: int, label: Label, **changes: Any) -> Changed:
+    """The task with these fields changed. `label` is that of whoever changes it."""
+    before = known(graph, id_)
+    after = _checked(replace(before, **changes, label=join((before.label, label))))
+    if (after.parent, after.depends_on) != (before.parent, before.depends_on):
+        _check_places(graph, after)
+    if after.status != before.status:
+        _check_status(graph, after)
+    return (after,) if after != before else ()
+
+
+def delete(graph: Graph, id_: int) -> Changed:
+    """The task and all beneath it are gone: what waited for them waits no more."""
+    known(graph, id_)
+    beneath, left = {id_}, [id_]
+    children = _children(graph)
+    while left:
+        for child in children.get(left.pop(), ()):
+            if child not in beneath:
+                beneath.add(child)
+                left.append(child)
+    return tuple(replace(graph[each], status="deleted") for each in sorted(beneath))
+
+
+def connect(graph: Graph, id_: int, on: Collection[int], label: Label) -> Changed:
+    """The task waits for these as well."""
+    task = known(graph, id_)
+    return update(graph, id_, label, depends_on=(*task.depends_on, *(n for n in on if n not in task.depends_on)))
+
+
+def disconnect(graph: Graph, id_: int, on: Collection[int], label: Label) -> Changed:
+    """The task waits for these no more."""
+    task = known(graph, id_)
+    return update(graph, id_, label, depends_on=tuple(n for n in task.depends_on if n not in on))
+
+
+def merged(graph: Graph, changed: Iterable[Task]) -> dict[int, Task]:
+    """The graph with what has changed."""
+    return {**graph, **{task.id: task for task in changed}}
+
+
+def known(graph: Graph, id_: int) -> Task:
+    """The task of this id. Raises ToolError that says which there are."""
+    task = graph.get(id_)
+    if task is None or task.status == "deleted":
+        there = ", ".join(f"#{task.id}" for task in _open(graph, 12)) or "none"
+        gone = "was deleted" if task is not None else "does not exist"
+        raise ToolError(f"task #{id_} {gone} in this conversation; open tasks: {there}")
+    return task
+
+
+def _open(graph: Graph, limit: int) -> list[Task]:
+    """The first of those that are open."""
+    return list(islice((task for task in graph.values() if not task.closed), limit))
+
+
+# What holds
+
+
+def waits_for(graph: Graph, task: Task) -> tuple[int, ...]:
+    """What must be completed before it: what it depends on, and then its children, as far as they are open."""
+    children = (each.id for each in graph.values() if each.parent == task.id)
+    return tuple(dict.fromkeys(n for n in (*task.depends_on, *children) if n in graph and not graph[n].closed))
+
+
+def blockers(graph: Graph, task: Task) -> tuple[int, ...]:
+    """Of what it depends on, what is open."""
+    return tuple(n for n in task.depends_on if n in graph and not graph[n].closed)
+
+
+def stuck(graph: Graph) -> tuple[Task, ...]:
+    """Where nothing can be done without a person: all that is blocked. () while anything can be done."""
+    open_ = {task.id: task for task in graph.values() if not task.closed}
+    held = {id_ for id_, task in open_.items() if task.status == "blocked"}
+    order = _order(graph)
+    if order is None:
+        return ()
+    needs = _needs(graph)
+    for id_ in order:  # what is before something comes first
+        if id_ in open_ and any(n in held for n in needs[id_]):
+            held.add(id_)
+    blocked = tuple(task for task in open_.values() if task.status == "blocked")
+    return blocked if len(held) == len(open_) else ()
+
+
+def cycle(graph: Graph) -> tuple[int, ...]:
+    """Tasks that wait for each other, () for none."""
+    order = _order(graph)
+    return () if order is not None else _circle(graph)
+
+
+def _check_status(graph: Graph, task: Task) -> None:
+    if task.status == "deleted":
+        raise ToolError("a task is deleted by itself: delete it, and change nothing else of it")
+    if task.status == "completed":
+        children = {each.id for each in graph.values() if each.parent == task.id}
+        if left := waits_for(graph, task):
+            what = "its subtasks" if left[0] in children else "what it depends on"
+            named = ", ".join(f"#{n} {graph[n].title}" for n in left[:5])
+            raise ToolError(f"task #{task.id} cannot be completed before {what}: {named}")
+        return
+    for id_ in _waiting_on(graph, task.id):
+        if graph[id_].status == "completed":
+            raise ToolError(f"task #{id_} is completed, and it needs #{task.id}: reopen #{id_} first")
+
+
+def _check_places(graph: Graph, task: Task) -> None:
+    """Its parent and what it depends on are there, and it does not wait for itself."""
+    for id_ in filter(None, (task.parent, *task.depends_on)):
+        if id_ == task.id:
+            raise ToolError(f"task #{id_} cannot wait for itself")
+        known(graph, id_)
+    after = merged(graph, (task,))
+    if task.parent and not task.closed and graph[task.parent].status == "completed":
+        raise ToolError(f"task #{task.parent} is completed: reopen it before it gets another subtask")
+    if task.status == "completed" and (left := waits_for(after, task)):
+        raise ToolError(f"task #{task.id} is completed: it cannot wait for #{left[0]}; reopen it first")
+    if _order(after) is None:
+        circle = " -> ".join(f"#{id_}" for id_ in _circle(after))
+        raise ToolError(f"that would make tasks wait for each other for ever: {circle}")
+
+
+def _needs(graph: Graph) -> dict[int, set[int]]:
+    """For each task that is there, what comes before it."""
+    there = {id_: task for id_, task in graph.items() if task.status != "deleted"}
+    needs = {id_: {n for n in task.depends_on if n in there} for id_, task in there.items()}
+    for id_, task in there.items():
+        if task.parent in there:
+            needs[task.parent].add(id_)
+    return needs
+
+
+def _order(graph: Graph) -> list[int] | None:
+    """All that are there, each behind what it needs; None where that cannot be."""
+    needs = _needs(graph)
+    behind: dict[int, list[int]] = {}
+    for id_, before in needs.items():
+        for n in before:
+            behind.setdefault(n, []).append(id_)
+    counts = {id_: len(before) for id_, before in needs.items()}
+    ready = [id_ for id_, count in counts.items() if not count]
+    for id_ in ready:  # it grows while we go
+        for each in behind.get(id_, ()):
+            counts[each] -= 1
+            if not counts[each]:
+                ready.append(each)
+    return ready if len(ready) == len(needs) else None
+
+
+def _circle(graph: Graph) -> tuple[int, ...]:
+    """One circle, as its ids with the first one again at the end."""
+    needs = _needs(graph)
+    left = dict(needs)
+    while ended := [id_ for id_, before in left.items() if not any(n in left for n in before)]:
+        for id_ in ended:
+            del left[id_]
+    if not left:
+        return ()
+    path = [min(left)]
+    while True:
+        following = min(n for n in needs[path[-1]] if n in left)
+        if following in path:
+            return (*path[path.index(following) :], following)
+        path.append(following)
+
+
+def _waiting_on(graph: Graph, id_: int) -> Iterator[int]:
+    task = graph.get(id_)
+    if task is not None and task.parent in graph:
+        yield task.parent
+    yield from (each.id for each in graph.values() if id_ in each.depends_on)
+
+
+def _children(graph: Graph) -> dict[int, list[int]]:
+    children: dict[int, list[int]] = {}
+    for task in graph.values():
+        children.setdefault(task.parent, []).append(task.id)
+    return children
+
+
+# Words
+
+
+def _checked(task: Task) -> Task:
+    """The task with words that can be shown. Raises ToolError."""
+    title = one_line(task.title)
+    if not title:
+        raise ToolError("a task needs a title: say in a few words what is to be done")
+    if len(title) > TITLE_CHARS:
+        raise ToolError(f"a title has at most {TITLE_CHARS} characters: put the rest into the description")
+    for name in ("description", "result"):
+        if len(getattr(task, name)) > TEXT_CHARS:
+            raise ToolError(f"a {name} has at most {TEXT_CHARS:,} characters: write a file and name it here")
+    for name in ("metadata", "config"):
+        if len(msgspec.json.encode(getattr(task, name))) > METADATA_BYTES:
+            raise ToolError(f"the {name} of a task has at most {METADATA_BYTES:,} bytes")
+    lines = {"owner": one_line(task.owner)[:TITLE_CHARS], "active": one_line(task.active)[:TITLE_CHARS]}
+    return replace(task, title=title, description=clean(task.description), result=clean(task.result), **lines)
+
+
+def one_line(text: str) -> str:
+    """The text in one line, without what a terminal or a page would act on instead of showing it."""
+    kept = (char if char.isprintable() else " " for char in text if unicodedata.category(char) != "Cf")
+    return clean(" ".join("".join(kept).split()))
+
+
+def meant(status: str) -> Status:
+    """A status as a model writes it. Raises ToolError."""
+    given = status.strip().lower().replace(" ", "_").replace("-", "_")
+    names: dict[str, Status] = {
+        **{name: name for name in ("pending", "in_progress", "completed", "blocked", "deleted")},
+        **{"todo": "pending", "open": "pending", "done": "completed", "complete": "completed"},
+        **{"active": "in_progress", "doing": "in_progress", "started": "in_progress"},
+    }
+    if given not in names:
+        raise ToolError(f"there is no status {status!r}; there are: pending, in_progress, completed, blocked")
+    return names[given]

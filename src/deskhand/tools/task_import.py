@@ -1,0 +1,215 @@
+"""Tasks of agent_computer and openagent-core, as their files hold them. Pure.
+
+What is broken in them is mended and told, never an error: what waits for itself waits no more, what depends on nothing
+that is there does not, and what was called done before what it needs is to be done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..types.errors import ToolError
+from ..types.labels import LOCAL, Label
+from ..types.messages import clean
+from ..types.tasks import Task
+from .task_graph import METADATA_BYTES, TEXT_CHARS, TITLE_CHARS, meant, one_line
+
+MOST = 10_000
+"""So many tasks of one conversation are taken over."""
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """The tasks, and in sentences what was not taken as it was."""
+
+    tasks: tuple[Task, ...]
+    notes: tuple[str, ...] = ()
+
+
+def of_computer(data: bytes, label: Label = LOCAL) -> Imported:
+    """The tasks of a `sessions/NAME.tasks.json`."""
+    found = _json(data)
+    rows = found.get("tasks") if isinstance(found, Mapping) else found
+    if not isinstance(rows, list):
+        return Imported((), ("it holds no list of tasks",))
+    return _made([_as_ours(row, _COMPUTER) for row in rows if isinstance(row, Mapping)], label)
+
+
+def of_openagent(files: Iterable[bytes], label: Label = LOCAL) -> Imported:
+    """The tasks of the files `.tasks/task_*.json`. Who is blocked may stand in either of two of them."""
+    rows, broken = [], 0
+    for data in files:
+        found = _json(data)
+        if isinstance(found, Mapping):
+            rows.append(_as_ours(found, _OPENAGENT))
+        else:
+            broken += 1
+    by_id = {str(row.get("id")): row for row in rows}
+    for row in rows:
+        for blocked in _names(row.get("blocks")):
+            if blocked in by_id:
+                by_id[blocked]["depends_on"] = [*_names(by_id[blocked].get("depends_on")), str(row.get("id"))]
+    made = _made(rows, label)
+    return replace(made, notes=(*made.notes, *([f"{broken} files could not be read"] if broken else [])))
+
+
+_COMPUTER = {"parent_id": "parent", "node_type": "node"}
+_OPENAGENT = {"subject": "title", "blockedBy": "depends_on", "blocked_by": "depends_on", "activeForm": "active"}
+
+
+def _as_ours(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(str(name), str(name)): value for name, value in row.items()}
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def _made(rows: list[dict[str, Any]], label: Label) -> Imported:
+    notes = [f"{len(rows) - MOST:,} of {len(rows):,} tasks were left out"] if len(rows) > MOST else []
+    rows = rows[:MOST]
+    ids = _ids(rows)
+    tasks = {id_: _task(id_, row, ids, label) for id_, row in zip(ids.values(), rows, strict=True)}
+    lost = sum(len(set(_names(row.get("depends_on"))) - {*ids}) for row in rows)
+    if lost:
+        notes.append(f"{lost} dependencies on tasks that are not there were dropped")
+    if cut := _break_circles(tasks):
+        notes.append(f"{cut} tasks waited for themselves, which they do no more")
+    if again := _reopen(tasks):
+        notes.append(f"{again} tasks were called done before what they need, and are open again")
+    return Imported(tuple(tasks.values()), tuple(notes))
+
+
+def _ids(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """Their names of tasks -> our ids: the same number where it is one, and nobody else has it."""
+    found: dict[str, int] = {}
+    taken: set[int] = set()
+    later: list[str] = []
+    for place, row in enumerate(rows):
+        name = _name(row.get("id"))
+        if not name or name in found or name in later:
+            name = f"\0{place}"  # nobody can depend on it
+        number = int(name) if name.isascii() and name.isdigit() and len(name) < 10 else 0
+        if number > 0 and number not in taken:
+            found[name] = number
+            taken.add(number)
+        else:
+            found[name] = 0
+            later.append(name)
+    following = max(taken, default=0) + 1
+    for name in later:
+        found[name], following = following, following + 1
+    return found
+
+
+def _task(id_: int, row: dict[str, Any], ids: Mapping[str, int], label: Label) -> Task:
+    said, text = one_line(_text(row.get("title"))), clean(_text(row.get("description")))
+    if len(said) > TITLE_CHARS:
+        said, text = said[: TITLE_CHARS - 1] + "…", f"{said}\n{text}"
+    try:
+        status = meant(_text(row.get("status")) or "pending")
+    except ToolError:
+        status = "pending"
+    on = tuple(dict.fromkeys(ids[name] for name in _names(row.get("depends_on")) if name in ids and ids[name] != id_))
+    parent = ids.get(_name(row.get("parent")), 0)
+    return Task(
+        id_,
+        said or "(no title)",
+        text[:TEXT_CHARS],
+        status,
+        parent if parent != id_ else 0,
+        on,
+        clean(_text(row.get("result")))[:TEXT_CHARS],
+        one_line(_text(row.get("node")))[:TITLE_CHARS] or "agent",
+        _small(row.get("config")),
+        owner=one_line(_text(row.get("owner")))[:TITLE_CHARS],
+        active=one_line(_text(row.get("active")))[:TITLE_CHARS],
+        metadata=_small(row.get("metadata")),
+        label=label,
+    )
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _name(value: Any) -> str:
+    return _text(value).strip().removeprefix("#").removeprefix("task_")
+
+
+def _names(value: Any) -> list[str]:
+    return [_name(each) for each in value] if isinstance(value, list) else []
+
+
+def _small(value: Any) -> dict[str, Any]:
+    good = isinstance(value, dict) and len(msgspec.json.encode(value)) <= METADATA_BYTES
+    return value if good and isinstance(value, dict) else {}
+
+
+def _needs(task: Task, children: Mapping[int, list[int]]) -> list[int]:
+    return [*task.depends_on, *children.get(task.id, ())]
+
+
+def _children(tasks: Mapping[int, Task]) -> dict[int, list[int]]:
+    children: dict[int, list[int]] = {}
+    for task in tasks.values():
+        if task.parent:
+            children.setdefault(task.parent, []).append(task.id)
+    return children
+
+
+def _break_circles(tasks: dict[int, Task]) -> int:
+    """Take out what leads back to where one came from. Returns how many tasks changed."""
+    children, done, changed = _children(tasks), set[int](), set[int]()
+    for begin in tasks:
+        path: list[tuple[int, list[int]]] = [] if begin in done else [(begin, _needs(tasks[begin], children))]
+        on_path = {begin} if path else set()
+        while path:
+            id_, left = path[-1]
+            if not left:
+                done.add(id_)
+                on_path.discard(id_)
+                path.pop()
+                continue
+            following = left.pop()
+            if following in on_path:
+                changed.add(_cut(tasks, children, id_, following))
+            elif following not in done:
+                on_path.add(following)
+                path.append((following, _needs(tasks[following], children)))
+    return len(changed)
+
+
+def _cut(tasks: dict[int, Task], children: dict[int, list[int]], id_: int, before: int) -> int:
+    """`id_` waits for `before` no more. Returns which task changed."""
+    if before in tasks[id_].depends_on:
+        tasks[id_] = replace(tasks[id_], depends_on=tuple(n for n in tasks[id_].depends_on if n != before))
+        return id_
+    tasks[before] = replace(tasks[before], parent=0)
+    children[id_] = [n for n in children.get(id_, ()) if n != before]
+    return before
+
+
+def _reopen(tasks: dict[int, Task]) -> int:
+    """Open again what is completed before what it needs, and what needs that in turn."""
+    children, needed_by = _children(tasks), dict[int, list[int]]()
+    for task in tasks.values():
+        for before in _needs(task, children):
+            needed_by.setdefault(before, []).append(task.id)
+    left = [task.id for task in tasks.values() if not task.closed]
+    again = 0
+    while left:
+        for id_ in needed_by.get(left.pop(), ()):
+            if tasks[id_].status == "completed":
+                tasks[id_] = replace(tasks[id_], status="pending")
+                again += 1
+                left.append(id_)
+    return again

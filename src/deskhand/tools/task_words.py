@@ -1,0 +1,132 @@
+"""How tasks are told: as a list with marks, as a sentence of how far it is, and as what the surfaces send. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..types.labels import LOCAL, Label, join
+from ..types.tasks import MARKS, Graph, Task
+from .task_graph import blockers
+
+LINES = 200
+SHORT = 30
+"""So many lines of the list stand in what the model is told with each message of a long work."""
+
+
+def there(graph: Graph) -> list[Task]:
+    """All but those that were deleted."""
+    return [task for task in graph.values() if task.status != "deleted"]
+
+
+def left(graph: Graph) -> list[Task]:
+    """All that are not done yet."""
+    return [task for task in graph.values() if not task.closed]
+
+
+def percent(graph: Graph) -> int:
+    """How much of it is done; 0 without tasks."""
+    tasks = there(graph)
+    return 100 * (len(tasks) - len(left(graph))) // len(tasks) if tasks else 0
+
+
+def progress(graph: Graph) -> str:
+    """In a line; '' without tasks."""
+    tasks, open_ = there(graph), left(graph)
+    if not tasks:
+        return ""
+    doing = [task.active or task.title for task in open_ if task.status == "in_progress"]
+    now = f"; now: {doing[0]}" if doing else ""
+    return f"{len(tasks) - len(open_)} of {len(tasks)} tasks done ({percent(graph)} %){now}"
+
+
+def listed(graph: Graph, limit: int = LINES) -> str:
+    """All tasks, subtasks beneath their parents; of many, those that are open come first and the others are counted."""
+    tasks = there(graph)
+    if len(tasks) <= limit:
+        return "\n".join("  " * depth + line(graph, task) for depth, task in _tree(graph))
+    open_ = sorted(left(graph), key=lambda task: (task.status != "in_progress", task.status != "blocked", task.id))
+    shown = open_[:limit]
+    rest = [f"… and {len(open_) - len(shown)} more open"] if len(open_) > len(shown) else []
+    done = [f"… and {len(tasks) - len(open_)} done"] if len(tasks) > len(open_) else []
+    return "\n".join([*(line(graph, task) for task in shown), *rest, *done])
+
+
+def line(graph: Graph, task: Task) -> str:
+    """One task in one line."""
+    told = []
+    if task.owner:
+        told.append(task.owner)
+    if task.status == "blocked":
+        told.append(f"blocked: {' '.join(task.result.split())[:120]}" if task.result else "blocked")
+    if not task.closed and (waits := blockers(graph, task)):
+        told.append(f"waits for {', '.join(f'#{n}' for n in waits[:8])}")
+    beside = f" ({'; '.join(told)})" if told else ""
+    return f"{MARKS.get(task.status, '[-]')} #{task.id} {task.title}{beside}"
+
+
+def label_of(graph: Graph) -> Label:
+    """Whose words stand in the list."""
+    return join((LOCAL, *(task.label for task in graph.values() if task.label != LOCAL)))
+
+
+def _tree(graph: Graph) -> Iterator[tuple[int, Task]]:
+    """(depth, task), each parent before its children."""
+    tasks = there(graph)
+    ids = {task.id for task in tasks}
+    beneath: dict[int, list[Task]] = {}
+    for task in tasks:
+        beneath.setdefault(task.parent if task.parent in ids else 0, []).append(task)
+    waiting = [(0, task) for task in reversed(beneath.get(0, []))]
+    while waiting:
+        depth, task = waiting.pop()
+        yield depth, task
+        waiting += [(depth + 1, child) for child in reversed(beneath.get(task.id, []))]
+
+
+# As the source systems send them
+
+
+def of_computer(graph: Graph) -> list[dict[str, Any]]:
+    """As agent_computer has them."""
+    return [
+        {
+            "id": task.id,
+            "title": task.title,
+            "description": task.description,
+            "status": task.status,
+            "parent_id": task.parent or None,
+            "result": task.result or None,
+            "depends_on": list(task.depends_on),
+            "node_type": task.node,
+        }
+        for task in there(graph)
+    ]
+
+
+def of_openagent(graph: Graph) -> list[dict[str, Any]]:
+    """As openagent-core has them: who is completed blocks nobody any more."""
+    blocks: dict[int, list[str]] = {}
+    for task in left(graph):
+        for id_ in blockers(graph, task):
+            blocks.setdefault(id_, []).append(str(task.id))
+    return [
+        {
+            "id": str(task.id),
+            "subject": task.title,
+            "description": task.description,
+            "status": task.status,
+            "blockedBy": [str(n) for n in blockers(graph, task)],
+            "blocks": blocks.get(task.id, []),
+            "owner": task.owner,
+            "activeForm": task.active,
+            "metadata": task.metadata,
+        }
+        for task in there(graph)
+    ]
+
+
+def of_todos(graph: Graph) -> list[dict[str, Any]]:
+    """The flat list, in its order."""
+    todos = sorted((task for task in there(graph) if task.todo), key=lambda task: task.todo)
+    return [{"content": task.title, "status": task.status, "activeForm": task.active} for task in todos]

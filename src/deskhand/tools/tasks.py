@@ -1,0 +1,146 @@
+"""`manage_tasks`: the task list of a long work, as agent_computer has it. Offered while deep work is on."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from ..types.errors import ToolError
+from ..types.labels import LOCAL, Label
+from ..types.messages import Text
+from ..types.tasks import Graph, Task
+from . import task_graph as graphs
+from .base import Context, Done
+from .define import tool
+from .marks import lasting
+from .output import shown
+from .task_graph import Changed, known, meant, merged
+from .task_nodes import resolved, validate
+from .task_rows import graph_of, rows_of
+from .task_words import label_of, left, line, listed, progress
+
+ONLY_DEEP = "tasks are managed in deep work alone; the person begins it with /deep"
+ALL_DONE = (
+    "\nAll tasks are done. Check that the whole request is met; then tell the person what was done, what came of it"
+    " and what is left."
+)
+Action = Literal["create", "list", "get", "update", "complete", "delete", "connect", "disconnect", "validate"]
+
+
+@tool(replay="commit")
+async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
+    action: Action,
+    context: Context,
+    task_id: int = 0,
+    title: str = "",
+    description: str = "",
+    status: str = "",
+    parent_id: int | None = None,
+    result: str = "",
+    depends_on: list[int] | None = None,
+    node_type: str = "",
+    config: dict[str, Any] | None = None,
+) -> Done:
+    """The task list of this work. Break the request into tasks, set one in_progress when you begin it, complete it
+    with its result when it is done; subtasks first, then their parent.
+
+    task_id: which task; create gives the new one's
+    status: pending, in_progress, completed or blocked (then result says what you need)
+    parent_id: the task that this one is a part of
+    result: what came of it, in a sentence
+    depends_on: tasks that must be completed before it; {{task_3.result}} in a description is their result
+    node_type: agent (you do it), tool or gather
+    config: of a tool node: {"tool": name, "arguments": {...}}; "output_schema" says what a result looks like
+    """
+    deep = await context.reach.rows("long_work_of", (context.session,))
+    if not (deep and deep[0][0]):
+        raise ToolError(ONLY_DEEP)
+    graph = await graph_of(context)
+    if action in ("list", "get", "validate"):
+        return await _told(action, graph, task_id, context)
+    given: dict[str, Any] = {
+        name: value
+        for name, value in (("title", title), ("description", description), ("result", result), ("node", node_type))
+        if value
+    }
+    given |= {} if parent_id is None else {"parent": parent_id}
+    given |= {} if config is None else {"config": config}
+    if status:
+        given["status"] = meant(status)
+    on, label = tuple(dict.fromkeys(depends_on or ())), label_now(context)
+    match action:
+        case "create":
+            changed = graphs.create(graph, Task(0, **({"title": ""} | given), depends_on=on, label=label))
+        case "update":
+            changed = _updated(graph, task_id, given | ({} if depends_on is None else {"depends_on": on}), label)
+        case "complete":
+            changed = graphs.update(graph, task_id, label, **(given | {"status": "completed"}))
+        case "delete":
+            changed = graphs.delete(graph, task_id)
+        case "connect" | "disconnect":
+            if not on:
+                raise ToolError(f"{action} needs depends_on: which tasks #{task_id} waits for")
+            change = graphs.connect if action == "connect" else graphs.disconnect
+            changed = change(graph, task_id, on, label)
+    return told(graph, changed, context)
+
+
+def label_now(context: Context) -> Label:
+    """The label of what a model writes into a task now."""
+    return context.label if lasting(context.label) else LOCAL
+
+
+def told(graph: Graph, changed: Changed, context: Context) -> Done:
+    """What has changed, how far the whole is, and the rows of it."""
+    after = merged(graph, changed)
+    if not changed:
+        said = "ok, nothing changed"
+    elif len(changed) == 1:
+        said = f"ok, {line(after, changed[0])}"
+    else:
+        said = f"ok, {len(changed)} tasks changed"
+    said = "\n".join(filter(None, (said, progress(after))))
+    finished = bool(changed) and not left(after) and any(task.status == "completed" for task in changed)
+    said += ALL_DONE if finished else _next(after, changed)
+    words = Text(said, label_of(after))
+    return Done((words,), changes=rows_of(context.session, changed, context.clock.now()))
+
+
+def _next(graph: Graph, changed: Changed) -> str:
+    """After something was completed, what it has freed, with the results that it may use."""
+    done = {task.id for task in changed if task.status == "completed"}
+    freed = [task for task in left(graph) if done & {*task.depends_on} and not graphs.blockers(graph, task)]
+    lines = [f"\nnow free: {line(graph, task)}{_use(graph, task)}" for task in freed[:5]]
+    return "".join(lines)
+
+
+def _use(graph: Graph, task: Task) -> str:
+    text = resolved(task.description, graph)
+    return f": {text[:2000]}" if text != task.description else ""
+
+
+def _updated(graph: Graph, id_: int, given: dict[str, Any], label: Label) -> Changed:
+    if given.get("status") == "deleted":
+        return graphs.delete(graph, id_)
+    if not given:
+        raise ToolError(f"say what is to change of #{id_}: status, title, description, result, parent_id, depends_on")
+    return graphs.update(graph, id_, label, **given)
+
+
+async def _told(action: Action, graph: Graph, id_: int, context: Context) -> Done:
+    if action == "validate":
+        found = validate(graph)
+        lines = [f"{f.kind}{f' in #{f.task}' if f.task else ''}: {f.words}" for f in found]
+        good = "" if any(not f.warning for f in found) else "valid: nothing is wrong"
+        return await shown("\n".join(filter(None, (good, *lines))), context, label_of(graph))
+    if action == "list" and not id_:
+        text = "\n".join(filter(None, (listed(graph), progress(graph)))) or "no tasks yet: create the first one"
+        return await shown(text, context, label_of(graph))
+    task = known(graph, id_)
+    fields = msgspec.to_builtins(task) | {"description": resolved(task.description, graph)}
+    fields.pop("label", None)
+    return await shown(msgspec.json.encode(fields).decode(), context, label_of({id_: task}))
+
+
+TOOLS = (manage_tasks.within("deep_work"),)

@@ -1,0 +1,122 @@
+"""Jobs: what there is, what became of it, and making, changing and running them. And the way in for webhooks."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from ..types.errors import Refused
+from .errors import HttpProblem
+from .job_views import BlueprintView, JobDetail, JobDraft, JobText, JobView, Preview, RunView, Started, Taken
+from .routing import Call, Endpoint, read_limited
+
+log = logging.getLogger(__name__)
+
+HOOK_BYTES, HOOK_S = 256_000, 10.0
+CLOSED = (
+    "This webhook is closed to this request: there is none of that name, it has no secret, or the signature does not "
+    "fit. Whoever owns it finds out which with: deskhand jobs show NAME"
+)
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The latest `limit` of them."""
+
+    limit: Annotated[int, Meta(ge=1, le=200)] = 20
+
+
+async def jobs(call: Call) -> list[JobView]:
+    return await call.web.jobs.listed(call.principal)
+
+
+async def blueprints(call: Call) -> list[BlueprintView]:
+    return call.web.jobs.blueprints()
+
+
+async def preview(call: Call) -> Preview:
+    return await call.web.jobs.preview(call.principal, call.body)
+
+
+async def make(call: Call) -> JobDetail:
+    return await call.web.jobs.make(call.principal, call.body)
+
+
+async def show(call: Call) -> JobDetail:
+    return await call.web.jobs.shown(call.principal, call.path("name"))
+
+
+async def change(call: Call) -> JobDetail:
+    return await call.web.jobs.change(call.principal, call.path("name"), call.body.text)
+
+
+async def remove(call: Call) -> None:
+    await call.web.jobs.remove(call.principal, call.path("name"))
+
+
+async def run(call: Call) -> Started:
+    return Started(await call.web.jobs.run(call.principal, call.path("name")))
+
+
+async def enable(call: Call) -> JobView:
+    return await call.web.jobs.switch(call.principal, call.path("name"), True)
+
+
+async def disable(call: Call) -> JobView:
+    return await call.web.jobs.switch(call.principal, call.path("name"), False)
+
+
+async def runs(call: Call) -> list[RunView]:
+    return await call.web.jobs.runs(call.principal, call.path("name"), call.query.limit)
+
+
+async def hook(call: Call) -> Taken:
+    """What was sent, signed by its sender. A stranger learns nothing of which jobs there are."""
+    body = await read_limited(call.request, HOOK_BYTES, HOOK_S)
+    headers = {name.lower(): value for name, value in call.request.headers.items()}
+    try:
+        return Taken(new=await call.web.jobs.hook(call.path("name"), headers, body))
+    except Refused as error:
+        log.info("a webhook was refused: %s", error)
+        raise HttpProblem(401, "not_signed", CLOSED) from error
+
+
+_T = "jobs"
+_ONE = "/api/jobs/{name}"
+
+
+def _on_one(method: Any, rest: str, needs: Any, handler: Any, summary: str, **more: Any) -> Endpoint:
+    return Endpoint(method, f"{_ONE}{rest}", needs, handler, summary, tag=_T, **more)
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/api/jobs", "read", jobs, "Your jobs; an owner's are all", returns=list[JobView], tag=_T),
+    Endpoint("POST", "/api/jobs", "chat", make, "Make a job", body=JobDraft, returns=JobDetail, status=201, tag=_T),
+    Endpoint(
+        "GET", "/api/blueprints", "read", blueprints, "Jobs that need only blanks", returns=list[BlueprintView], tag=_T
+    ),
+    Endpoint(
+        "POST", "/api/blueprints/preview", "chat", preview, "What it would be", body=JobDraft, returns=Preview, tag=_T
+    ),
+    _on_one("GET", "", "read", show, "A job, its file and its forecast", returns=JobDetail),
+    _on_one("PUT", "", "chat", change, "Write its file anew", body=JobText, returns=JobDetail),
+    _on_one("DELETE", "", "chat", remove, "Remove it"),
+    _on_one("POST", "/run", "chat", run, "Run it now", returns=Started, status=202),
+    _on_one("POST", "/enable", "chat", enable, "Switch it on", returns=JobView),
+    _on_one("POST", "/disable", "chat", disable, "Switch it off", returns=JobView),
+    _on_one("GET", "/runs", "read", runs, "What became of it, the latest first", query=Shown, returns=list[RunView]),
+    Endpoint(
+        "POST",
+        "/api/hooks/{name}",
+        "public",
+        hook,
+        "Set a job off, signed as Standard Webhooks or GitHub have it",
+        returns=Taken,
+        status=202,
+        body=bytes,
+        raw=True,
+        tag=_T,
+    ),
+)

@@ -1,0 +1,38 @@
+// What is to be done in this conversation, and how far it is.
+import { html, useEffect } from "../lib.js";
+import { at } from "../api.js";
+import { here } from "../state.js";
+import { talk } from "../talk.js";
+import { Loaded, None, useAsk } from "./parts.js";
+
+const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]", blocked: "[!]" };
+const SAID = { pending: "to be done", in_progress: "being done", completed: "done", blocked: "blocked" };
+const SOON_MS = 400;
+
+export function Tasks() {
+  const found = useAsk(at(here.value.name, "/tasks")), n = talk.value.n;
+  useEffect(() => { const timer = setTimeout(found.again, SOON_MS); return () => clearTimeout(timer); }, [n]);
+  return html`<div class="stack"><${Loaded} of=${found} what="tasks">${(data) => (data.tasks.length ? html`<p class="small" role="status">${data.summary}</p>
+    <progress class="how-far" max="100" value=${data.percent} aria-label="How much is done"></progress>
+    <ul class="tasks">${ordered(data.tasks).map(([task, depth]) => html`<${Task} key=${task.id} task=${task} depth=${depth} />`)}</ul>` : html`<${None}>No tasks yet. Write /deep and a request: it is planned, broken into tasks, and worked on until it is done.<//>`)}<//></div>`;
+}
+
+function Task({ task, depth }) {
+  return html`<li class=${task.status} style=${{ paddingLeft: `${Math.min(depth, 6)}em` }}><code aria-hidden="true">${MARKS[task.status]}</code> <span class="sr">${SAID[task.status]}: </span><span>#${task.id} ${task.title}${task.result && task.status !== "pending" && html` <span class="small muted">${task.result}</span>`}</span></li>`;
+}
+
+/** Each task with its depth, parents before their children. */
+function ordered(tasks) {
+  const ids = new Set(tasks.map((task) => task.id)), beneath = new Map();
+  for (const task of tasks) {
+    const parent = ids.has(task.parent_id) ? task.parent_id : null;
+    beneath.set(parent, [...(beneath.get(parent) ?? []), task]);
+  }
+  const found = [], left = (beneath.get(null) ?? []).map((task) => [task, 0]).reverse();
+  while (left.length) {
+    const [task, depth] = left.pop();
+    found.push([task, depth]);
+    left.push(...(beneath.get(task.id) ?? []).map((child) => [child, depth + 1]).reverse());
+  }
+  return found;
+}

@@ -1,0 +1,65 @@
+"""The tasks of a conversation, as each kind of client knows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..tools import task_board, tasks
+from ..tools.task_rows import read
+from ..tools.task_words import of_computer, of_openagent, of_todos, percent, progress
+from ..types.tasks import Graph
+from .ports import Web
+from .routing import Call, Endpoint
+from .seen import seen
+
+TASK_TOOLS = frozenset(tool.spec.name for tool in (*tasks.TOOLS, *task_board.TOOLS))
+
+
+class Board:
+    """What the tasks of one conversation are now, secrets taken out."""
+
+    def __init__(self, web: Web, session: str) -> None:
+        self._web, self._session = web, session
+
+    def __call__(self) -> Graph:
+        return read(self._web.store.look("task_of", (self._session,)))
+
+    def redacted(self, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What is sent to a client."""
+        text = self._web.redact(msgspec.json.encode(told).decode())
+        found: list[dict[str, Any]] = msgspec.json.decode(text)
+        return found
+
+    def of_computer(self) -> dict[str, Any]:
+        """agent_computer's `task_update`."""
+        graph = self()
+        return {"tasks": self.redacted(of_computer(graph)), "summary": self._web.redact(progress(graph))}
+
+    def of_openagent(self, tool: str) -> dict[str, Any]:
+        """openagent-core's `task_update`, or its `todo_update` after a tool of the flat list."""
+        graph = self()
+        if tool.startswith("todo_"):
+            return {"type": "todo_update", "todos": self.redacted(of_todos(graph))}
+        return {"type": "task_update", "tasks": self.redacted(of_openagent(graph))}
+
+
+class Tasks(msgspec.Struct, frozen=True):
+    """The tasks of a conversation; `percent` of them are done, which `summary` says in words."""
+
+    session_id: str
+    tasks: list[dict[str, Any]] = []
+    summary: str = ""
+    percent: int = 0
+
+
+async def told(call: Call) -> Tasks:
+    session = await seen(call)
+    board = Board(call.web, session)
+    return Tasks(call.path("name"), **board.of_computer(), percent=percent(board()))
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/api/sessions/{name}/tasks", "read", told, "Its task list", returns=Tasks, tag="agent_computer"),
+)

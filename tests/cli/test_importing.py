@@ -1,0 +1,95 @@
+"""`deskhand import`: a report first, then the move, and a word of it to who begins."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from deskhand.cli.root import cli
+from tests.moving.moving import home_of, looks
+
+
+def run(tmp_path: Path, *args: str) -> Result:
+    env = {"DESKHAND_HOME": str(tmp_path / "desk"), "HOME": str(tmp_path)}
+    return CliRunner().invoke(cli, args, env=env, prog_name="deskhand")
+
+
+def test_first_a_report_then_the_move(tmp_path: Path) -> None:
+    home_of("operator-ai-0.7", tmp_path).rename(tmp_path / ".operator")
+    before = looks(tmp_path / ".operator")
+    dry = run(tmp_path, "import")
+    assert dry.exit_code == 0, dry.output
+    head = (
+        "operator-ai 0.7 in ~/.operator: 2 agents, 2 users, 4 conversations, 2 jobs, 4 memories, 3 key-values, 1 skill"
+    )
+    assert dry.output.startswith(head + "\n")
+    for line in (
+        "  users: ann (member: slack U100, telegram 4711), ben.k (garden: slack U200)",
+        "  conversations: 4 of slack, to read, search and go on with here: there is no channel for slack yet",
+        "  jobs: morning-weather (30 6 * * *), old-report (0 9 * * 1)",
+        "  keys to .env: OPENAI_API_KEY, SLACK_BOT_TOKEN",
+        "    that ann may do everything: if that is you, say: --me ann",
+        "Nothing was written. To take it over: deskhand import ~/.operator --yes",
+    ):
+        assert line in dry.output.splitlines(), line
+    assert "none" not in dry.output, "no value of a key is shown"
+    assert not (tmp_path / "desk/deskhand.yaml").exists() and not (tmp_path / "desk/jobs").exists()
+    assert json.loads(run(tmp_path, "sessions", "list", "--json").output) == []
+
+    unknown = run(tmp_path, "import", "--me", "eve", "--yes")
+    assert unknown.exit_code == 2 and "there is no user 'eve'" in unknown.output and "ann, ben.k" in unknown.output
+    done = run(tmp_path, "import", "--me", "ann", "--yes")
+    assert done.exit_code == 0, done.output
+    assert "ann (you, the owner here: slack U100, telegram 4711)" in done.output
+    assert "Took over 2 agents, 2 users, 4 conversations, 4 memories, 3 key-values, 1 skill, 2 jobs." in done.output
+    assert len(json.loads(run(tmp_path, "sessions", "list", "--json").output)) == 4
+    again = run(tmp_path, "import", "--yes")
+    assert "  all of it was taken before" in again.output and "There was nothing new to take over." in again.output
+    assert looks(tmp_path / ".operator") == before
+
+
+def test_as_json(tmp_path: Path) -> None:
+    home = home_of("agent-computer", tmp_path)
+    said = json.loads(run(tmp_path, "import", str(home), "--json").output)
+    assert said[0]["system"] == "agent_computer" and said[0]["taken"] is None
+    assert said[0]["new"] == {"agent": 1, "conversation": 2, "job": 2, "memory": 2, "skill": 1, "task": 3}
+    said = json.loads(run(tmp_path, "import", str(home), "--json", "--yes").output)
+    assert said[0]["taken"]["conversation"] == 2
+    assert {"what": "defaults.workspace", "why": said[0]["not_taken"][-1]["why"]}.keys() == said[0]["not_taken"][
+        0
+    ].keys()
+
+
+def test_where_there_is_nothing(tmp_path: Path) -> None:
+    nothing = run(tmp_path, "import")
+    assert nothing.exit_code == 0 and nothing.output.startswith("No home of another system was found. Name its folder:")
+    other = run(tmp_path, "import", str(tmp_path))
+    assert other.exit_code == 2 and "is no home that is known here" in other.output
+
+
+def test_who_begins_is_told_once(tmp_path: Path) -> None:
+    """`init` offers it, and does not once it has been taken over."""
+    home_of("operator-use", tmp_path).rename(tmp_path / ".operator-use")
+    first = run(tmp_path, "init")
+    wanted = "Moving in: operator-use was used here (~/.operator-use). See what can be taken over: deskhand import"
+    assert wanted in first.output.splitlines()
+    taken = run(tmp_path, "import", "--yes")
+    assert taken.exit_code == 0 and "3 conversations" in taken.output, taken.output
+    assert "2 where they go on, on telegram, 1 as past ones" in taken.output
+    assert "Moving in" not in run(tmp_path, "init").output
+
+
+def test_words_of_a_stranger_stay_words(tmp_path: Path) -> None:
+    """Names in a home cannot draw on the terminal."""
+    home = home_of("operator-use", tmp_path)
+    crons = json.loads((home / "crons.json").read_text())
+    crons["jobs"][0] |= {
+        "name": "\x1b[2J\x1b]0;owned\x07 evil\n\nTook over everything",
+        "schedule": {"expr": "\x1b[31m"},
+    }
+    (home / "crons.json").write_text(json.dumps(crons))
+    said = run(tmp_path, "import", str(home)).output
+    assert "\x1b" not in said and "\x07" not in said
+    assert not any(line.startswith("Took over") for line in said.splitlines())

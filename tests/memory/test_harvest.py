@@ -1,0 +1,48 @@
+"""What is shown of a conversation, and what is believed of an answer."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskhand.memory.harvest import EARLIER_CHARS, MODEL, READ_CHARS, Line, answered, bare, excerpt
+from deskhand.types.labels import OWNER, Label
+
+TEXTS = st.lists(st.text(max_size=3_000), max_size=12)
+
+
+def lines(*texts: str) -> list[Line]:
+    return [Line(n, "ann" if n % 2 else MODEL, text, OWNER) for n, text in enumerate(texts, 1)]
+
+
+@given(TEXTS, st.integers(0, 12))
+def test_an_excerpt_is_the_end_of_what_is_new_and_bounded(texts: list[str], after: int) -> None:
+    said = lines(*texts)
+    shown = excerpt(said, after)
+    assert all(line.n > after for line in shown.new) and all(line.n <= after for line in shown.earlier)
+    assert sum(len(line.text) for line in shown.new) <= READ_CHARS + 1
+    assert sum(len(line.text) for line in shown.earlier) <= EARLIER_CHARS + 1
+    new = [line.n for line in said if line.n > after]
+    assert [line.n for line in shown.new] == new[len(new) - len(shown.new) :]
+
+
+def test_what_memory_put_in_is_not_a_new_fact() -> None:
+    """Also where the model has said it again in its own answer."""
+    shown = excerpt(lines("what does Ann like?", "Ann likes tea."), 0)
+    told = ["Ann likes tea"]
+    answer = {"facts": [{"text": "Ann likes tea!", "n": 2}, {"text": "Ann likes it green", "n": 2}]}
+    assert [fact.text for fact in answered(msgspec.json.encode(answer).decode(), shown, (), told).facts] == [
+        "Ann likes it green"
+    ]
+
+
+def test_the_label_is_that_of_all_that_was_read() -> None:
+    said = [Line(1, "ann", "see below", OWNER), Line(2, "ann", "a mail", Label("untrusted", source="mail"))]
+    found = answered('{"facts": [{"text": "x", "n": 1}]}', excerpt(said, 0))
+    assert found.label == Label("untrusted", source="mail")
+
+
+@given(st.text())
+def test_bare_words_are_the_same_however_they_are_written(text: str) -> None:
+    assert bare(bare(text)) == bare(text)

@@ -1,0 +1,3 @@
+#!/bin/bash
+# prerun hook for morning-weather
+exit 0

@@ -1,0 +1,450 @@
+"""What moving in leaves here: conversations that go on, and everything once."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import anyio
+import apsw
+import pytest
+
+from deskhand.memory.facts import everything
+from deskhand.memory.recall import Memory
+from deskhand.models.base import Request
+from deskhand.runtime.app import Parts, open_app
+from deskhand.runtime.config import Settings, read_settings
+from deskhand.runtime.jobfile import parse_job
+from deskhand.runtime.moving.found import Tasks
+from deskhand.runtime.moving.homes import read_home
+from deskhand.runtime.moving.plan import plan
+from deskhand.runtime.moving.take import Taking
+from deskhand.runtime.moving.tasks import tasks_of
+from deskhand.runtime.people import open_people
+from deskhand.runtime.statements import statements
+from deskhand.store.sqlite import SqliteStore
+from deskhand.testing.clock import SetClock
+from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.tools.task_graph import cycle
+from deskhand.tools.task_rows import read as rows_as_graph
+from deskhand.types.commit import Commit
+from deskhand.types.events import CallClosed, MessageReceived, ModelReplied, Recorded, ToolFinished, TurnEnded
+from deskhand.types.identity import Address, Inbound, Principal, Said
+from deskhand.types.labels import Label
+from deskhand.types.messages import Message, Text
+from deskhand.types.people import Identity
+from deskhand.types.tasks import Task
+from tests.moving.moving import NOW, home_of, looks, move, settings_in, with_store
+
+ME = Principal("owner", ("owner",))
+GARDEN = "hermes/slack:D100:1760000101.000100"
+CHAT = "operator/telegram:7000000001:4711"
+
+
+async def events(settings: Settings, session: str) -> list[Recorded]:
+    return await with_store(settings, lambda store: store.events(session))
+
+
+async def sessions(settings: Settings) -> dict[str, int]:
+    """Each conversation with its number of events."""
+
+    async def use(store: SqliteStore) -> dict[str, int]:
+        return {row.session: len(await store.events(row.session)) for row in await store.sessions(ME, 100)}
+
+    return await with_store(settings, use)
+
+
+def said_in(log: list[Recorded]) -> list[str]:
+    return [each.event.message.text for each in log if isinstance(each.event, MessageReceived | ModelReplied)]
+
+
+@pytest.mark.parametrize("name", ["operator-ai-0.4", "operator-ai-0.7", "operator-use", "openagent", "agent-computer"])
+async def test_twice_is_once_and_nothing_there_changes(name: str, tmp_path: Path) -> None:
+    home, settings = home_of(name, tmp_path), settings_in(tmp_path)
+    before = looks(home)
+    first = await move(home, settings)
+    assert first.counts["conversation"] > 1 and first.counts["memory"] > 1
+    here, there = looks(settings.home.root), await sessions(settings)
+    second = await move(home, settings)
+    assert second.counts == {} and await sessions(settings) == there
+    files = {path: kept for path, kept in looks(settings.home.root).items() if not path.startswith(("state", "."))}
+    assert files == {path: kept for path, kept in here.items() if path in files}
+    assert looks(home) == before
+
+    async def audit(store: SqliteStore) -> tuple[int, list[object]]:
+        number, breaks = await store.audit()
+        return number, list(breaks)
+
+    assert await with_store(settings, audit) == (sum(there.values()), [])
+
+
+async def test_a_conversation_as_it_was(tmp_path: Path) -> None:
+    """Who spoke, whose word it is, each call with its result; to be found, and under the address where it was held."""
+    settings = settings_in(tmp_path)
+    await move(home_of("operator-ai-0.7", tmp_path), settings, me="ann")
+    log = await events(settings, GARDEN)
+    first, reply = log[0].event, log[1].event
+    assert isinstance(first, MessageReceived) and isinstance(reply, ModelReplied)
+    assert first.principal == Principal("owner", ("owner",))
+    assert first.address == Address("slack", chat="D100", thread="1760000101.000100")
+    assert first.message.parts[0] == Text(first.message.text, Label("owner", source="owner"))
+    assert [call.name for call in reply.message.calls] == ["save_memory", "kv_set"] and reply.finish == "calls"
+    results = [each.event.result for each in log if isinstance(each.event, ToolFinished)]
+    assert [result.call_id for result in results[:2]] == [call.id for call in reply.message.calls]
+    assert all(part.label.integrity == "untrusted" for result in results for part in result.parts)
+    assert not any(isinstance(each.event, CallClosed) for each in log)
+    assert [each.event.reason for each in log if isinstance(each.event, TurnEnded)] == ["done", "done"]
+    assert 1_795_300_000 < log[0].at < NOW
+    office = (await events(settings, "hermes/slack:C300:1760000103.000100"))[0].event
+    assert isinstance(office, MessageReceived) and office.address.group
+    assert office.principal == Principal("operator-ai:unknown", ("guest",))
+    assert isinstance(office.message.parts[0], Text) and office.message.parts[0].label.integrity == "tool_local", (
+        "nobody knows who of the group it was"
+    )
+
+    async def search(store: SqliteStore) -> list[str]:
+        return [hit.session for hit in await store.search(ME, "tomatoes")]
+
+    assert set(await with_store(settings, search)) == {GARDEN}
+
+
+async def test_a_chat_goes_on_where_it_was(tmp_path: Path) -> None:
+    """The next message of that chat, from the same bot, finds the past before it: the model reads it all."""
+    settings = settings_in(tmp_path)
+    await move(home_of("operator-use", tmp_path), settings)
+    asked: list[Request] = []
+
+    def answer(request: Request) -> Message:
+        asked.append(request)
+        return say("as I said")
+
+    now = read_settings(settings.file, settings.started_with).with_model("scripted/x")
+    assert now.config.channels["telegram"].allow_from == ("4711",) and now.environment["TELEGRAM_BOT_TOKEN"]
+    parts = Parts(lambda name: ScriptedModel(answer), authorise=lambda inbound: Principal("telegram:4711", ("guest",)))
+    async with open_app(now, parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        body = Said(Message("user", (Text("and the bins?"),)))
+        receipt = await app.door.submit(
+            Inbound("4711:99", Address("telegram", "7000000001", "4711"), "4711", NOW, body)
+        )
+        assert receipt.status == "accepted", receipt
+        with anyio.fail_after(20):
+            while not asked:
+                await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+    assert receipt.session == CHAT
+    heard = [shown.message.text for shown in asked[0].messages if shown.message.role == "user"]
+    assert "hello" in heard[0] and "remind me of the bins" in "".join(heard) and "and the bins?" in heard[-1]
+    paired = [call.id for shown in asked[0].messages for call in shown.message.calls]
+    assert len(paired) == 4, "its calls are there with their results, or the provider would refuse the request"
+
+
+async def test_only_what_is_new_is_added(tmp_path: Path) -> None:
+    """A conversation that went on there, a new one, a new memory, a new key; what is here stays as it is."""
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    await move(home, settings, me="ann")
+    before = await events(settings, GARDEN)
+    db = apsw.Connection(str(home / "state/operator.db"))
+    key = "slack:hermes:D100:1760000101.000100"
+    for row in (
+        {"role": "user", "content": "and the roses?"},
+        {"role": "assistant", "content": "On Sundays."},
+    ):
+        db.execute("INSERT INTO messages(conversation_id, message_json) VALUES(?, ?)", (key, json.dumps(row)))
+    db.execute(
+        "INSERT INTO memories(content, scope, scope_id, retention) VALUES('Roses: Sundays.', 'user', 'ann', 'durable')"
+    )
+    db.execute("UPDATE agent_kv SET value = 'other' WHERE key = 'station'")
+    db.execute("INSERT INTO agent_kv(agent, ns, key, value) VALUES('hermes', '', 'roses', 'sun')")
+    db.close()
+    taken = await move(home, settings)
+    assert taken.counts == {"conversation": 1, "memory": 1, "key-value": 1}
+    after = await events(settings, GARDEN)
+    assert after[: len(before)] == before and said_in(after[len(before) :]) == ["and the roses?", "On Sundays."]
+
+    async def values(store: SqliteStore) -> dict[str, str]:
+        return {key: value for key, value, *_ in await store.rows("kv_list", ("hermes", "", "", NOW))}
+
+    assert await with_store(settings, values) == {"station": "roof-2", "roses": "sun"}
+
+
+async def test_what_was_written_anew_there_stays_as_it_was_taken(tmp_path: Path) -> None:
+    """agent_computer shortens the file of a long conversation: its end is still known. Another file is not."""
+    home, settings = home_of("agent-computer", tmp_path), settings_in(tmp_path)
+    await move(home, settings)
+    name = next(session for session in await sessions(settings) if "-main-" in session)
+    before = await events(settings, name)
+    file = home / "sessions/main.jsonl"
+    lines = file.read_text().splitlines()
+    more = json.dumps({"role": "user", "content": "one more", "timestamp": 1.8e9})
+    file.write_text("\n".join([lines[0], *lines[3:], more]) + "\n")
+    assert (await move(home, settings)).counts == {"conversation": 1}
+    assert said_in((await events(settings, name))[len(before) :]) == ["one more"]
+    file.write_text("\n".join([lines[0], more.replace("one more", "quite another")]) + "\n")
+    count = len(await events(settings, name))
+    assert (await move(home, settings)).counts == {} and len(await events(settings, name)) == count
+
+
+async def test_what_was_removed_here_does_not_come_back(tmp_path: Path) -> None:
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    await move(home, settings)
+    (settings.home.root / "jobs/morning-weather/JOB.md").unlink()
+    (settings.home.root / "skills/weather-look/SKILL.md").unlink()
+
+    async def remove(store: SqliteStore) -> None:
+        people = open_people(store, SetClock(NOW), dict, dict)
+        await people.remove_user("ben.k")
+
+    await with_store(settings, remove)
+    assert (await move(home, settings)).counts == {}
+    assert not (settings.home.root / "jobs/morning-weather/JOB.md").exists()
+
+
+async def test_nobody_becomes_an_owner_by_a_file(tmp_path: Path) -> None:
+    """Who could do everything there is a member here, until the person who sits here says: that is me."""
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    await move(home, settings)
+
+    async def users(store: SqliteStore) -> dict[str, tuple[tuple[str, ...], tuple[Identity, ...]]]:
+        people = open_people(store, SetClock(NOW), lambda: {"garden": ("hermes",)}, dict)
+        return {user.name: (user.roles, user.identities) for user in await people.users()}
+
+    found = await with_store(settings, users)
+    assert found["ann"][0] == ("member",) and found["ben.k"][0] == ("garden",)
+    assert found["owner"] == (("owner",), ())
+    other = settings_in(tmp_path / "other")
+    await move(home, other, me="ann")
+    found = await with_store(other, users)
+    assert set(found) == {"owner", "ben.k"}
+    assert found["owner"] == (("owner",), (Identity("slack", "U100"), Identity("telegram", "4711")))
+
+
+async def test_who_is_called_the_same_is_not_the_same(tmp_path: Path) -> None:
+    """An id from a file is never linked to somebody who is here already, whatever they are called there."""
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+
+    async def add(store: SqliteStore) -> None:
+        await open_people(store, SetClock(NOW), dict, dict).add_user("ann", "approver", Identity("telegram", "1"))
+
+    await with_store(settings, add)
+    await move(home, settings)
+
+    async def users(store: SqliteStore) -> dict[str, tuple[Identity, ...]]:
+        people = open_people(store, SetClock(NOW), lambda: {"garden": ("hermes",)}, dict)
+        return {user.name: user.identities for user in await people.users()}
+
+    found = await with_store(settings, users)
+    assert found["ann"] == (Identity("telegram", "1"),)
+    assert found["ann-2"] == (Identity("slack", "U100"), Identity("telegram", "4711"))
+    facts = await with_store(settings, lambda store: Memory(store, SetClock(NOW)).facts(everything()))
+    assert {fact.owner for fact in facts if fact.scope == "user"} == {"ann-2"}
+
+
+async def test_a_home_that_others_may_write_speaks_for_nobody(tmp_path: Path) -> None:
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    (home / "state/operator.db").chmod(0o666)
+    await move(home, settings, me="ann")
+    first = (await events(settings, GARDEN))[0].event
+    assert isinstance(first, MessageReceived) and isinstance(first.message.parts[0], Text)
+    assert first.message.parts[0].label.integrity == "tool_local"
+
+
+async def test_a_key_that_was_said_does_not_come_in(tmp_path: Path) -> None:
+    """A key that came to `.env` is hidden wherever it was said: in a message, a call, a memory, a value."""
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    key = "abcdef0123456789abcdef"
+    (home / ".env").write_text(f"WEATHER_API_KEY={key}\n")
+    db = apsw.Connection(str(home / "state/operator.db"))
+    for old in ("water the tomatoes", "Ann waters", "Noted: "):
+        db.execute("UPDATE messages SET message_json = replace(message_json, ?, ? || ' ' || ?)", (old, old, key))
+        db.execute("UPDATE memories SET content = replace(content, ?, ? || ' ' || ?)", (old, old, key))
+    db.execute("UPDATE agent_kv SET value = ? WHERE key = 'station'", (key,))
+    db.close()
+    await move(home, settings)
+    assert key in (settings.home.root / ".env").read_text()
+    held = [path for path in settings.home.state.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+    assert held == []
+    assert "WEATHER_API_KEY" in said_in(await events(settings, GARDEN))[0]
+
+
+async def test_facts_belong_to_whom_they_are_about(tmp_path: Path) -> None:
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    (home / "state/operator.db").chmod(0o666)
+    await move(home, settings)
+    believed = settings_in(tmp_path / "other")
+    (home / "state/operator.db").chmod(0o600)
+    await move(home, believed, me="ann")
+
+    async def facts(store: SqliteStore) -> dict[str, tuple[str, str, bool, str, bool]]:
+        memory = Memory(store, SetClock(NOW))
+        found = await memory.facts(everything())
+        return {each.text: (each.scope, each.owner, each.pinned, each.retention, each.held) for each in found}
+
+    assert await with_store(believed, facts) == {
+        "Ann waters the tomatoes on Tuesdays and Fridays.": ("user", "owner", False, "durable", False),
+        "The office printer is the Brother on the second floor.": ("global", "", True, "durable", False),
+        "Answers of this agent are short.": ("agent", "hermes", False, "durable", False),
+        "Ann may travel in May.": ("user", "owner", False, "candidate", False),
+    }
+    held = await with_store(settings, facts)
+    assert all(each[4] for each in held.values()), "others could write that home, so a person has to look first"
+    assert held["Ann may travel in May."][1] == "ann"
+
+
+async def test_jobs_come_switched_off_and_skills_as_they_are(tmp_path: Path) -> None:
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    taken = await move(home, settings)
+    assert any(note.startswith("1 of the jobs is off") for note in taken.notes)
+    folder = settings.home.root / "jobs/morning-weather"
+    job = parse_job((folder / "JOB.md").read_text(), "morning-weather").job
+    assert (job.schedule, job.agent, job.enabled, job.hooks.prerun) == (
+        "30 6 * * *",
+        "hermes",
+        False,
+        "scripts/check.sh",
+    )
+    assert stat.S_IMODE((folder / "scripts/check.sh").stat().st_mode) == 0o700
+    assert (settings.home.root / "skills/weather-look/SKILL.md").read_text().startswith("---\nname: weather-look")
+    on = settings_in(tmp_path / "on")
+    await move(home_of("operator-use", tmp_path), on, start_jobs=True)
+    bins = parse_job((on.home.root / "jobs/bins/JOB.md").read_text(), "bins").job
+    assert bins.enabled and bins.to == Address("telegram", "7000000001", "4711")
+
+
+async def test_tasks_go_on_in_their_conversation(tmp_path: Path) -> None:
+    """Two forms of files, one graph: with what waits for what, and what came of it."""
+
+    async def graph(settings: Settings) -> dict[str, dict[int, Task]]:
+        async def use(store: SqliteStore) -> dict[str, dict[int, Task]]:
+            names = [row.session for row in await store.sessions(ME, 100)]
+            read = {name: rows_as_graph(await store.rows("task_of", (name,))) for name in names}
+            return {name: found for name, found in read.items() if found}
+
+        return await with_store(settings, use)
+
+    settings = settings_in(tmp_path)
+    home = home_of("agent-computer", tmp_path)
+    assert (await move(home, settings)).counts["task"] == 3
+    ((name, tasks),) = (await graph(settings)).items()
+    assert "-bread-" in name
+    assert [(task.title, task.status, task.parent, task.depends_on, task.result) for task in tasks.values()] == [
+        ("Report on bread", "pending", 0, (), ""),
+        ("Find flours", "completed", 1, (), "Rye and spelt."),
+        ("Compare them", "pending", 1, (2,), ""),
+    ]
+    assert all(task.label.integrity == "tool_local" for task in tasks.values())
+    other = settings_in(tmp_path / "other")
+    await move(home_of("openagent", tmp_path), other)
+    ((name, tasks),) = (await graph(other)).items()
+    assert said_in(await events(other, name))[0] == "please plan the shop"
+    assert [(task.title, task.status, task.depends_on, task.owner) for task in tasks.values()] == [
+        ("Make the price list", "in_progress", (), "lead"),
+        ("Build the basket", "pending", (1,), ""),
+    ]
+
+
+def test_tasks_that_are_none_or_wait_for_ever() -> None:
+    raw = (
+        {"id": 1, "title": "a", "depends_on": [2, 9, 1, "x"], "parent_id": 7, "status": "flying"},
+        {"id": 2, "title": "b\x1b[31m\n", "depends_on": [1], "node_type": "bomb", "config": {"tool_name": "shell"}},
+        {"id": -3, "title": "c"},
+        {"id": True, "title": "d"},
+        {"id": 4, "title": ["e"]},
+        {"id": 1, "title": "again"},
+        {"id": 5, "title": "f" * 900, "description": "g" * 90_000, "inputs": {"x": "y" * 90_000}, "depends_on": [2]},
+    )
+    found = {task.id: task for task in tasks_of(Tasks("", "agent_computer", raw), "a file")}
+    assert set(found) == {1, 2, 5} and cycle(found) == ()
+    assert (found[1].status, found[1].parent, found[2].title, found[2].node) == ("pending", 0, "b [31m", "agent")
+    assert found[2].config == {"tool": "shell", "arguments": {}}
+    assert len(found[5].title) == 200 and found[5].metadata == {} and found[5].depends_on == (2,)
+
+
+async def test_what_is_set_here_stays(tmp_path: Path) -> None:
+    """Our own words, agents, providers and files are never written over, and the first agent stays the first."""
+    settings = settings_in(
+        tmp_path,
+        "# mine\ndefaults: {models: [scripted/echo]}\nproviders: {openai: {base_url: 'http://mine/v1'}}\n"
+        "timezone: Asia/Tokyo\n",
+    )
+    root = settings.home.root
+    (root / "jobs/old-report").mkdir(parents=True)
+    (root / "agents/hermes").mkdir(parents=True)
+    (root / "agents/hermes/AGENT.md").write_text("Mine.\n")
+    (root / ".env").write_text("OPENAI_API_KEY=mine\n")
+
+    async def talk(store: SqliteStore) -> None:
+        place = Address("terminal", chat="x")
+        message = Message("user", (Text("before"),))
+        await store.commit(Commit("default/terminal:x", 1, NOW, (MessageReceived(0, ME, place, message),), close=True))
+
+    await with_store(settings, talk)
+    home = home_of("operator-ai-0.7", tmp_path)
+    taken = await move(home, settings)
+    now = read_settings(settings.file, settings.started_with)
+    assert now.agents == ("default", "hermes", "scout") and now.config.timezone == "Asia/Tokyo"
+    assert now.agent("scout").steps == 10 and now.config.defaults.models == ("scripted/echo",)
+    assert now.config.providers["openai"].base_url == "http://mine/v1"
+    assert settings.file.read_text().startswith("# mine\n")
+    assert now.environment["OPENAI_API_KEY"] == "mine" and now.environment["SLACK_BOT_TOKEN"] == "none"
+    assert (root / "agents/hermes/AGENT.md").read_text() == "Mine.\n"
+    assert "You are Scout" in (root / "agents/scout/AGENT.md").read_text()
+    assert any(each.what.endswith("hermes/AGENT.md") for each in taken.left) and taken.counts["job"] == 1
+
+
+async def test_a_chat_that_goes_on_here_already_gets_its_past_beside_it(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+
+    async def talk(store: SqliteStore) -> None:
+        place = Address("telegram", "7000000001", "4711")
+        message = Message("user", (Text("I am here already"),))
+        await store.commit(Commit(CHAT, 1, NOW, (MessageReceived(0, ME, place, message),), close=True))
+
+    await with_store(settings, talk)
+    home = home_of("operator-use", tmp_path)
+    await move(home, settings)
+    found = await sessions(settings)
+    assert found[CHAT] == 1
+    assert [name for name in found if "operator-use-telegram-4711" in name]
+    assert (await move(home, settings)).counts == {}
+
+
+async def test_cut_off_anywhere_it_is_gone_on_with(tmp_path: Path) -> None:
+    """A run that ends after any number of writes, then a second: the log is that of one run."""
+    whole = settings_in(tmp_path / "whole")
+    home = home_of("operator-ai-0.7", tmp_path)
+    await move(home, whole)
+    wanted = {name: [each.event for each in await events(whole, name)] for name in await sessions(whole)}
+    for after in (1, 2, 3, 5, 8, 13):
+        settings = settings_in(tmp_path / f"cut{after}")
+        with pytest.raises(BaseExceptionGroup):
+            await move_until(home, settings, after)
+        await move(home, settings)
+        found = {name: [each.event for each in await events(settings, name)] for name in await sessions(settings)}
+        assert found == wanted, after
+
+
+class Enough(Exception):
+    """The power is off."""
+
+
+async def move_until(home: Path, settings: Settings, commits: int) -> None:
+    """Move in, and break off after so many commits of conversations."""
+
+    class Breaking(SqliteStore):
+        left = commits
+
+        async def commit(self, commit: Commit) -> int:
+            if not self.left:
+                raise Enough
+            self.left -= 1
+            return await super().commit(commit)
+
+    settings.home.make(settings.home.state)
+    store = Breaking(settings.home.database, statements())
+    try:
+        planned = await plan(read_home(home, NOW), settings, store)
+        await Taking(planned, settings, store, SetClock(NOW)).take()
+    finally:
+        await store.close()
