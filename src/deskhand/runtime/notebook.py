@@ -175,7 +175,7 @@ class Notebook:
         rows = await self._ground.store.rows("memory_file_get", (real,))
         base = _base(rows[0][0]) if rows else Base()
         keys = msgspec.json.encode([each.key for each in (*base.ours, *base.theirs)]).decode()
-        ids = {key: id_ for key, id_, _ in await self._ground.store.rows("fact_keys", (keys,))}
+        ids = {key: id_ for key, id_, _ in await self._ground.store.rows("notes_known", (keys,))}
         facts = await self._facts(paper, agent)
         label = join((marks.of(path), Label("tool_local", source=f"file {path}")))
         trusted = label.integrity != "untrusted"
@@ -235,9 +235,9 @@ class Notebook:
         owners = [("user", OWNER_NAME), ("agent", agent), *([("global", "")] if paper.always else [])]
         store = self._ground.store
         if paper.always:
-            rows = await store.rows("fact_pinned", ())
+            rows = await store.rows("notes_pinned", ())
         else:
-            rows = await store.rows("fact_kind", (owners_in(owners), paper.kind))
+            rows = await store.rows("notes_kind", (owners_in(owners), paper.kind))
         found = [fact for row in rows if ((fact := fact_of(row)).scope, fact.owner) in owners]
         begin, end = paper.day
         return {
