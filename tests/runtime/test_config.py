@@ -458,6 +458,8 @@ def test_every_key_is_documented() -> None:
     [
         ("{harvester: {enabled: true, model: openai/x}}", "memory.harvester.schedule"),
         ("{harvester: {enabled: true, schedule: '0 3 * * *'}}", "memory.harvester.models"),
+        ("{harvester: {enabled: true, schedule: '61 * * * *', model: openai/x}}", "memory.harvester.schedule"),
+        ("{cleaner: {schedule: whenever}}", "memory.cleaner.schedule"),
         ("{cleaner: {enabled: true, schedule: '0 3 * * *', models: [openai/x]}, embed_model: none}", "embed_model"),
         ("{embed_model: text-embedding-3-small}", "provider/name"),
         ("{max_memories: 0}", "memory.max_memories"),

@@ -89,7 +89,10 @@ class Works:
 
     def answers(self) -> Live:
         """The chat commands that are answered from here."""
-        return {"cost": lambda state, principal, args: self.budgets.cost(state.session, principal)}
+        return {
+            "cost": lambda state, principal, args: self.budgets.cost(state.session, principal),
+            "skills": lambda state, principal, args: self.reviewing.answer(principal, args),
+        }
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""

@@ -1,4 +1,4 @@
-"""Kills a Deskhand with jobs that fire every other second, again and again, and then counts what became of each time.
+"""Kills a Deskhand with jobs that fire every five seconds, again and again, and then counts what became of each time.
 
 python -m deskhand.testing.torture_jobs [--kills 100] [--seed 1] [--mutant two-commits]
 """
@@ -33,7 +33,8 @@ from ..types.tuning import tune
 from .scripted import ScriptedModel
 
 OWNER = Principal("owner", ("owner",))
-EVERY, EVERY_S = "every 2s", 2.0
+EVERY = "every 5s"
+"""Ten of them, as many as are made up for, take longer than a start on a busy machine."""
 JOBS = {
     "plain": "",
     "one-chat": "session: news\n",
@@ -48,7 +49,7 @@ MUTANT_S = 0.3
 class Report(msgspec.Struct):
     """What happened, and what of it must not have. `skipped` are times that were decided and not run, since the one
     before them took too long; `given_up` were cut off three times in the same prerun, and the owner was told; `cut`
-    says in which state runs were hit."""
+    says in which state runs were hit; `too_many` are beyond the ten that are made up for after a long pause."""
 
     kills: int = 0
     times: int = 0
@@ -57,6 +58,7 @@ class Report(msgspec.Struct):
     again: int = 0
     given_up: int = 0
     cut: dict[str, int] = {}
+    too_many: int = 0
     lost: int = 0
     doubled: int = 0
     faults: list[str] = []
@@ -67,7 +69,7 @@ class Report(msgspec.Struct):
 
     @property
     def _well(self) -> bool:
-        return self.skipped <= 0.1 * self.times and self.given_up <= 0.02 * self.times
+        return self.skipped <= 0.1 * self.times and self.given_up + self.too_many <= 0.02 * self.times
 
     def show(self) -> str:
         return "\n".join(f"{name:>10}  {value}" for name, value in msgspec.structs.asdict(self).items())
@@ -216,7 +218,10 @@ class Torture:
         times = [float(str(row[3])) for row in rows.values()]
         expected = list(due_within(parse_schedule(EVERY), min(times) - 1, max(times))) if times else []
         report.times += len(expected)
-        report.lost += len({*expected} - {*times})
+        for missing in {*expected} - {*times}:
+            behind = min((row for row in rows.values() if float(str(row[3])) > missing), key=lambda row: str(row[3]))
+            report.too_many += behind[2] == "missed"
+            report.lost += behind[2] != "missed"
         for slot, row in rows.items():
             key, state = f"job:{name}@{slot}", row[2]
             report.done += state == "done"
