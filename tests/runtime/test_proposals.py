@@ -19,11 +19,12 @@ from deskhand.testing.obedient import CONTINUE
 from deskhand.testing.person import Talk, no
 from deskhand.testing.scripted import say
 from deskhand.types import events as e
+from deskhand.types.commands import COMMANDS
 from deskhand.types.commit import Change
 from deskhand.types.errors import ModelRequestRefused, Refused
 from deskhand.types.identity import Principal
-from deskhand.types.labels import LOCAL, Label
-from deskhand.types.messages import Message, ToolCall, ToolResult
+from deskhand.types.labels import LOCAL, UNTRUSTED, Label
+from deskhand.types.messages import Message, ResultStatus, ToolCall, ToolResult
 
 BODY = "Read notes.md, then say what the weather was.\n"
 MEMBER = Principal("bob", ("member",))
@@ -198,6 +199,7 @@ async def test_trying_out_keeps_to_its_budget_and_to_its_own_conversation(tmp_pa
 
 
 def test_what_is_worse() -> None:
+    assert not worse((200, 0), 1, 1), "a single one is none"
     assert not worse((50, 0), 10, 0) and not worse((50, 0), 10, 1), "one may always be"
     assert worse((50, 0), 5, 2) and worse((50, 1), 3, 2)
     assert not worse((50, 25), 10, 6) and worse((50, 25), 10, 9)
@@ -268,12 +270,39 @@ def raw(value: object) -> msgspec.Raw:
 
 def test_only_what_was_really_read_counts() -> None:
     replied = e.ModelReplied(
-        Message("assistant", (call("read_skill", skill="a"), ToolCall("x", "skill", raw({"name": "b"})))), "m"
+        Message(
+            "assistant",
+            (
+                call("read_skill", skill="a"),
+                ToolCall("x", "skill", raw({"name": "b"})),
+                ToolCall("y", "skill", raw({"name": "d"})),
+            ),
+        ),
+        "m",
     )
-    events: tuple[e.AnyEvent, ...] = (replied, finished("x"), finished("other"))
+    events: tuple[e.AnyEvent, ...] = (replied, finished("x"), finished("y", "error"), finished("other"))
     tape = [e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1)]
     assert skills_read(tape) == {"b"}
 
 
-def finished(call_id: str) -> e.ToolFinished:
-    return e.ToolFinished(ToolResult(call_id, ()))
+def finished(call_id: str, status: ResultStatus = "ok") -> e.ToolFinished:
+    return e.ToolFinished(ToolResult(call_id, (), status))
+
+
+async def test_an_owner_decides_in_a_chat(house: House) -> None:
+    one, two = await house.propose(), await house.propose("rain-notes", n=2)
+    held = await house.propose("outside", UNTRUSTED, n=3)
+    answer = house.reviewing.answer
+    assert f"{one.id}  weather-notes: How to note the weather." in answer(OWNER, "")
+    assert "(untrusted)" in answer(OWNER, "") and BODY.strip() in answer(OWNER, f"show {one.id}")
+    for nonsense in ("accept", "accept 99", "eat 1", "accept x", "accept 99999999999999999999"):
+        assert answer(OWNER, nonsense).startswith("Write /skills")
+    assert "deskhand skills show" in answer(OWNER, f"accept {held.id}")
+    assert answer(OWNER, f"accept {one.id}") == "weather-notes becomes a skill of default now."
+    assert answer(OWNER, f"reject {two.id}") == "rain-notes is turned down."
+    await house.reviewing.look()
+    assert house.active() == {"weather-notes"}
+    states = {row.name: row.state for row in await house.proposals.all(every=True)}
+    assert states == {"weather-notes": "accepted", "rain-notes": "rejected", "outside": "proposed"}
+    assert answer(OWNER, f"accept {one.id}") == "weather-notes is not open: it is accepted."
+    assert COMMANDS["skills"].role == "owner"

@@ -209,7 +209,15 @@ class App:
         parts = self.parts
         beside = self.background.shown
         return House(
-            self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.works, self.people, beside
+            self.reaches,
+            plugins,
+            parts.clock,
+            parts.tools,
+            told,
+            parts.model,
+            self.works,
+            self.people,
+            beside,
         )
 
     def _plugins(self, settings: Settings) -> Plugins:
@@ -223,6 +231,10 @@ class App:
             if self._stamp != (now := stamp(self.settings)):
                 self._stamp = now
                 await self.look_again()
+            elif self.works.own.changed(self.settings):
+                self._agents = self._made(self.settings, self.plugins)
+                self.dispatch.renew()
+                log.info("the Python skills of agents were read again")
 
     async def look_again(self) -> None:
         """Read the configuration again. One that cannot be used is told, and changes nothing."""

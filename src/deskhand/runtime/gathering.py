@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -14,12 +14,14 @@ import msgspec
 from ..memory import clean, harvest
 from ..memory.clean import Plan
 from ..memory.facts import Fact, NewFact, Scope, Viewer, added, fact_of, kept
-from ..memory.harvest import Stored
+from ..memory.harvest import Line, Stored
 from ..memory.recall import Memory
 from ..memory.settings import MemoryConfig
 from ..models.aside import Aside
+from ..types.budget import Charge
 from ..types.commit import Change
 from ..types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError
+from ..types.labels import Label
 from .hands import Ground
 from .heard import Talk, heard
 from .thinking import Thinking
@@ -59,7 +61,7 @@ class Gatherer:
         if any(line.who != harvest.MODEL for line in shown.new):  # else nobody has said anything
             scope, owner = whose(talk, agent)
             known = await self.known("\n".join(line.text for line in shown.new), scope, owner)
-            answer = await self.ask(agent, harvest.question(shown, known), self._memory.harvester.models)
+            answer = await self.ask(agent, harvest.question(shown, known), self._memory.harvester.models, "harvest")
             told = await self.ground.store.rows("fact_get", (msgspec.json.encode(talk.told).decode(),))
             found = harvest.answered(answer, shown, known, [fact_of(row).text for row in told])
             if found.left:
@@ -76,7 +78,7 @@ class Gatherer:
                     each.n,
                     each.confidence,
                     each.keep,
-                    held=found.label.integrity == "untrusted",
+                    held=is_held(scope, found.label, (*shown.earlier, *shown.new)),
                     replaces=each.replaces,
                 )
                 for each in found.facts
@@ -127,7 +129,7 @@ class Gatherer:
                 continue
             days = [(stored(fact), _day(fact.at)) for fact in batch.values()]
             agent = owner if scope == "agent" else self.ground.settings().agents[0]
-            answer = await self.ask(agent, clean.question(days), self._memory.cleaner.models)
+            answer = await self.ask(agent, clean.question(days), self._memory.cleaner.models, "clean")
             plan = clean.checked(answer, [each for each, _ in days])
             await self._unchanged(batch, plan)
             await self.ground.store.change((*self._carried_out(plan, batch), mark))
@@ -217,9 +219,9 @@ class Gatherer:
         """What is known of what stands in this text."""
         return [stored(found.fact) for found in await self.memory.search(text, seer(scope, owner), KNOWN, scope)]
 
-    async def ask(self, agent: str, aside: Aside, models: Sequence[str]) -> str:
-        """What a model says to this. Raises ModelError, ConfigError."""
-        return (await self.thinking.ask(agent, aside, models)).text
+    async def ask(self, agent: str, aside: Aside, models: Sequence[str], job: str) -> str:
+        """What a model says to this; this job pays. Raises ModelError, ConfigError."""
+        return (await self.thinking.ask(agent, aside, models, Charge("", "", agent, job))).text
 
     def noted(self, kind: str, subject: str, n: int, status: str = "processed", note: str = "") -> Change:
         """The row that says up to where something was read."""
@@ -234,6 +236,13 @@ class Gatherer:
 def whose(talk: Talk, agent: str) -> tuple[Scope, str]:
     """Whose facts come from this conversation: of the one person in it; where several take part, the agent's."""
     return ("user", talk.person) if talk.private else ("agent", agent)
+
+
+def is_held(scope: Scope, label: Label, lines: Iterable[Line]) -> bool:
+    """Whether what comes of these lines waits for an owner's yes: where any of it is from outside, or all would be told
+    what others than owners have said."""
+    others = any(line.who not in (harvest.MODEL, harvest.TOOL) and line.label.integrity != "owner" for line in lines)
+    return label.integrity == "untrusted" or (scope != "user" and others)
 
 
 def _day(at: float) -> str:
