@@ -18,6 +18,7 @@ from deskhand.agent.profile import Agent
 from deskhand.models.aside import Aside
 from deskhand.models.base import Model, Reply
 from deskhand.runtime.allowance import Budget, begin_of, check_budgets
+from deskhand.runtime.app import App
 from deskhand.runtime.budgets import BudgetLedger
 from deskhand.runtime.clock import RandomIds
 from deskhand.runtime.config import Config, Home, Settings
@@ -29,7 +30,7 @@ from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.budget import Charge
 from deskhand.types.errors import BudgetSpent, ConfigError, ModelUnavailable
-from deskhand.types.events import CommandRun, TurnEnded
+from deskhand.types.events import CommandRun, ModelReplied, TurnEnded
 from deskhand.types.identity import Principal
 from deskhand.types.messages import Usage
 
@@ -203,9 +204,19 @@ async def test_a_call_in_which_the_process_dies_counts_in_full(tmp_path: Path) -
 
 async def test_nothing_is_written_before_a_call_where_nothing_is_limited(tmp_path: Path) -> None:
     async with desktop(tmp_path, {"person:bert": {"tokens": 1}}) as desk:
+        looked: list[str] = []
+        look = desk.store.look
+
+        def noted(name: str, args: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+            looked.append(name)
+            return look(name, args)
+
+        desk.store.look = noted  # type: ignore[assignment, method-assign]
         assert await desk.ledger.reserve(ANNA, 10**9, "a") == ""
+        rows = desk.ledger.settle("a", Usage(7, 3))
+        assert (looked, len(rows)) == ([], 1), "and nothing is looked at"
         assert desk.store.look("budget_holds") == []
-        await desk.store.change(desk.ledger.settle("a", Usage(7, 3)))
+        await desk.store.change(rows)
         assert desk.ledger.used("person", "anna")[0] == 10, "what is used counts for a budget that is set later"
 
 
@@ -294,33 +305,40 @@ def test_a_key_that_names_nobody() -> None:
 
 async def test_who_comes_near_is_warned_once(tmp_path: Path) -> None:
     """At the place where they talk, without a call of a model; and what it has cost is said on demand."""
-    desk = Desk(tmp_path, budgets={"person": {"tokens_per_day": 1000}, "all": {"tokens": 10_000}})
+    desk = Desk(tmp_path, budgets={"person": {"tokens_per_day": 100_000}, "all": {"tokens": 1_000_000}})
     session = "default/terminal:1"
     async with desk.running() as app:
-        await desk.say(app, "hello")
-        await wait_for(lambda: at_rest(app, session))
         ledger, charge = app.works.budgets, Charge(session, "owner", "default")
 
         async def notes(name: str) -> list[str]:
             events = [each.event for each in await app.store.events(session)]
             return [event.reply for event in events if isinstance(event, CommandRun) and event.name == name]
 
-        async def use(tokens: int) -> None:
-            assert await ledger.reserve(charge, tokens, "k") == ""
-            await app.store.change(ledger.settle("k", Usage(tokens)))
+        async def says(number: int) -> None:
+            await desk.say(app, "hello")
+            await wait_for(lambda: _replies(app, session, number))
 
-        used = ledger.used("person", "owner")[0]
-        await use(790 - used)
-        await use(20)
+        await says(1)
+        assert await ledger.reserve(charge, 79_970, "k") == ""
+        await app.store.change(ledger.settle("k", Usage(79_970)))
+        await says(2)
         said = await wait_for(lambda: notes("budget"))
-        assert said[0].startswith("The budget of owner is at 81%: 810 of 1,000 tokens today. It is fresh again on ")
-        await use(100)
+        assert said[0].startswith(
+            "The budget of owner is at 80%: 80,010 of 100,000 tokens today. It is fresh again on "
+        )
+        await says(3)
         await desk.say(app, "/cost")
         cost = (await wait_for(lambda: notes("cost")))[0]
-        assert "This conversation has used 910 tokens." in cost
-        assert "owner: 910 of 1,000 tokens today (91%)" in cost and "All that is done here: 910 of 10,000" in cost
+        assert "This conversation has used 80,030 tokens." in cost
+        assert "owner: 80,030 of 100,000 tokens today (80%)" in cost
+        assert "All that is done here: 80,030 of 1,000,000" in cost
         assert "All that" not in ledger.cost(session, Principal("owner", ("member",)))
-        assert len(await notes("budget")) == 1
+        assert len(await notes("budget")) == 1 and len(desk.model.requests) == 3
+
+
+async def _replies(app: App, session: str, number: int) -> bool:
+    events = [each.event for each in await app.store.events(session)]
+    return sum(isinstance(event, ModelReplied) for event in events) == number and await at_rest(app, session)
 
 
 async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None:

@@ -53,13 +53,14 @@ LOOKS = 4
 
 class Hold(msgspec.Struct):
     """What one call may use. Where any limit holds, it stands in the database under its id until the commit that counts
-    it, and `over` says that this commit is on its way."""
+    it, and `over` says that this commit is on its way. `near`: with it, some limit is nearly reached."""
 
     id: str
     charge: Charge
     day: int
     tokens: int
     micros: int
+    near: bool = False
     over: bool = False
 
 
@@ -88,6 +89,7 @@ class BudgetLedger:
             wanted = tokens if standing.limit.unit == "tokens" else hold.micros
             if wanted > standing.left or not standing.most:
                 return spent(standing, wanted, today, zone)
+            hold.near |= standing.most - standing.left + wanted >= WARN_AT * standing.most
         if limits:
             self._held[hold.id] = hold  # from here on, before anything waits
             row = (hold.id, today, tokens, hold.micros, msgspec.json.encode(charge))
@@ -107,8 +109,9 @@ class BudgetLedger:
         used = hold.tokens, hold.micros
         if usage != Usage():
             used = usage.input_tokens + usage.output_tokens, self._micros(hold.charge.model, usage)
+        if hold.id in self._held and (hold.near or used[0] > hold.tokens or used[1] > hold.micros):
+            self._near.add(hold.charge)
         hold.tokens, hold.micros = max(hold.tokens, used[0]), max(hold.micros, used[1])
-        self._near.add(hold.charge)
         return (_counted(hold.charge, hold.day, *used), *self._dropped(hold))
 
     def release(self, key: str) -> tuple[Change, ...]:
@@ -239,7 +242,7 @@ class BudgetLedger:
                 self._places[recorded.session] = address
                 if len(self._places) > PLACES:
                     del self._places[next(iter(self._places))]
-            case ModelReplied() | AskedAside():
+            case ModelReplied() | AskedAside() if self._near:
                 self._poke.set()
             case _:
                 pass
@@ -248,10 +251,12 @@ class BudgetLedger:
         """Count what a process held that is gone; then warn those whose budget is nearly spent."""
         await self.take_over()
         while True:
+            await self._poke.wait()
             self._poke = anyio.Event()
             await self._warn(waker)
-            with anyio.move_on_after(PAUSE_S):
-                await self._poke.wait()
+            if self._near:  # the disk is full, or much waits there
+                await anyio.sleep(PAUSE_S)
+                self._poke.set()
 
     async def take_over(self) -> None:
         """What was held by a process that is gone counts as used. Only who drives may call it."""
