@@ -23,7 +23,7 @@ from deskhand.types.commit import Change
 from deskhand.types.errors import ModelRequestRefused, Refused
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, Label
-from deskhand.types.messages import Message, ToolCall, ToolResult
+from deskhand.types.messages import Message, ResultStatus, ToolCall, ToolResult
 
 BODY = "Read notes.md, then say what the weather was.\n"
 MEMBER = Principal("bob", ("member",))
@@ -198,6 +198,7 @@ async def test_trying_out_keeps_to_its_budget_and_to_its_own_conversation(tmp_pa
 
 
 def test_what_is_worse() -> None:
+    assert not worse((200, 0), 1, 1), "a single one is none"
     assert not worse((50, 0), 10, 0) and not worse((50, 0), 10, 1), "one may always be"
     assert worse((50, 0), 5, 2) and worse((50, 1), 3, 2)
     assert not worse((50, 25), 10, 6) and worse((50, 25), 10, 9)
@@ -268,12 +269,20 @@ def raw(value: object) -> msgspec.Raw:
 
 def test_only_what_was_really_read_counts() -> None:
     replied = e.ModelReplied(
-        Message("assistant", (call("read_skill", skill="a"), ToolCall("x", "skill", raw({"name": "b"})))), "m"
+        Message(
+            "assistant",
+            (
+                call("read_skill", skill="a"),
+                ToolCall("x", "skill", raw({"name": "b"})),
+                ToolCall("y", "skill", raw({"name": "d"})),
+            ),
+        ),
+        "m",
     )
-    events: tuple[e.AnyEvent, ...] = (replied, finished("x"), finished("other"))
+    events: tuple[e.AnyEvent, ...] = (replied, finished("x"), finished("y", "error"), finished("other"))
     tape = [e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1)]
     assert skills_read(tape) == {"b"}
 
 
-def finished(call_id: str) -> e.ToolFinished:
-    return e.ToolFinished(ToolResult(call_id, ()))
+def finished(call_id: str, status: ResultStatus = "ok") -> e.ToolFinished:
+    return e.ToolFinished(ToolResult(call_id, (), status))

@@ -209,7 +209,15 @@ class App:
         parts = self.parts
         beside = self.background.shown
         return House(
-            self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.works, self.people, beside
+            self.reaches,
+            plugins,
+            parts.clock,
+            parts.tools,
+            told,
+            parts.model,
+            self.works,
+            self.people,
+            beside,
         )
 
     def _plugins(self, settings: Settings) -> Plugins:
@@ -223,6 +231,10 @@ class App:
             if self._stamp != (now := stamp(self.settings)):
                 self._stamp = now
                 await self.look_again()
+            elif self.works.own.changed(self.settings):
+                self._agents = self._made(self.settings, self.plugins)
+                self.dispatch.renew()
+                log.info("the Python skills of agents were read again")
 
     async def look_again(self) -> None:
         """Read the configuration again. One that cannot be used is told, and changes nothing."""
@@ -230,6 +242,11 @@ class App:
             await self.reload()
         except (ConfigError, OSError) as error:
             log.warning("the configuration stays as it was: %s", error)
+
+    async def _begin_anew(self) -> None:
+        """Where nobody starts this process again: what a restart is good for, and what is to go on after it."""
+        await self.look_again()
+        await self.works.continuing.instead()
 
     async def reload(self) -> None:
         """Take up what the configuration and `.env` say now: it holds from the next drive of each conversation on.
@@ -309,6 +326,8 @@ class App:
                 self.decided.see(item)
             note_models(self.vitals, item.event)
             self.restart.note(item)
+            if self.works.continuing.due(item):
+                self.restart.ask()
         if self.drafts.channels:
             self.drafts.see(session, item)
 
@@ -367,7 +386,7 @@ class App:
         yield Child("health", self.vitals.keep)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
         if not self.restarts:
-            yield Child("restart", lambda: self.restart.instead(self.look_again, self.dispatch.wake))
+            yield Child("restart", lambda: self.restart.instead(self._begin_anew, self.dispatch.wake))
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
         if self.drafts.channels:

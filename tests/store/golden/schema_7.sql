@@ -480,6 +480,17 @@ CREATE TABLE proposal(
   bad_before INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX proposal_state ON proposal(state, agent, name);
+DROP TABLE IF EXISTS restart_owed;
+CREATE TABLE restart_owed(
+  key TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  principal BLOB NOT NULL,
+  address BLOB NOT NULL,
+  text TEXT NOT NULL,
+  label BLOB NOT NULL,
+  run TEXT NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS run;
 CREATE TABLE run(
   one INTEGER PRIMARY KEY CHECK(one = 1),

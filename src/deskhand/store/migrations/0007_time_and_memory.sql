@@ -211,6 +211,19 @@ CREATE TABLE budget_warned(
   PRIMARY KEY(scope, name, field, since, most)
 ) STRICT, WITHOUT ROWID;
 
+-- What is to go on after a restart that an agent asked for (runtime/continuing.py). `run` is the process in which it was
+-- asked for; `label` whose word the text is.
+CREATE TABLE restart_owed(
+  key TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  principal BLOB NOT NULL,
+  address BLOB NOT NULL,
+  text TEXT NOT NULL,
+  label BLOB NOT NULL,
+  run TEXT NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Skills: proposals and how they did (runtime/proposals.py).
 -- A proposal is never active: only one that a person took is written as a file. `key` names it for ever, so that it is
 -- made once. `session` and `n` are the event that it comes from, `label` whose word it is. `findings` is what stands in
