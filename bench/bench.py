@@ -345,6 +345,11 @@ async def run(names: list[str]) -> list[Row]:
             if "commands" in names:
                 rows += in_sandbox()
                 rows += await kept()
+            for name in ("memory", "million"):
+                if name in names:
+                    import memory  # noqa: PLC0415 -- not before idle memory was measured
+
+                    rows += [Row(*figure) for figure in await memory.rows(name)]
             if "serve" in names:
                 rows += [Row(name, value, unit, None, limit) for name, value, unit, limit in serving.figures()]
                 rows += [
@@ -367,7 +372,10 @@ def show(rows: list[Row]) -> None:
 def main() -> None:
     tune()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", default=[*CASES, "gateway", "cold", "judging", "help", "commands", "serve"])
+    # `million` is not among the usual ones: it writes a database of two gigabytes first.
+    parser.add_argument(
+        "cases", nargs="*", default=[*CASES, "gateway", "cold", "judging", "help", "commands", "memory", "serve"]
+    )
     rows = anyio.run(run, parser.parse_args().cases)
     print()
     show(rows)

@@ -136,7 +136,8 @@ def added(fact: NewFact, at: float, keeping: Keeping = KEEPING) -> tuple[Change,
     rest = (_ids(fact.replaces), at, expires, int(bool(fact.replaces)), keeping.most)
     if not text:
         return ()
-    return (Change("fact_add", (*what, *how, *rest)), Change("fact_supersede", (fact.key, at)))
+    instead = (Change("fact_supersede", (fact.key, at)),) if fact.replaces else ()
+    return (Change("fact_add", (*what, *how, *rest)), *instead)
 
 
 def closed(id_: int, at: float, why: str, by: int | None = None) -> Change:
