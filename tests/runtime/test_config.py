@@ -12,6 +12,7 @@ from deskhand.agent.state import State
 from deskhand.agent.step import next_step
 from deskhand.memory.reflect import ReflectionConfig
 from deskhand.memory.settings import GatherConfig, MemoryConfig
+from deskhand.models.base import Shown
 from deskhand.policy.profiles import Offered
 from deskhand.policy.roles import RoleConfig
 from deskhand.policy.rules import Case, Rule
@@ -27,6 +28,7 @@ from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
 from deskhand.types.limits import Limits
+from deskhand.types.messages import Message, Text
 from deskhand.types.steps import AskModel, Compact
 from deskhand.types.turn import Turn
 
@@ -251,7 +253,9 @@ def test_the_share_of_the_window(tmp_path: Path) -> None:
     settings = read(
         tmp_path, "defaults: {context_ratio: 0.5}\nagents: {a: {}, b: {context_ratio: 0.25}, c: {contextRatio: 1}}"
     )
-    state = State("s", turn=Turn(Principal("ann"), Address("terminal"), "", 0.0, [1]))
+    state = State("s", n=1, turn=Turn(Principal("ann"), Address("terminal"), "", 0.0, [1]))
+    said = Message("user", (Text("w" * 100_000),)), Message("assistant", (Text("yes"),))
+    state.messages = [Shown(4 * n, message) for n, message in enumerate(said, 1)]
     for agent, share in (("a", 0.5), ("b", 0.25), ("c", 1.0)):
         limits = settings.limits(settings.agent(agent), 100_000)
         state.context_tokens = int(share * 100_000)
@@ -259,7 +263,7 @@ def test_the_share_of_the_window(tmp_path: Path) -> None:
         state.context_tokens += 100
         assert next_step(state, limits, 0.0) == Compact(int(share * 50_000)), agent
     usual = read(tmp_path / "usual")
-    assert usual.limits(usual.agent("default"), 100_000) == Limits(window=100_000)
+    assert usual.limits(usual.agent("default"), 100_000) == Limits(window=100_000, model_window=100_000)
 
 
 def test_permissions(tmp_path: Path) -> None:

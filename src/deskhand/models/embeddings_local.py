@@ -49,7 +49,7 @@ class _InThread:
         if embed is None:
             try:
                 embed = self._embed = self._load()
-            except Exception as error:
+            except (ImportError, OSError, RuntimeError, ValueError) as error:
                 why = f"the model {self.name} does not load: {type(error).__name__}: {error}"
                 raise ModelUnavailable(why) from error
         rows = [embed(text, kind) for text in texts]
