@@ -19,6 +19,8 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.testing.llm import FakeLLM
+from deskhand.testing.llm_script import Behaviour, FakeCall
 from deskhand.testing.telegram import TelegramServer
 
 DESKHAND = (sys.executable, "-m", "deskhand")
@@ -209,6 +211,38 @@ def test_a_crash_is_written_down_and_the_terminal_stays_usable(served: Served) -
     assert served.run("ask", "hello").stdout == "You said: hello\n", "a terminal works without it"
     with served.serving():
         assert "broke at" not in served.run("doctor").stdout, "it has begun well since"
+
+
+@pytest.mark.parametrize("killed", [False, True])
+async def test_a_restart_that_an_agent_asked_for_goes_on(served: Served, killed: bool) -> None:
+    """Where it was asked, once; also when all of it is killed just then."""
+    async with FakeLLM() as model:
+        call = FakeCall("restart", '{"continue_with": "say that all is well"}')
+        model.script(
+            Behaviour(match="after the restart", text="All is well."), Behaviour(match="begin anew", calls=(call,))
+        )
+        served.write(
+            f"defaults: {{models: [fake/x], tools: [restart]}}\nproviders: {{fake: {{base_url: '{model.url}'}}}}\n"
+            "policy: [{verdict: allow, tool: restart}]\n"
+        )
+
+        def live() -> None:
+            with served.serving() as process:
+                worker = served.worker_of(process.pid)
+                assert served.run("ask", "begin anew", "-s", "here").stdout == "I restart, and go on here then.\n"
+                if killed:
+                    os.kill(process.pid, signal.SIGKILL)
+                    served.until(lambda: gone(worker))
+                else:
+                    served.until(lambda: "All is well." in served.run("sessions", "show", "here").stdout)
+                    assert served.worker_of(process.pid) != worker and gone(worker)
+            for _ in range(2):
+                served.last_start.unlink(missing_ok=True)
+                with served.serving():
+                    served.until(lambda: "All is well." in served.run("sessions", "show", "here").stdout)
+                    assert served.run("sessions", "show", "here").stdout.count("All is well.") == 1
+
+        await anyio.to_thread.run_sync(live)
 
 
 async def test_a_message_on_telegram_is_answered_by_the_running_service(served: Served) -> None:

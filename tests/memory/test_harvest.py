@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.memory.harvest import EARLIER_CHARS, MODEL, READ_CHARS, Line, answered, bare, excerpt
+from deskhand.memory.harvest import EARLIER_CHARS, MODEL, READ_CHARS, Line, Stored, answered, bare, excerpt
 from deskhand.types.labels import OWNER, Label
 
 TEXTS = st.lists(st.text(max_size=3_000), max_size=12)
@@ -39,8 +39,11 @@ def test_what_memory_put_in_is_not_a_new_fact() -> None:
 
 def test_the_label_is_that_of_all_that_was_read() -> None:
     said = [Line(1, "ann", "see below", OWNER), Line(2, "ann", "a mail", Label("untrusted", source="mail"))]
-    found = answered('{"facts": [{"text": "x", "n": 1}]}', excerpt(said, 0))
-    assert found.label == Label("untrusted", source="mail")
+    known = [Stored(7, "y", OWNER), Stored(8, "z", OWNER, pinned=True)]
+    answer = '{"facts": [{"text": "x", "n": 1, "replaces": [7, 8, 9]}]}'
+    found = answered(answer, excerpt(said, 0), known)
+    assert found.label == Label("untrusted", source="mail") and found.facts[0].replaces == ()
+    assert answered(answer, excerpt(said[:1], 0), known).facts[0].replaces == (7,)
 
 
 @given(st.text())

@@ -16,20 +16,25 @@ from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
 from deskhand.runtime.config import Settings, read_settings
 from deskhand.runtime.jobfile import parse_job
+from deskhand.runtime.moving.found import Tasks
 from deskhand.runtime.moving.homes import read_home
 from deskhand.runtime.moving.plan import plan
 from deskhand.runtime.moving.take import Taking
+from deskhand.runtime.moving.tasks import tasks_of
 from deskhand.runtime.people import open_people
 from deskhand.runtime.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.tools.task_graph import cycle
+from deskhand.tools.task_rows import read as rows_as_graph
 from deskhand.types.commit import Commit
 from deskhand.types.events import CallClosed, MessageReceived, ModelReplied, Recorded, ToolFinished, TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text
 from deskhand.types.people import Identity
+from deskhand.types.tasks import Task
 from tests.moving.moving import NOW, home_of, looks, move, settings_in, with_store
 
 ME = Principal("owner", ("owner",))
@@ -215,6 +220,54 @@ async def test_nobody_becomes_an_owner_by_a_file(tmp_path: Path) -> None:
     assert found["owner"] == (("owner",), (Identity("slack", "U100"), Identity("telegram", "4711")))
 
 
+async def test_who_is_called_the_same_is_not_the_same(tmp_path: Path) -> None:
+    """An id from a file is never linked to somebody who is here already, whatever they are called there."""
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+
+    async def add(store: SqliteStore) -> None:
+        await open_people(store, SetClock(NOW), dict, dict).add_user("ann", "approver", Identity("telegram", "1"))
+
+    await with_store(settings, add)
+    await move(home, settings)
+
+    async def users(store: SqliteStore) -> dict[str, tuple[Identity, ...]]:
+        people = open_people(store, SetClock(NOW), lambda: {"garden": ("hermes",)}, dict)
+        return {user.name: user.identities for user in await people.users()}
+
+    found = await with_store(settings, users)
+    assert found["ann"] == (Identity("telegram", "1"),)
+    assert found["ann-2"] == (Identity("slack", "U100"), Identity("telegram", "4711"))
+    facts = await with_store(settings, lambda store: Memory(store, SetClock(NOW)).facts(everything()))
+    assert {fact.owner for fact in facts if fact.scope == "user"} == {"ann-2"}
+
+
+async def test_a_home_that_others_may_write_speaks_for_nobody(tmp_path: Path) -> None:
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    (home / "state/operator.db").chmod(0o666)
+    await move(home, settings, me="ann")
+    first = (await events(settings, GARDEN))[0].event
+    assert isinstance(first, MessageReceived) and isinstance(first.message.parts[0], Text)
+    assert first.message.parts[0].label.integrity == "tool_local"
+
+
+async def test_a_key_that_was_said_does_not_come_in(tmp_path: Path) -> None:
+    """A key that came to `.env` is hidden wherever it was said: in a message, a call, a memory, a value."""
+    home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
+    key = "abcdef0123456789abcdef"
+    (home / ".env").write_text(f"WEATHER_API_KEY={key}\n")
+    db = apsw.Connection(str(home / "state/operator.db"))
+    for old in ("water the tomatoes", "Ann waters", "Noted: "):
+        db.execute("UPDATE messages SET message_json = replace(message_json, ?, ? || ' ' || ?)", (old, old, key))
+        db.execute("UPDATE memories SET content = replace(content, ?, ? || ' ' || ?)", (old, old, key))
+    db.execute("UPDATE agent_kv SET value = ? WHERE key = 'station'", (key,))
+    db.close()
+    await move(home, settings)
+    assert key in (settings.home.root / ".env").read_text()
+    held = [path for path in settings.home.state.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+    assert held == []
+    assert "WEATHER_API_KEY" in said_in(await events(settings, GARDEN))[0]
+
+
 async def test_facts_belong_to_whom_they_are_about(tmp_path: Path) -> None:
     home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
     (home / "state/operator.db").chmod(0o666)
@@ -257,6 +310,55 @@ async def test_jobs_come_switched_off_and_skills_as_they_are(tmp_path: Path) -> 
     await move(home_of("operator-use", tmp_path), on, start_jobs=True)
     bins = parse_job((on.home.root / "jobs/bins/JOB.md").read_text(), "bins").job
     assert bins.enabled and bins.to == Address("telegram", "7000000001", "4711")
+
+
+async def test_tasks_go_on_in_their_conversation(tmp_path: Path) -> None:
+    """Two forms of files, one graph: with what waits for what, and what came of it."""
+
+    async def graph(settings: Settings) -> dict[str, dict[int, Task]]:
+        async def use(store: SqliteStore) -> dict[str, dict[int, Task]]:
+            names = [row.session for row in await store.sessions(ME, 100)]
+            read = {name: rows_as_graph(await store.rows("task_of", (name,))) for name in names}
+            return {name: found for name, found in read.items() if found}
+
+        return await with_store(settings, use)
+
+    settings = settings_in(tmp_path)
+    home = home_of("agent-computer", tmp_path)
+    assert (await move(home, settings)).counts["task"] == 3
+    ((name, tasks),) = (await graph(settings)).items()
+    assert "-bread-" in name
+    assert [(task.title, task.status, task.parent, task.depends_on, task.result) for task in tasks.values()] == [
+        ("Report on bread", "pending", 0, (), ""),
+        ("Find flours", "completed", 1, (), "Rye and spelt."),
+        ("Compare them", "pending", 1, (2,), ""),
+    ]
+    assert all(task.label.integrity == "tool_local" for task in tasks.values())
+    other = settings_in(tmp_path / "other")
+    await move(home_of("openagent", tmp_path), other)
+    ((name, tasks),) = (await graph(other)).items()
+    assert said_in(await events(other, name))[0] == "please plan the shop"
+    assert [(task.title, task.status, task.depends_on, task.owner) for task in tasks.values()] == [
+        ("Make the price list", "in_progress", (), "lead"),
+        ("Build the basket", "pending", (1,), ""),
+    ]
+
+
+def test_tasks_that_are_none_or_wait_for_ever() -> None:
+    raw = (
+        {"id": 1, "title": "a", "depends_on": [2, 9, 1, "x"], "parent_id": 7, "status": "flying"},
+        {"id": 2, "title": "b\x1b[31m\n", "depends_on": [1], "node_type": "bomb", "config": {"tool_name": "shell"}},
+        {"id": -3, "title": "c"},
+        {"id": True, "title": "d"},
+        {"id": 4, "title": ["e"]},
+        {"id": 1, "title": "again"},
+        {"id": 5, "title": "f" * 900, "description": "g" * 90_000, "inputs": {"x": "y" * 90_000}, "depends_on": [2]},
+    )
+    found = {task.id: task for task in tasks_of(Tasks("", "agent_computer", raw), "a file")}
+    assert set(found) == {1, 2, 5} and cycle(found) == ()
+    assert (found[1].status, found[1].parent, found[2].title, found[2].node) == ("pending", 0, "b [31m", "agent")
+    assert found[2].config == {"tool": "shell", "arguments": {}}
+    assert len(found[5].title) == 200 and found[5].metadata == {} and found[5].depends_on == (2,)
 
 
 async def test_what_is_set_here_stays(tmp_path: Path) -> None:

@@ -17,9 +17,11 @@ from deskhand.runtime.app import App
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.testing.beside import OWNER, Desk, at_rest, wait_for
 from deskhand.testing.clock import SetClock
+from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.events import MessageReceived
-from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.identity import Address, Inbound, Principal, Said
+from deskhand.types.jobs import Run
 from deskhand.types.messages import Message
 
 NOON = 1_763_812_800.0
@@ -30,19 +32,25 @@ ASKED = {
     reflect.SYSTEM[:40]: "reflect",
     project_days.SYSTEM[:40]: "promote",
 }
+STAFF = OWNER
 Answer = Callable[[str], Any]
 
 
 class Study(Desk):
     """`answers` say what comes back to each kind of question, by its text; `asked` are those texts. `talk` is what the
-    model says in conversations."""
+    model says in conversations. `due`: the chores are also done when they are due, else only when a test says so."""
 
-    def __init__(self, home: Path, **config: Any) -> None:
-        super().__init__(home, **config)
+    def __init__(self, home: Path, due: bool = False, **config: Any) -> None:
+        super().__init__(home)
+        if not due:
+            off = {"enabled": False}
+            config["memory"] = {"harvester": off, "cleaner": off} | config.get("memory", {})
+            config["reflection"] = off | config.get("reflection", {})
         self.settings = Settings(
             Home(home), msgspec.convert({"defaults": {"models": ["scripted/x"]}} | config, Config, strict=False), (), {}
         )
         self.clock = SetClock(NOON)
+        self._desk = JobDesk(home, clock=self.clock)
         self.answers: dict[str, Answer] = {}
         self.asked: list[tuple[str, str]] = []
         self.talk: Callable[[Request], Message] = lambda request: say("fine")
@@ -60,7 +68,17 @@ class Study(Desk):
     @asynccontextmanager
     async def running(self, **more: Any) -> AsyncIterator[App]:
         async with super().running(clock=self.clock, **more) as app:
+            await self._desk.look(app)
             yield app
+
+    async def pass_time(self, app: App, seconds: float) -> None:
+        """So much time passes, and what is due is begun."""
+        self.clock.advance(seconds)
+        await self._desk.look(app)
+
+    async def ended(self, app: App, name: str, number: int = 1) -> Run:
+        """The latest run of a job, once so many are over."""
+        return await self._desk.ended(app, name, number)
 
     async def chat(self, app: App, *texts: str, chat: str = "1") -> str:
         """The owner says these, one after the other, and hears an answer to each. Returns the session."""
@@ -71,12 +89,12 @@ class Study(Desk):
             await wait_for(partial(self._answered, app, session, before))
         return session
 
-    async def say_message(self, app: App, message: Message, chat: str = "1") -> str:
-        """The same with the labels of its parts as they are: what a person hands on from elsewhere."""
+    async def say_message(self, app: App, message: Message, chat: str = "1", by: Principal = OWNER) -> str:
+        """The same with the labels of its parts as they are: what a person hands on from elsewhere, or nobody said."""
         address, session = Address("terminal", chat=chat), f"default/terminal:{chat}"
         inbound = Inbound(app.parts.ids.new("said"), address, "owner", self.clock.now(), Said(message), session)
         before = await self._received(app, session)
-        await app.store.accept(inbound, OWNER, session)
+        await app.store.accept(inbound, by, session)
         app.dispatch.wake(session)
         await wait_for(partial(self._answered, app, session, before))
         return session

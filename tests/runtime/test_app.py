@@ -249,7 +249,13 @@ async def test_what_is_not_permitted_is_not_shown_and_not_run(tmp_path: Path) ->
     async with running(tmp_path, model, channel, config, None):
         channel.write("go")
         await until(lambda: len(channel.sent) == 1)
-    assert {each.name for each in model.requests[0].tools} == {"shell", "read_file", "read_output", "read_skill"}
+    assert {each.name for each in model.requests[0].tools} == {
+        "shell",
+        "read_file",
+        "read_output",
+        "read_past",
+        "read_skill",
+    }
     assert results(model.requests[-1])[0].startswith("there is no tool 'write_file'")
     assert not (work / "x").exists()
 

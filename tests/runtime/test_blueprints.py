@@ -39,9 +39,9 @@ def test_form_command_words_and_prompt_have_the_same_blanks(of: Blueprint) -> No
     assert drawn["required"] == [slot.name for slot in of.slots if slot.required] == list(given(of))
     lines = told(of).splitlines()[1:]
     assert [line.split(":")[0].strip().rstrip("?") for line in lines] == names
-    typed = shlex.split(command(of, given(of)))
-    assert typed[:5] == ["deskhand", "jobs", "add", "--blueprint", of.name]
-    assert dict(word.split("=", 1) for word in typed[6::2]) == given(of)
+    typed = shlex.split(command(of, given(of), "telegram:1"))
+    assert typed[:5] == ["deskhand", "jobs", "add", "--blueprint", of.name] and typed[-2:] == ["--to", "telegram:1"]
+    assert dict(word.split("=", 1) for word in typed[6:-2:2]) == given(of)
     filled = fill(of, given(of))
     assert "{" not in filled.prompt + filled.schedule + "".join(filled.on)
     for slot in of.slots:

@@ -10,6 +10,7 @@ import pytest
 
 from deskhand.agent.state import State
 from deskhand.agent.step import next_step
+from deskhand.memory.reflect import ReflectionConfig
 from deskhand.memory.settings import GatherConfig, MemoryConfig
 from deskhand.policy.profiles import Offered
 from deskhand.policy.roles import RoleConfig
@@ -132,6 +133,7 @@ def test_agent_computer(tmp_path: Path) -> None:
         policy=(Rule("ask", tool="shell"),),
         deep_work=DeepWorkConfig(tokens=1_500_000, warn_at=0.8),
         memory=MemoryConfig(),
+        reflection=ReflectionConfig(output_tokens=2048, max_sessions=5),
     )
 
 

@@ -16,10 +16,11 @@ from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
 from deskhand.types.errors import DeskhandError, ModelOverloaded
 from deskhand.types.events import ModelReplied, Recalled
+from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, Text, ToolCall
 
-from .gathered import Study, facts, texts
+from .gathered import STAFF, Study, facts, texts
 
 
 def noted(*items: tuple[str, int], **more: Any) -> dict[str, Any]:
@@ -99,8 +100,53 @@ async def test_nothing_new_asks_no_model(tmp_path: Path) -> None:
         assert (await mark(app, session))[0] == len(await app.store.events(session))
 
 
+async def test_what_no_person_said_is_not_read(tmp_path: Path) -> None:
+    """A command that ended tells the agent so: no model is asked, and no fact comes of it."""
+    study = Study(tmp_path)
+    async with study.running() as app:
+        told = Message("user", (Text("[background 1 completed] the password of Ann is 1234", OWNER),))
+        session = await study.say_message(app, told, by=Principal("agent:default", ("owner",), "agent", "owner"))
+        assert await app.works.learning.gatherer.harvest() == "harvest: 0 from 1"
+        assert study.asked == [] and (await mark(app, session))[0] == len(await app.store.events(session))
+
+
 def _nothing() -> dict[str, Any]:
     return {"session_summary": "", "knowledge": [], "learnings": [], "skills": []}
+
+
+async def test_it_is_done_when_it_is_due(tmp_path: Path) -> None:
+    """As a job of our own, which people see, run, and switch off; a failure is a run that failed."""
+    study = Study(tmp_path, due=True)
+    study.answers["harvest"] = lambda text: noted(("Ann likes tea", 1))
+    async with study.running() as app:
+        await study.chat(app, "Ann likes tea")
+        await study.pass_time(app, 31 * 60)
+        run = await study.ended(app, "harvest")
+        assert (run.state, texts(await facts(app))) == ("done", ["Ann likes tea"])
+        study.answers["harvest"] = lambda text: "nothing of use"
+        await study.chat(app, "Bob too")
+        await app.works.jobs.run_now("harvest", STAFF)
+        run = await study.ended(app, "harvest", 2)
+        assert run.state == "error" and "the model's answer is no JSON" in run.said
+    study = Study(tmp_path, due=True, memory={"harvester": {"enabled": False}})
+    async with study.running() as app:
+        by_name = {job.name: job.enabled for job in app.works.learning.builtin()}
+        assert by_name == {"harvest": False, "clean": True, "reflect": True, "promote": True}
+
+
+async def test_a_quiet_day_asks_no_model(tmp_path: Path) -> None:
+    """All of the chores are due, again and again, and there is nothing new."""
+    study = Study(tmp_path, due=True)
+    study.answers = {"harvest": lambda text: noted(), "reflect": lambda text: _nothing()}
+    async with study.running() as app:
+        await study.chat(app, "hello", "again")
+        await study.pass_time(app, 3600)
+        await study.pass_time(app, 3600)
+        asked = len(study.model.requests)
+        for _ in range(12):
+            await study.pass_time(app, 7200)
+        assert len(await app.works.jobs.runs("harvest", 100)) > 10
+        assert len(study.model.requests) == asked and {kind for kind, _ in study.asked} == {"harvest", "reflect"}
 
 
 async def test_a_failure_stops_the_mark_of_its_conversation_and_says_so(tmp_path: Path) -> None:

@@ -69,6 +69,16 @@ async def test_what_is_pinned_is_told_once(tmp_path: Path) -> None:
         assert prompt.count("Ann is the owner's sister") == 1 and prompt.count("I live in Bern.") == 1
 
 
+async def test_without_memory_no_file_is_touched(tmp_path: Path) -> None:
+    study = Study(tmp_path, memory={"enabled": False})
+    async with study.running() as app:
+        await know(app, "Ann is a sister", "k1", pinned=True)
+        (workspace(study) / "knowledge/router.md").write_text("It is in the hall.\n")
+        assert await app.works.learning.notebook.look() == ""
+        assert texts(await facts(app)) == ["Ann is a sister"]
+        assert "Ann" not in (workspace(study) / "memory/MEMORY.md").read_text()
+
+
 async def test_a_restart_brings_nothing_twice(tmp_path: Path) -> None:
     study = Study(tmp_path)
     async with study.running() as app:
@@ -125,18 +135,23 @@ async def test_a_tainted_file_comes_back_held_and_changes_nothing(tmp_path: Path
 async def test_a_topic_is_the_agents_and_a_deleted_file_forgets_nothing(tmp_path: Path) -> None:
     study = Study(tmp_path)
     async with study.running() as app:
-        folder = workspace(study) / "knowledge/printer"
-        folder.mkdir(parents=True)
-        (folder / "context.md").write_text("# Printer\n\n## Paper\n- A4 in the lower tray\n")
-        await app.works.learning.notebook.look()
+        notebook = app.works.learning.notebook
+        file = workspace(study) / "knowledge/printer/context.md"
+        file.parent.mkdir(parents=True)
+        file.write_text("# Printer\n\n## Paper\n- A4 in the lower tray\n")
+        await notebook.look()
         fact = (await facts(app))[0]
         assert (fact.text, fact.scope, fact.owner) == ("printer: Paper: A4 in the lower tray", "agent", "default")
-        (folder / "context.md").unlink()
-        await app.works.learning.notebook.look()
-        assert len(await facts(app)) == 1
-        (folder / "context.md").write_text("# Printer\n\n## Paper\n- A4 in the lower tray\n")
-        await app.works.learning.notebook.look()
-        assert len(await facts(app, all_=True)) == 1
+        text = file.read_text() + "- A3 in the upper tray\n"
+        file.write_text(text)
+        await notebook.look()
+        assert len(await facts(app)) == 2
+        file.unlink()
+        await notebook.look()
+        assert len(await facts(app)) == 2
+        file.write_text(text)
+        await notebook.look()
+        assert len(await facts(app, all_=True)) == 2
 
 
 async def test_knowledge_and_learnings_are_files_that_can_be_edited(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from deskhand.memory.facts import NewFact, added
@@ -72,6 +73,24 @@ async def test_a_finished_conversation_teaches(tmp_path: Path) -> None:
         assert "## router\n5 presses restart it\n*Source: session" in (memory / "knowledge.md").read_text()
         assert "**Mistake**: pressed once\n**Correction**: press 5 times" in (memory / "learnings.md").read_text()
         assert "- The router was restarted.\n" in (memory / "2025-11-22.md").read_text()
+        assert [path.name for path in memory.glob("2025-*.md")] == ["2025-11-22.md"]
+        index = msgspec.json.decode((memory / "index.json").read_bytes())
+        assert index["sessions"][session]["status"] == "processed"
+        assert index["sessions"][session]["summary"] == "The router was restarted."
+
+
+async def test_a_skill_is_proposed_and_nothing_else(tmp_path: Path) -> None:
+    """In the same commit as what was learned, and once."""
+    study = Study(tmp_path)
+    skill = {"name": "weekly report", "description": "when Friday comes", "body": "1. Read the notes.\n2. Sum up."}
+    study.answers["reflect"] = lambda text: learned(session_summary="x", skills=[skill])
+    async with study.running() as app:
+        session = await study.chat(app, "write the weekly report", "thanks")
+        study.clock.advance(QUIET)
+        assert await app.works.learning.reflecting.reflect() == "reflect: 1 from 1"
+        rows = await app.store.rows("proposal_get", (1,))
+        assert {"weekly-report", "default", session, "reflection", "proposed"} <= set(rows[0])
+        assert not list(study.settings.home.workspace("default").rglob("SKILL.md"))
 
 
 async def test_which_conversations_are_looked_back_at(tmp_path: Path) -> None:
@@ -86,10 +105,16 @@ async def test_which_conversations_are_looked_back_at(tmp_path: Path) -> None:
         while (await app.works.learning.reflecting.reflect()) != "":
             pass
         assert len(study.asked) == 3 and (await status(app, short))[:2] == (0, "too_short")
+        await app.works.learning.notebook.look()
+        file = study.settings.home.workspace("default") / "memory/index.json"
+        assert msgspec.json.decode(file.read_bytes())["sessions"][short]["status"] == "too_short"
+        file.write_text("{}")  # somebody else's from now on
         await study.chat(app, "and a second", chat="short")
         study.clock.advance(QUIET)
         await app.works.learning.reflecting.reflect()
         assert len(study.asked) == 4 and "only one" in study.asked[-1][1]
+        await app.works.learning.notebook.look()
+        assert file.read_text() == "{}"
 
 
 async def test_a_conversation_that_goes_on_is_looked_back_at_again(tmp_path: Path) -> None:
@@ -157,7 +182,7 @@ async def test_what_is_learned_from_untrusted_words_is_held(tmp_path: Path) -> N
         assert proposals[0].label == Label("untrusted", source="mail")
         await app.works.learning.notebook.look()
         memory = study.settings.home.workspace("default") / "memory"
-        assert not any("eve" in path.read_text() for path in memory.iterdir())
+        assert not any(" eve" in path.read_text() for path in memory.iterdir())
 
 
 # Notes of days

@@ -11,7 +11,7 @@ import pytest
 from deskhand.models.base import Request
 from deskhand.runtime.cases import Call, Expect, case_of, expected, failing, judge
 from deskhand.runtime.recordings import Course, Made
-from deskhand.runtime.replaying import Replaying, Wanted, tried_skill
+from deskhand.runtime.replaying import Wanted, tried_skill
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.person import no
 from deskhand.testing.scripted import say
@@ -52,7 +52,7 @@ async def test_a_skill_is_tried(talked: tuple[Conversations, str], tmp_path: Pat
     folder.mkdir()
     (folder / "SKILL.md").write_text(SKILL)
     (folder / "more.md").write_text("more of it")
-    replaying = Replaying(one.app)
+    replaying = one.app.works.replaying
     recorded = await replaying.recording(session)
     with tried_skill(folder) as skills:
         found = await replaying.run(recorded, Wanted(skills=skills))
@@ -68,7 +68,7 @@ async def test_a_skill_is_tried(talked: tuple[Conversations, str], tmp_path: Pat
 
 async def test_a_prompt_is_tried_and_nobody_else_gets_it(talked: tuple[Conversations, str]) -> None:
     one, session = talked
-    replaying = Replaying(one.app)
+    replaying = one.app.works.replaying
     recorded = await replaying.recording(session)
     found = await replaying.run(recorded, Wanted(system="Be a parrot."))
     assert one.model.requests[0].system[0].startswith("Be a parrot.") and found.asked == 2
@@ -79,7 +79,7 @@ async def test_a_prompt_is_tried_and_nobody_else_gets_it(talked: tuple[Conversat
 
 async def test_a_case_asks_only_where_something_has_changed(talked: tuple[Conversations, str]) -> None:
     one, session = talked
-    replaying = Replaying(one.app)
+    replaying = one.app.works.replaying
     found = await replaying.run(await replaying.recording(session))
     case = case_of(found, "scripted/x", one.app.redact, ("noted",))
     assert case.expect == Expect("done", ("read_file",), ("noted", "21.5"))
@@ -114,7 +114,7 @@ def test_what_is_expected() -> None:
 
 async def test_an_open_turn_is_no_case(talked: tuple[Conversations, str]) -> None:
     one, session = talked
-    replaying = Replaying(one.app)
+    replaying = one.app.works.replaying
     found = await replaying.run(await replaying.recording(session))
     open_ = msgspec.structs.replace(found, was=msgspec.structs.replace(found.was, reason="open"))
     with pytest.raises(Refused, match="only a turn that is over"):

@@ -149,7 +149,9 @@ async def test_blueprints_are_drawn_previewed_and_made(served: Served) -> None:
     before = len(await served.owner.get("/api/jobs"))
     status, shown = await served.owner.ask("POST", "/api/blueprints/preview", draft)
     assert status == 200 and shown["name"] == "reminder" and shown["prompt"] == "call Ann"
-    assert shown["command"] == ("deskhand jobs add --blueprint reminder --slot 'text=call Ann' --slot 'when=every 2h'")
+    assert shown["command"] == (
+        "deskhand jobs add --blueprint reminder --slot 'text=call Ann' --slot 'when=every 2h' --to web:jobs"
+    )
     assert shown["forecast"] == "Forecast: 360 runs in 30 days, and no tokens (it asks no model)."
     assert len(shown["next_at"]) == 3 and len(await served.owner.get("/api/jobs")) == before, "nothing is made"
     assert [(await make(served.owner, **draft))["job"]["name"] for _ in range(2)] == ["reminder", "reminder-2"]

@@ -8,7 +8,7 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.base import Reply, Request, TextDelta, ToolSchema
+from ..models.base import Reply, Request, TextDelta, schema_of
 from ..models.forms import mask_due
 from ..models.usable import usable
 from ..models.window import at_most, sized
@@ -32,7 +32,7 @@ class Asking:
         self._journal, self._interrupt = journal, interrupt
         agent = journal.agent
         specs = [tool.spec for tool in agent.tools.values()]
-        self._schemas = tuple(ToolSchema(spec.name, spec.description, spec.parameters) for spec in specs)
+        self._schemas = tuple(schema_of(spec.name, spec.description, spec.parameters) for spec in specs)
         self._partial: list[str] = []
         self._attempt = 0
         self._searched: dict[float, int] = {}

@@ -11,7 +11,7 @@ from ..runtime.cases import Cases, Verdict, judge
 from ..runtime.config import Settings
 from ..runtime.datafile import read_text
 from ..runtime.replay import REPLAY_TOKENS
-from ..runtime.replaying import Replaying, Wanted
+from ..runtime.replaying import Wanted
 from ..types.errors import ConfigError
 from .live import with_app
 from .plain import one_line, plain
@@ -89,7 +89,7 @@ def run(names: tuple[str, ...], model: str, system: Path | None, again: bool, to
     async def use(app: App) -> list[Verdict]:
         verdicts = []
         for name, case in read.items():
-            verdict = await judge(name, case, Replaying(app), trial, again=again)
+            verdict = await judge(name, case, app.works.replaying, trial, again=again)
             _say(verdict, settings)
             verdicts.append(verdict)
         return verdicts

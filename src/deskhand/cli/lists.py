@@ -6,6 +6,7 @@ from importlib.metadata import version as version_of
 
 import click
 
+from ..policy.profiles import offers
 from ..types.errors import ConfigError
 from .plain import plain
 from .run import agent_of, agent_option, config_option, fail, settings_of
@@ -22,17 +23,25 @@ def tools(agent: str, config: str | None) -> None:
     Example:
       deskhand tools --agent main
     """
-    from ..runtime.toolbox import plugins_of, skills_of, toolbox
+    from ..runtime.reach import workspace_of
+    from ..runtime.toolbox import ours, plugins_of, skills_of, toolbox
+    from ..skills.python import PythonSkills, python_tools
 
     settings = settings_of(config)
     try:
         name = agent_of(settings, agent)
         plugins = plugins_of(settings)
-        found = [tool.spec for tool in toolbox(settings, name, skills_of(settings, name), plugins.tools).values()]
+        skills = skills_of(settings, name)
+        found = [tool.spec for tool in toolbox(settings, name, skills, plugins.tools).values()]
+        taken = {tool.spec.name for tool in (*ours(settings, name, skills), *plugins.tools)}
+        python, problems = python_tools(PythonSkills(workspace_of(settings, name)).find(0.0), taken)
+        found += [tool.spec for tool in python if offers(settings.offered(name), tool.spec.name)]
     except ConfigError as error:
         fail(str(error))
     for failed in plugins.failed:
         click.echo(f"deskhand: {plain(str(failed))}", err=True)
+    for problem in problems:
+        click.echo(f"deskhand: {plain(problem)}", err=True)
     if not found:
         click.echo("This agent has no tools: it can only talk.")
     else:

@@ -16,7 +16,7 @@ from ..runtime.cases import Cases, case_of
 from ..runtime.datafile import read_text
 from ..runtime.recordings import Course, Made, recordings
 from ..runtime.replay import Replayed
-from ..runtime.replaying import Replaying, Wanted, tried_skill
+from ..runtime.replaying import Wanted, tried_skill
 from ..types.errors import ConfigError
 from .live import with_app
 from .plain import one_line, plain
@@ -98,7 +98,7 @@ def replay(  # noqa: PLR0913 -- one parameter for each option
 
 
 async def _replay(app: App, asked: _Asked, wanted: Wanted) -> int:
-    replaying, zone = Replaying(app), ZoneInfo(app.settings.config.timezone)
+    replaying, zone = app.works.replaying, ZoneInfo(app.settings.config.timezone)
     if asked.listed:
         log = await app.store.events(asked.session)
         rows = [

@@ -8,6 +8,7 @@ import click
 
 COMMANDS = {
     "allow": ("deskhand.cli.allow:allow", "Allow folders beside the workspace; list and revoke."),
+    "jobs": ("deskhand.cli.jobs:jobs", "What is done on a schedule, or when something happens."),
     "egress": ("deskhand.cli.egress:egress", "The hosts that commands may reach."),
     "secrets": ("deskhand.cli.secrets:secrets", "Keep keys that commands use and never see."),
     "ask": ("deskhand.cli.ask:ask", "Ask one thing and print the answer."),
@@ -51,6 +52,8 @@ COMMANDS = {
 
 ALIASES = {
     "channel": ("channels",),
+    "cron": ("jobs",),
+    "job": ("jobs",),
     "gateway": ("serve",),
     "models": ("model", "list"),
     "onboard": ("setup",),
@@ -60,6 +63,7 @@ ALIASES = {
 
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
+    ("Without being asked", ("jobs",)),
     ("Set up", ("setup", "init", "import", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
     ("Let it reach more", ("allow", "egress", "secrets")),
     ("People", ("users", "channels", "pair", "tokens", "login")),

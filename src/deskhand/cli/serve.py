@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from datetime import datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -14,11 +15,13 @@ from ..runtime.address import forget_address, noted_address
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings, worker_environment
 from ..runtime.lock import Holder, holder_of, take
-from ..runtime.supervise import Supervisor
+from ..runtime.rollback import mend
+from ..runtime.starts import last_start
+from ..runtime.supervise import Mending, Supervisor
 from ..types.errors import ConfigError
 from ..web.settings import check_exposure
 from .open import announce
-from .run import USAGE, config_option, fail, service_settings, verbose
+from .run import USAGE, config_option, fail, logging_of, service_settings, verbose
 
 
 @click.command()
@@ -51,8 +54,16 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
     command = [sys.executable, "-P", "-m", "deskhand"]  # -P: what lies in this folder is not ours to import
     command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ())]
     command += ["serve", "--worker", str(os.getpid())]
-    parent = Supervisor(command, worker_environment(), SystemClock().monotonic, reload=not sys.stdin.isatty())
+    mending = Mending(lambda: last_start(settings.home), partial(_mend, settings))
+    now, reload = SystemClock().monotonic, not sys.stdin.isatty()
+    parent = Supervisor(command, worker_environment(), now, reload=reload, mending=mending)
     sys.exit(anyio.run(_beside, parent, settings, open_))
+
+
+async def _mend(settings: Settings, code: int) -> bool:
+    """Its code is read when this process starts: before an agent that works on Deskhand itself could break it."""
+    with logging_of(settings):
+        return await mend(settings, code)
 
 
 async def _beside(parent: Supervisor, settings: Settings, open_: bool) -> int:

@@ -12,6 +12,7 @@ from ..runtime.config import Settings
 from ..runtime.toolbox import skill_sources, skills_of
 from ..skills.skill import BUNDLED, Skill, Skills, Source
 from .plain import one_line, plain
+from .proposals import accept, proposals, reject, show, try_
 from .run import USAGE, agent_of, agent_option, config_option, fail, settings_of
 from .table import table
 
@@ -29,6 +30,7 @@ def skills(ctx: click.Context, agent: str, config: str | None) -> None:
     \b
     Examples:
       deskhand skills
+      deskhand skills proposals
       deskhand skills reset deskhand-help
     """
     if ctx.invoked_subcommand is not None:
@@ -67,6 +69,10 @@ def reset(name: str, every: bool, agent: str, config: str | None) -> None:
             click.echo(f"{each} is as it came; yours is in {plain(str(_put_aside(settings, source, skill)))}")
         if not changed:
             click.echo(f"{each} is as it came")
+
+
+for each in (proposals, show, try_, accept, reject):
+    skills.add_command(each)
 
 
 def _changed(settings: Settings, agent: str, name: str) -> list[tuple[Source, Skill]]:

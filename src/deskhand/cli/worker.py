@@ -13,6 +13,7 @@ from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
 from ..runtime.models import Models
 from ..runtime.onboarding import DEMO
+from ..runtime.rollback import mend_plugins
 from ..runtime.starts import newer_startup_error
 from ..runtime.supervise import CRASHED
 from ..runtime.web import Site
@@ -54,6 +55,9 @@ def live(settings: Settings, parent: int) -> int:
             parts = Parts(models.open, serve=page(models), renew=models.renew, meaning=models.meaning)
             parts = with_channels(parts, settings)
             async with open_app(settings, parts) as app:
+                broken = [each.place for each in app.plugins.failed]
+                if broken and await mend_plugins(settings, app.store, app.effects, broken):
+                    await app.look_again()
                 models.warm(model for name in settings.agents for model in settings.agent(name).models)
                 return await use(app)
 

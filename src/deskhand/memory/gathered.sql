@@ -15,8 +15,9 @@ ORDER BY found.last_at LIMIT ?4
 -- gathered_get --
 SELECT n, status, note, failures, at FROM gathered WHERE kind = ? AND subject = ?
 
--- gathered_list --
-SELECT subject, n, at, status, note FROM gathered WHERE kind = ? ORDER BY at DESC LIMIT ?
+-- gathered_list: of an agent's conversations, the latest first --
+SELECT subject, n, at, status, note FROM gathered
+WHERE kind = ?1 AND subject >= ?2 || '/' AND subject < ?2 || '0' ORDER BY at DESC, subject LIMIT ?3
 
 -- gathered_set: never back --
 INSERT INTO gathered(kind, subject, n, seen, at, status, note) VALUES(?, ?, ?, ?, ?, ?, ?)
@@ -76,4 +77,5 @@ ON CONFLICT(path) DO UPDATE SET base = excluded.base, at = excluded.at
 
 -- memory_files_moved: changes with whatever could make a file or what it shows other than it was --
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fact_change'), 0),
-  (SELECT count(*) FROM file_label), (SELECT coalesce(max(at), 0) FROM file_label)
+  (SELECT count(*) FROM file_label), (SELECT coalesce(max(at), 0) FROM file_label),
+  (SELECT coalesce(max(at), 0) FROM gathered WHERE kind = 'reflect')

@@ -71,7 +71,7 @@ async def ask_aside(
     for model in dict.fromkeys(models):
         request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens)
         try:
-            reply = await _paid(model, request, paying, open_)
+            reply = await paid(model, request, paying, open_)
         except BudgetSpent:
             raise
         except ModelError as error:
@@ -81,8 +81,9 @@ async def ask_aside(
     raise failed
 
 
-async def _paid(model: str, request: Request, paying: Paying, open_: Callable[[str], Model]) -> Reply:
-    """One call of a model. One that is cut off has used what was held."""
+async def paid(model: str, request: Request, paying: Paying, open_: Callable[[str], Model]) -> Reply:
+    """One call of `provider/name`, held and settled. One that is cut off has used what was held. Raises BudgetSpent,
+    ModelError."""
     budgets, key = paying.budgets, paying.keys()
     if why := await budgets.reserve(replace(paying.charge, model=model), at_most(request, 0, SPARE), key):
         raise BudgetSpent(why)

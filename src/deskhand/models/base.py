@@ -14,11 +14,18 @@ Thinking = Literal["off", "low", "medium", "high", "max"]
 
 
 class ToolSchema(msgspec.Struct, frozen=True, gc=False):
-    """A tool as the model sees it. `parameters` is a JSON schema of type object without a top-level `$ref`."""
+    """A tool as the model sees it. `parameters` is a JSON schema of type object without a top-level `$ref`, `size` the
+    characters of all of it; 0 where nobody has counted them yet."""
 
     name: str
     description: str
     parameters: dict[str, Any]
+    size: int = 0
+
+
+def schema_of(name: str, description: str, parameters: dict[str, Any]) -> ToolSchema:
+    """The schema, with its size."""
+    return ToolSchema(name, description, parameters, len(description) + len(msgspec.json.encode(parameters)) + 40)
 
 
 class Shown(msgspec.Struct, frozen=True, gc=False):

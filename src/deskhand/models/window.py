@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -11,7 +10,7 @@ from ..types.errors import ContextOverflow
 from ..types.labels import LOCAL
 from ..types.limits import Limits
 from ..types.messages import Message, Text
-from .base import Encoded, Request, Shown, ToolSchema
+from .base import Encoded, Request, Shown, ToolSchema, schema_of
 from .tokens import CHARS_PER_TOKEN, CUTS, length, shorten, tokens
 
 KEEP = 4
@@ -104,7 +103,7 @@ def worth_it(messages: Sequence[Shown], limits: Limits) -> bool:
 def overhead(system: Sequence[str], tools: Sequence[ToolSchema]) -> int:
     """About how many tokens the prompt and the tools take."""
     size = sum(length(block) for block in system)
-    size += sum(len(tool.description) + _size(tool.parameters) + 40 for tool in tools)
+    size += sum(tool.size or schema_of(tool.name, tool.description, tool.parameters).size for tool in tools)
     return int(size / CHARS_PER_TOKEN)
 
 
@@ -127,10 +126,6 @@ def at_most(request: Request, context_tokens: int, scale: float) -> int:
 def counted(request: Request) -> int:
     """About how many tokens the request has."""
     return overhead(request.system, request.tools) + sum(tokens(shown.message) for shown in request.messages)
-
-
-def _size(value: Any) -> int:
-    return len(msgspec.json.encode(value))
 
 
 def within(request: Request, most: int, scale: float = 1.0) -> Request:

@@ -29,7 +29,8 @@ from .prompt import Prompt, Prompting, Sources, machine_of
 from .reach import Reaches, without_secrets, workspace_of
 from .small import with_listing
 from .templates import lay_out
-from .toolbox import skill_folders, skills_of, toolbox
+from .toolbox import ours, skill_folders, skills_of, toolbox
+from .tried import Tried
 from .works import Works
 
 log = logging.getLogger(__name__)
@@ -53,14 +54,6 @@ class House(msgspec.Struct, frozen=True):
     def shown(self, session: str) -> str:
         """What goes on in a session beside its turns, for people; '' for nothing."""
         return "\n".join(filter(None, (self.works.shown(session), self.beside(session))))
-
-
-class Tried(msgspec.Struct, frozen=True):
-    """What is tried on an agent in a replay: another text in place of SYSTEM.md ('': its own), and the skills in this
-    folder beside its own."""
-
-    system: str = ""
-    skills: Path | None = None
 
 
 def make_agent(settings: Settings, name: str, house: House, tried: Tried | None = None) -> Agent:
@@ -87,12 +80,12 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
     async def reach() -> Reach:
         return await house.reaches.of(name, workspace, beside)
 
-    more = (*house.works.tools(name), *house.plugins.tools)
+    tools = house.tools if house.tools is not None else _tools(settings, name, house, skills)
     return Agent(
         name,
         config.models,
         prompt,
-        house.tools if house.tools is not None else toolbox(settings, name, skills, more, house.people),
+        tools,
         judge_of(settings, name),
         reach,
         str(workspace),
@@ -108,6 +101,12 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
         condense=partial(house.works.condense, name),
         fit=lambda model: settings.limits(config, facts_of(settings, model).window),
     )
+
+
+def _tools(settings: Settings, name: str, house: House, skills: Skills) -> Tools:
+    more = (*house.works.tools(name), *house.plugins.tools)
+    taken = {tool.spec.name for tool in (*ours(settings, name, skills, house.people), *more)}
+    return toolbox(settings, name, skills, more, house.people) | house.works.own.tools(settings, name, taken)
 
 
 def check_of(settings: Settings, model: Callable[[str], Model]) -> Check:

@@ -61,6 +61,9 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("memory.cleaner.model", "memory.cleaner.models"),
     # agent_computer, config.json
     ("memory.top_k", "memory.inject_top_k"),
+    ("reflection.model_id", "reflection.models"),
+    ("reflection.max_tokens", "reflection.output_tokens"),
+    ("reflection.max_sessions_per_startup", "reflection.max_sessions"),
     ("agent.model", "defaults.models"),
     ("agent.model.max_tokens", "defaults.output_tokens"),
     ("agent.model.base_url", "providers.*.base_url"),

@@ -41,7 +41,7 @@ from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
-from .agents import House, Tried, check_of, make_agent
+from .agents import House, check_of, make_agent
 from .background import as_now
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
@@ -77,6 +77,7 @@ from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
 from .strangers import Strangers, Ways
 from .toolbox import READ_FROM_LOG, plugins_of
+from .tried import Tried
 from .usage import UsageShown
 from .vitals import Vitals
 from .works import Works
@@ -143,7 +144,7 @@ class App:
         self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
         self.hands = self._open_hands()
-        self.works = Works(self.hands.ground, self.agent, parts.model, parts.meaning)
+        self.works = Works(self.hands.ground, self.agent, parts.model, self.trying, parts.meaning)
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
         seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
         access = Access(self.authorise, self._route, people.may_talk, self.hands.unpack, people.note, *seen)
@@ -208,7 +209,15 @@ class App:
         parts = self.parts
         beside = self.background.shown
         return House(
-            self.reaches, plugins, parts.clock, parts.tools, told, parts.model, self.works, self.people, beside
+            self.reaches,
+            plugins,
+            parts.clock,
+            parts.tools,
+            told,
+            parts.model,
+            self.works,
+            self.people,
+            beside,
         )
 
     def _plugins(self, settings: Settings) -> Plugins:
@@ -222,6 +231,10 @@ class App:
             if self._stamp != (now := stamp(self.settings)):
                 self._stamp = now
                 await self.look_again()
+            elif self.works.own.changed(self.settings):
+                self._agents = self._made(self.settings, self.plugins)
+                self.dispatch.renew()
+                log.info("the Python skills of agents were read again")
 
     async def look_again(self) -> None:
         """Read the configuration again. One that cannot be used is told, and changes nothing."""
@@ -229,6 +242,11 @@ class App:
             await self.reload()
         except (ConfigError, OSError) as error:
             log.warning("the configuration stays as it was: %s", error)
+
+    async def _begin_anew(self) -> None:
+        """Where nobody starts this process again: what a restart is good for, and what is to go on after it."""
+        await self.look_again()
+        await self.works.continuing.instead()
 
     async def reload(self) -> None:
         """Take up what the configuration and `.env` say now: it holds from the next drive of each conversation on.
@@ -308,6 +326,8 @@ class App:
                 self.decided.see(item)
             note_models(self.vitals, item.event)
             self.restart.note(item)
+            if self.works.continuing.due(item):
+                self.restart.ask()
         if self.drafts.channels:
             self.drafts.see(session, item)
 
@@ -366,7 +386,7 @@ class App:
         yield Child("health", self.vitals.keep)
         yield Child("socket", lambda: serve_socket(home.socket, self.door.follow, self.health))
         if not self.restarts:
-            yield Child("restart", lambda: self.restart.instead(self.look_again, self.dispatch.wake))
+            yield Child("restart", lambda: self.restart.instead(self._begin_anew, self.dispatch.wake))
         if self.parts.channels:
             yield Child("outbox", self.outbox.run)
         if self.drafts.channels:

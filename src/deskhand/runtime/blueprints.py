@@ -185,7 +185,9 @@ def fill(of: Blueprint, given: Mapping[str, str]) -> Filled:
 
     schedule = put(of.schedule)
     once = of.once and (schedule.startswith("at ") or _AT.fullmatch(values.get("when", "")) is not None)
-    return Filled(of.about, schedule, tuple(map(put, of.on)), put(of.prompt), of.deliver, once)
+    about = next((values[slot.name] for slot in of.slots if slot.required), "")
+    description = f"{of.title}{about and ': '}{' '.join(about.split())[:120]}"
+    return Filled(description, schedule, tuple(map(put, of.on)), put(of.prompt), of.deliver, once)
 
 
 _BLANK = re.compile(r"\{(\w+)(?::(\w+))?\}")
@@ -268,13 +270,15 @@ def _field(slot: Slot) -> dict[str, Any]:
     return field
 
 
-def command(of: Blueprint, given: Mapping[str, str] | None = None) -> str:
+def command(of: Blueprint, given: Mapping[str, str] | None = None, to: str = "") -> str:
     """What a person types to make it; blanks that must be filled stand in capitals where nothing is given."""
     words = ["deskhand", "jobs", "add", "--blueprint", of.name]
     for slot in of.slots:
         value = (given or {}).get(slot.name, "" if not slot.required else slot.name.upper())
         if value and value != slot.default:
             words += ["--slot", f"{slot.name}={value}"]
+    if to or of.deliver:
+        words += ["--to", to or "CHANNEL:CHAT"]
     return shlex.join(words)
 
 

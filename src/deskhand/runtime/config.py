@@ -24,6 +24,7 @@ from ..policy.profiles import Offered, Profile
 from ..policy.roles import ALIASES, RoleConfig, check_roles
 from ..policy.rules import Rule
 from ..policy.validity import Known, check_rules
+from ..skills.settings import SkillsReview
 from ..tools.aliases import TOOLS
 from ..tools.process import ProcessesConfig
 from ..tools.search_web import WebSearchConfig
@@ -110,7 +111,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
     `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
-    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes. `budgets` are by whom
+    agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes,
+    `skills_review` how proposed skills are looked at. `budgets` are by whom
     they hold for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
     only ones that are imported."""
 
@@ -122,6 +124,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: tuple[Rule, ...] = ()
     posture: Posture = "workspace-free"
     undo: UndoConfig = UndoConfig()
+    skills_review: SkillsReview = SkillsReview()
     plugins: tuple[str, ...] = ()
     timezone: str = "UTC"
     env_file: str = ""

@@ -18,6 +18,7 @@ from ..memory.harvest import Stored
 from ..memory.recall import Memory
 from ..memory.settings import MemoryConfig
 from ..models.aside import Aside
+from ..types.budget import Charge
 from ..types.commit import Change
 from ..types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError
 from .hands import Ground
@@ -59,7 +60,7 @@ class Gatherer:
         if any(line.who != harvest.MODEL for line in shown.new):  # else nobody has said anything
             scope, owner = whose(talk, agent)
             known = await self.known("\n".join(line.text for line in shown.new), scope, owner)
-            answer = await self.ask(agent, harvest.question(shown, known), self._memory.harvester.models)
+            answer = await self.ask(agent, harvest.question(shown, known), self._memory.harvester.models, "harvest")
             told = await self.ground.store.rows("fact_get", (msgspec.json.encode(talk.told).decode(),))
             found = harvest.answered(answer, shown, known, [fact_of(row).text for row in told])
             if found.left:
@@ -127,7 +128,7 @@ class Gatherer:
                 continue
             days = [(stored(fact), _day(fact.at)) for fact in batch.values()]
             agent = owner if scope == "agent" else self.ground.settings().agents[0]
-            answer = await self.ask(agent, clean.question(days), self._memory.cleaner.models)
+            answer = await self.ask(agent, clean.question(days), self._memory.cleaner.models, "clean")
             plan = clean.checked(answer, [each for each, _ in days])
             await self._unchanged(batch, plan)
             await self.ground.store.change((*self._carried_out(plan, batch), mark))
@@ -217,9 +218,9 @@ class Gatherer:
         """What is known of what stands in this text."""
         return [stored(found.fact) for found in await self.memory.search(text, seer(scope, owner), KNOWN, scope)]
 
-    async def ask(self, agent: str, aside: Aside, models: Sequence[str]) -> str:
-        """What a model says to this. Raises ModelError, ConfigError."""
-        return (await self.thinking.ask(agent, aside, models)).text
+    async def ask(self, agent: str, aside: Aside, models: Sequence[str], job: str) -> str:
+        """What a model says to this; this job pays. Raises ModelError, ConfigError."""
+        return (await self.thinking.ask(agent, aside, models, Charge("", "", agent, job))).text
 
     def noted(self, kind: str, subject: str, n: int, status: str = "processed", note: str = "") -> Change:
         """The row that says up to where something was read."""

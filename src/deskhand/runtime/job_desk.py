@@ -55,7 +55,7 @@ class Desk:
     async def preview(self, principal: Principal, draft: JobDraft) -> Preview:
         job, zone = await self._drafted(principal, draft), self._using.zone()
         job = await self._using.own.checked(principal, job)
-        typed = command(blueprint(draft.blueprint), draft.slots) if draft.blueprint else ""
+        typed = command(blueprint(draft.blueprint), draft.slots, draft.to) if draft.blueprint else ""
         said = (await self._using.forecast(job)).said
         times = first_times(job, zone, self._using.now())
         return Preview(job.name, when(job, zone), times, job.prompt, written(job), said, typed)

@@ -14,7 +14,7 @@ from .aliases import TOOLS, binding_of, by_name, model_name, snake
 
 _ELSEWHERE = re.compile(
     "acp_agents|acp_server|agent|bindings|gateway|heartbeat|image|lmstudio|mcp_servers"
-    "|openrouter_api_key|pinchtab|reflection|roles|runtime|search|sessions|settings|stt|tts|[A-Z_]+"
+    "|openrouter_api_key|pinchtab|roles|runtime|search|sessions|settings|stt|tts|[A-Z_]+"
 )
 """Sections and variables of the other systems that have no counterpart here yet."""
 _ELSEWHERE_IN_AGENT = re.compile(
@@ -201,7 +201,10 @@ def normalise(data: dict[str, Any]) -> None:
             names = [agent[key]] if isinstance(agent.get(key), str) else agent.get(key)
             if isinstance(names, list) and all(isinstance(name, str) for name in names):
                 agent[key] = [as_ours(name) for name in names]
-    _normalise_memory(data.get("memory"))
+    memory = data.get("memory")
+    inner = [memory.get("harvester"), memory.get("cleaner")] if isinstance(memory, dict) else []
+    for asked in (*inner, data.get("reflection")):
+        _normalise_models(asked)
     roles = data.get("roles")
     for role in roles.values() if isinstance(roles, dict) else ():
         if isinstance(role, dict) and isinstance(role.get("agents"), str):
@@ -210,11 +213,12 @@ def normalise(data: dict[str, Any]) -> None:
         data["bindings"] = [binding_of(each) if isinstance(each, dict) else each for each in data["bindings"]]
 
 
-def _normalise_memory(memory: Any) -> None:
-    for gather in (memory.get("harvester"), memory.get("cleaner")) if isinstance(memory, dict) else ():
-        if isinstance(gather, dict) and gather.get("models"):
-            names = [gather["models"]] if isinstance(gather["models"], str) else gather["models"]
-            gather["models"] = [model_name(name) if isinstance(name, str) else name for name in names]
+def _normalise_models(asked: Any) -> None:
+    """A single name, or none, as a list of ours."""
+    if isinstance(asked, dict) and "models" in asked:
+        names = [asked["models"]] if isinstance(asked["models"], str) else asked["models"]
+        if isinstance(names, list):
+            asked["models"] = [model_name(name) if isinstance(name, str) else name for name in names if name]
 
 
 def plainly(error: Exception) -> str:

@@ -4,6 +4,13 @@ SELECT kind, key, here, lines, mark FROM moved WHERE system = ?
 -- moved_once --
 INSERT INTO moved(system, kind, key, here, at) VALUES(?, ?, ?, ?, ?) ON CONFLICT(system, kind, key) DO NOTHING
 
+-- moved_begun: of a user, before anything of them is written --
+INSERT INTO moved(system, kind, key, here, mark, at) VALUES(?, 'user', ?, ?, 'begun', ?)
+ON CONFLICT(system, kind, key) DO NOTHING
+
+-- moved_done: the user is there --
+UPDATE moved SET mark = '' WHERE system = ? AND kind = 'user' AND key = ?
+
 -- moved_so_far: of a conversation --
 INSERT INTO moved(system, kind, key, here, lines, mark, at) VALUES(?, 'talk', ?, ?, ?, ?, ?)
 ON CONFLICT(system, kind, key) DO UPDATE SET lines = excluded.lines, mark = excluded.mark, at = excluded.at

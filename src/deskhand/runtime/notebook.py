@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import PurePosixPath
 from zoneinfo import ZoneInfo
@@ -19,6 +19,7 @@ from ..agent.profile import Agent
 from ..memory.facts import Fact, NewFact, Retention, Scope, added, closed, fact_of, owners_in
 from ..memory.project import Base, Merge, merge
 from ..memory.project_text import Sheet, Shown, shown
+from ..memory.project_write import put
 from ..policy.gate import may_see
 from ..tools.marks import OWNERS, Marks
 from ..tools.paths import Workspace
@@ -40,6 +41,7 @@ _READERS = (OWNER_NAME, *OWNERS)
 _label = msgspec.json.Decoder(Label).decode
 _base = msgspec.json.Decoder(Base).decode
 
+INDEX = "memory/index.json"
 PINNED = Sheet(
     "memory/MEMORY.md",
     "pinned",
@@ -87,6 +89,8 @@ class Notebook:
     async def look(self) -> str:
         """Bring files and facts together, where either has changed. Returns what came of it, '' for nothing. Asks no
         model."""
+        if not self._ground.settings().config.memory.enabled:
+            return ""
         async with self._lock:
             moved = (await self._ground.store.rows("memory_files_moved", ()))[0]
             today = self._today()
@@ -124,6 +128,25 @@ class Notebook:
             if number:
                 found[paper.sheet.path] = number
             self._looks[path] = await anyio.to_thread.run_sync(_looks, files, paper.sheet.path)
+        with suppress(ToolError):
+            await self._index(agent, files)
+
+    async def _index(self, agent: str, files: Workspace) -> None:
+        """Write which conversations were looked back at, where nobody else has written that file."""
+        store, path = self._ground.store, f"{files.roots[0][0]}/{INDEX}"
+        rows = await store.rows("gathered_list", ("reflect", agent, MOST_FILES))
+        before = await anyio.to_thread.run_sync(_bytes, files, INDEX)
+        known = await store.rows("memory_file_get", (path,))
+        content = index_of(rows)
+        if (
+            not rows
+            or before == content
+            or (before is not None and sha256(before).digest() != (known or [(b"",)])[0][0])
+        ):
+            return
+        row = (path, sha256(content).digest(), self._ground.clock.now())
+        if await anyio.to_thread.run_sync(put, files, INDEX, before, content):
+            await store.change((Change("memory_file_set", row),))
 
     def _papers(self, agent: str, files: Workspace) -> Iterator[Paper]:
         mine: tuple[Scope, str] = ("user", OWNER_NAME)
@@ -165,7 +188,8 @@ class Notebook:
             here = text is not None
             last = base if here else Base(base.ours, (), base.version)  # who deletes a file forgets nothing
             done = merge(paper.sheet, text or "", last, show, known, trusted)
-            if done.text is None or await anyio.to_thread.run_sync(_write, files, path, text, done.text):
+            before = text.encode() if text is not None else None
+            if done.text is None or await anyio.to_thread.run_sync(put, files, path, before, done.text.encode()):
                 break
         else:
             return 0
@@ -245,6 +269,20 @@ def _named(base: Base, names: Mapping[str, str]) -> Base:
     return Base(ours, theirs, base.version)
 
 
+def index_of(rows: Iterable[tuple[str, int, float, str, str]]) -> bytes:
+    """Which conversations were looked back at, and what came of it (processed, too_short or error), as JSON."""
+    sessions = {
+        session: {
+            "status": status,
+            "processed_at": datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds"),
+            "events": n,
+            **({"summary": note} if note else {}),
+        }
+        for session, n, at, status, note in rows
+    }
+    return msgspec.json.format(msgspec.json.encode({"sessions": sessions}), indent=2) + b"\n"
+
+
 def _names(files: Workspace, folder: str) -> Sequence[str]:
     try:
         names = [each.name for each in files.list(folder, MOST_FILES) if not each.name.startswith(".")]
@@ -263,6 +301,11 @@ def _looks(files: Workspace, path: str) -> tuple[int, ...]:
 
 def _read(files: Workspace, path: str) -> str | None:
     """The text of a file; None where there is none. Raises ToolError, UnicodeDecodeError."""
+    data = _bytes(files, path)
+    return None if data is None else data.decode()
+
+
+def _bytes(files: Workspace, path: str) -> bytes | None:
     try:
         data = files.read(path, FILE_BYTES + 1)
     except ToolError as error:
@@ -271,12 +314,4 @@ def _read(files: Workspace, path: str) -> str | None:
         raise
     if len(data) > FILE_BYTES:
         raise ToolError(f"it is larger than {FILE_BYTES:,} bytes")
-    return data.decode()
-
-
-def _write(files: Workspace, path: str, before: str | None, text: str) -> bool:
-    """Put the text there, unless the file is not as it was any more: then False. Raises ToolError."""
-    if _read(files, path) != before:
-        return False
-    files.write(path, text.encode())
-    return True
+    return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,13 @@ class Quarantine:
 
     async def look(self) -> None:
         """Ask the database. Raises StoreError."""
-        rows = await self._store.rows("file_labels", ())
+        self._take(await self._store.rows("file_labels", ()))
+
+    def refresh(self) -> None:
+        """The same, at once."""
+        self._take(self._store.look("file_labels"))
+
+    def _take(self, rows: Iterable[tuple[str, bytes]]) -> None:
         paths = frozenset(path for path, label in rows if _decode(label).integrity == "untrusted")
         if paths != self._paths:
             self._paths, self.version = paths, self.version + 1

@@ -54,9 +54,8 @@ class Reflecting:
         known = [*await self._of("knowledge", scope, owner), *await self._of("learning", scope, owner)]
         found = reflect.shown(talk.lines, talk.calls, after)
         near = await gatherer.known("\n".join(line.text for line in new), scope, owner)
-        answer = await gatherer.ask(
-            agent, reflect.question(found, near, self._config.output_tokens), self._config.models
-        )
+        question = reflect.question(found, near, self._config.output_tokens)
+        answer = await gatherer.ask(agent, question, self._config.models, "reflect")
         back = reflect.answered(answer, found, [each.text for each in known])
         n = new[-1].n
         facts = self._facts(back, (scope, owner), (session, n))
@@ -66,8 +65,9 @@ class Reflecting:
             Proposal(each.name, redact(each.description), redact(each.body), agent, session, n, back.label)
             for each in back.skills
         ]
+        note = "" if back.label.integrity == "untrusted" else redact(back.summary)
         rows = [row for each in skills for row in self._propose(each, now)]
-        await gatherer.keep(facts, *rows, gatherer.noted("reflect", session, talk.n, note=redact(back.summary)))
+        await gatherer.keep(facts, *rows, gatherer.noted("reflect", session, talk.n, note=note))
         return len(back.knowledge) + len(back.learnings) + len(skills)
 
     def _facts(self, back: Reflection, whose_: tuple[Scope, str], event: tuple[str, int]) -> list[NewFact]:
@@ -129,7 +129,7 @@ class Reflecting:
         ]
         said = [fact.text for fact in always]
         agent = gatherer.ground.settings().agents[0]
-        answer = await gatherer.ask(agent, project_days.question(notes, said), self._config.models)
+        answer = await gatherer.ask(agent, project_days.question(notes, said), self._config.models, "promote")
         kept = project_days.answered(answer, notes, said)
         read = join([*(each.label for each in notes), *(fact.label for fact in always)])
         facts = [self._known_always(each, notes, read) for each in kept]

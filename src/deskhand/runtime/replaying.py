@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+import anyio
 import msgspec
 from msgspec.structs import replace
 
 from ..agent.profile import Agent
-from ..models.base import Reply, Request
+from ..models.aside import Paying, paid
+from ..models.base import Model, Reply, Request
 from ..models.pictures import Pictures
 from ..skills.skill import FILE_NAME, Skill, Skills, Source, read_skill
 from ..tools.define import decoded
-from ..types.errors import ConfigError, MalformedReply, Refused, ToolError
+from ..types.budget import Budgets, Charge, no_budget
+from ..types.commit import Change
+from ..types.errors import ConfigError, Refused, ToolError
 from ..types.messages import ToolCall
-from .agents import Tried
-from .app import App
+from .hands import Ground
 from .hiding import hidden
 from .recordings import Recording, key_of, recording, recordings
 from .replay import REPLAY_STEPS, REPLAY_TOKENS, Replayed, Trial, replay
+from .tried import Tried
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -36,34 +41,40 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Replaying(msgspec.Struct, frozen=True):
-    """Replays with what `app` has: its log, its agents, its models."""
+    """Replays with what a running Deskhand has: its log, its agents, its models. `trying` gives an agent with what is
+    tried on it, `model` opens `provider/name`, `driving` gives an agent as it is in a conversation. What models are
+    asked for real is held and settled in `budgets`."""
 
-    app: App
+    ground: Ground
+    trying: Callable[[str, Tried], Agent]
+    model: Callable[[str], Model]
+    budgets: Budgets = no_budget
+    driving: Callable[[str, Agent], Agent] = lambda session, agent: agent
 
     async def recording(self, session: str, number: int = 0) -> Recording:
         """That turn of a conversation; 0 is the last. Raises Refused."""
-        return recording(session, await self.app.store.events(session), number)
+        return recording(session, await self.ground.store.events(session), number)
 
     async def begun(self, session: str, n: int) -> Recording:
         """The turn that this event opened. Raises Refused."""
-        for each in recordings(session, await self.app.store.events(session)):
+        for each in recordings(session, await self.ground.store.events(session)):
             if each.tape[0].n == n:
                 return each
         raise Refused(f"no turn began with event {n}; it may have been erased")
 
     def models(self, session: str) -> tuple[str, ...]:
         """The models of the agent of a conversation, the first one first; ('',) where none is chosen."""
-        return self.app.agent_of(session).models or ("",)
+        return self.ground.agent_of(session).models or ("",)
 
     async def run(self, recorded: Recording, wanted: Wanted | None = None) -> Replayed:
         """Replay it, as it was where nothing is to be tried. Raises ConfigError for what cannot be."""
         wanted = wanted or Wanted()
-        app = self.app
-        agent = app.agent_of(recorded.session)
+        ground = self.ground
+        agent = self.driving(recorded.session, ground.agent_of(recorded.session))
         other: Agent | None = None
         served = dict[str, Skill]()
         if wanted.system or wanted.skills is not None:
-            other = app.trying(agent.name, Tried(wanted.system, wanted.skills))
+            other = self.driving(recorded.session, self.trying(agent.name, Tried(wanted.system, wanted.skills)))
             served = Skills((Source("tried", wanted.skills, links=True),)).find() if wanted.skills else {}
         if agent.look is not None:
             await agent.look()
@@ -71,18 +82,22 @@ class Replaying(msgspec.Struct, frozen=True):
         def serve(call: ToolCall) -> str | None:
             return _served(call, served)
 
-        trial = Trial(agent, self.ask, other, wanted.model, serve, lambda event: hidden(event, app.redact))
+        trial = Trial(
+            agent, partial(self.ask, agent.name), other, wanted.model, serve, lambda event: hidden(event, ground.redact)
+        )
         return await replay(recorded, replace(trial, steps=wanted.steps, tokens=wanted.tokens))
 
-    async def ask(self, model: str, request: Request) -> Reply:
-        """One call of a model. Raises ModelError."""
-        blobs = self.app.blobs
-        request = replace(request, blob=Pictures(blobs.get, blobs.path).get)
-        async with aclosing(self.app.parts.model(model).reply(request)) as items:  # type: ignore[type-var]
-            async for item in items:
-                if isinstance(item, Reply):
-                    return item
-        raise MalformedReply(f"{model} ended without a reply")
+    async def ask(self, agent: str, model: str, request: Request) -> Reply:
+        """One call of a model, which this agent pays. Raises ModelError."""
+        ground, rows = self.ground, list[Change]()
+        request = replace(request, blob=Pictures(ground.blobs.get, ground.blobs.path).get)
+        paying = Paying(self.budgets, Charge("", "", agent), partial(ground.ids.new, "replay"), rows.extend)
+        try:
+            return await paid(model, request, paying, self.model)
+        finally:
+            if rows:
+                with anyio.CancelScope(shield=True):
+                    await ground.store.change(rows)
 
 
 def _served(call: ToolCall, skills: dict[str, Skill]) -> str | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from subprocess import DEVNULL
+from typing import NamedTuple
 
 import anyio
 from anyio.abc import Process, TaskStatus
@@ -25,6 +26,18 @@ def pause_s(quick: int) -> float:
     return 0.0 if quick < 1 else min(2.0 ** (quick - 1), LONGEST_PAUSE_S)
 
 
+async def _nothing(code: int) -> bool:
+    return False
+
+
+class Mending(NamedTuple):
+    """What is done about a worker that does not come up. `came_up` gives something else after each one that did; `mend`
+    is given the code of one that ended before, and says whether another start is worth while."""
+
+    came_up: Callable[[], object] = object
+    mend: Callable[[int], Awaitable[bool]] = _nothing
+
+
 class Supervisor:
     """Runs `command` as the worker. With `reload`, SIGHUP has the worker started anew; else it ends everything, as a
     terminal that is closed means it."""
@@ -37,9 +50,11 @@ class Supervisor:
         *,
         reload: bool = True,
         pause: Callable[[int], float] = pause_s,
+        mending: Mending | None = None,
     ) -> None:
         self._command, self._environment, self._now = command, environment, now
         self._reload, self._pause = reload, pause
+        self._mending = mending or Mending()
         self._worker: Process | None = None
         self._ending = anyio.Event()
 
@@ -54,10 +69,12 @@ class Supervisor:
     async def _keep(self) -> int:
         quick = 0
         while True:
-            began = self._now()
+            began, before = self._now(), self._mending.came_up()
             code = await self._once()
             if code != RESTART:
-                return code
+                failed = code != 0 and not self._ending.is_set() and self._mending.came_up() == before
+                if not failed or not await self._mending.mend(code):
+                    return code
             quick = quick + 1 if self._now() - began < SETTLED_S else 0
             with anyio.move_on_after(self._pause(quick)):
                 await self._ending.wait()

@@ -14,24 +14,31 @@ from .budgets import BudgetLedger
 from .children import Child
 from .commands import Live
 from .condense import Condense
+from .continuing import Continuing
 from .deep import Deep
 from .hands import Ground
 from .jobs import Jobs
 from .learning import Learning
+from .own_tools import OwnTools
 from .past import Past
+from .proposals import propose_skill
 from .remembering import MeaningOf, Remembering, words_alone
+from .replaying import Replaying
+from .reviewing import Reviewing
 from .thinking import Thinking
+from .tried import Tried
 from .waking import Waker
 
 
 class Works:
-    """All of it. `ground` is what it stands on, `model` opens `provider/name`."""
+    """All of it. `ground` is what it stands on, `model` opens `provider/name`, `trying` gives an agent for replays."""
 
     def __init__(
         self,
         ground: Ground,
         agent: Callable[[str], Agent],
         model: Callable[[str], Model],
+        trying: Callable[[str, Tried], Agent],
         meaning: MeaningOf = words_alone,
     ) -> None:
         self.ground = ground
@@ -40,25 +47,32 @@ class Works:
         self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
         self.jobs = Jobs(ground, self.waker)
+        self.continuing = Continuing(ground, self.waker)
         self.past = Past(ground.store, lambda: ground.settings().config.timezone)
         self.learning = Learning(ground, self.thinking, self.remembering.memory)
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
         self.deep = Deep(ground, self.waker, self.thinking)
         self.automation = Automation(ground, self.jobs)
+        self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
+        self.own = OwnTools(ground.store, ground.clock)
+        self.reviewing = Reviewing(ground, self.waker, self.replaying)
 
     def children(self) -> Iterator[Child]:
         """What only the process that drives may do."""
         yield Child("budgets", lambda: self.budgets.run(self.waker))
+        yield Child("going on", self.continuing.run)
         yield Child("memory files", self.learning.notebook.follow)
         yield Child("long work", self.deep.run)
         yield from self.remembering.children()
         yield Child("jobs", self.jobs.run)
         yield from self.automation.children()
+        yield Child("skills", self.reviewing.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        return (*self.remembering.tools(), *self.past.tools(), *self.automation.tools)
+        own = (*self.past.tools(), *self.continuing.tools())
+        return (*self.remembering.tools(), *own, *self.automation.tools, propose_skill)
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent; None for nothing."""
@@ -80,6 +94,7 @@ class Works:
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
         self.automation.see(recorded)
+        self.reviewing.see(recorded)
         self.budgets.see(recorded)
         self.jobs.see(recorded)
         self.deep.see(recorded)

@@ -15,9 +15,8 @@ from .skill import DESCRIPTION_CHARS, FILE_BYTES, FILE_NAME, NAME_CHARS
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
-def write_skill(folder: Path, name: str, description: str, body: str) -> None:
-    """Make `folder/name/SKILL.md`. Raises ConfigError for what would be no skill by the specification, or is one
-    already, and ToolError where it cannot be written."""
+def skill_text(name: str, description: str, body: str) -> bytes:
+    """The SKILL.md of this skill. Raises ConfigError for what would be none by the specification."""
     description = " ".join(clean(description).split())
     if not _NAME.fullmatch(name) or len(name) > NAME_CHARS:
         raise ConfigError(
@@ -31,6 +30,13 @@ def write_skill(folder: Path, name: str, description: str, body: str) -> None:
     text = f"---\n{front}---\n\n{clean(body).strip()}\n".encode()
     if len(text) > FILE_BYTES:
         raise ConfigError(f"a skill has at most {FILE_BYTES // 1024} kB; put the rest into files beside it")
+    return text
+
+
+def write_skill(folder: Path, name: str, description: str, body: str) -> None:
+    """Make `folder/name/SKILL.md`. Raises ConfigError for what would be no skill by the specification, or is one
+    already, and ToolError where it cannot be written."""
+    text = skill_text(name, description, body)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with Workspace(str(folder)) as files:
         try:

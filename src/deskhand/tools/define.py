@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
 import msgspec
@@ -167,11 +167,16 @@ def tool(
                 kind = Annotated[kind, msgspec.Meta(description=meanings[parameter.name])]
             required = parameter.default is inspect.Parameter.empty
             fields.append((parameter.name, kind) if required else (parameter.name, kind, parameter.default))
-        arguments = msgspec.defstruct(function.__name__, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
-        spec = Spec(name or function.__name__, description, schema(arguments), effect, replay, reads, timeout_s)
-        return FunctionTool(spec, arguments, function)
+        spec = Spec(name or function.__name__, description, {}, effect, replay, reads, timeout_s)
+        return of_fields(spec, fields, function)
 
     return make if function is None else make(function)
+
+
+def of_fields(spec: Spec, fields: Sequence[Any], function: Function) -> FunctionTool:
+    """A tool with these parameters: (name, type) or (name, type, default) each. Its schema is made of them."""
+    arguments = msgspec.defstruct(spec.name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
+    return FunctionTool(msgspec.structs.replace(spec, parameters=schema(arguments)), arguments, function)
 
 
 def _is_context(name: str, hints: Mapping[str, Any]) -> bool:

@@ -20,6 +20,10 @@ SELECT n, key, agent, session, person, tool, folder, what, at, undoes, undone_at
   (SELECT count(*) FROM effect_item WHERE effect = n)
 FROM effect WHERE n = ?
 
+-- effect_files: what was changed in files since then and is not undone, the latest first --
+SELECT n, session, folder, place FROM effect JOIN effect_item ON effect = n
+WHERE at > ? AND undone_at IS NULL AND undoes IS NULL AND folder NOT IN ('', 'kv:') ORDER BY n DESC, place
+
 -- effect_items --
 SELECT place, before, after, blob FROM effect_item WHERE effect = ? ORDER BY place LIMIT ? OFFSET ?
 

@@ -90,11 +90,16 @@ async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done
         raise ToolError("say what to run")
     reach = context.reach
     mounts = (Mount(str(reach.folder), write=True), *reach.mounts)
-    async with await Watch.of(context, command) as watch:
+    wanted = Command(("/bin/bash", "-c", command), str(reach.folder / cwd), mounts, timeout_s=limit_s)
+    return await run_watched(wanted, command, context)
+
+
+async def run_watched(wanted: Command, what: str, context: Context, tool: str = "shell") -> Done:
+    """Run a command in the sandbox, and note what it does to the workspace, so that it can be undone. `what` is said of
+    it to people. Raises ToolError."""
+    async with await Watch.of(context, what, tool) as watch:
         with tempfile.TemporaryFile() as file:
             output = _Output(file, context)
-            where = str(reach.folder / cwd)
-            wanted = Command(("/bin/bash", "-c", command), where, mounts, timeout_s=limit_s)
             try:
                 ended, way = await _confined(wanted, context, output)
             except SandboxError as error:
@@ -103,7 +108,7 @@ async def _run(command: str, context: Context, limit_s: float, cwd: str) -> Done
         watch.hear(way.label(LOCAL))
         looked = await watch.over()
     status: ResultStatus = "ok" if ended.code == 0 else "error"
-    text += how_it_ended(ended, limit_s, bool(text)) + way.note() + looked.said
+    text += how_it_ended(ended, wanted.timeout_s, bool(text)) + way.note() + looked.said
     marks = (*looked.rows, *(mark_blob(output.handle, looked.label, context) if output.handle else ()))
     return Done((Text(text, looked.label),), status, marks)
 

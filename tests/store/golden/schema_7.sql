@@ -457,6 +457,40 @@ CREATE TABLE process(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX process_of ON process(session);
 CREATE INDEX process_open ON process(told) WHERE told = 0;
+DROP TABLE IF EXISTS proposal;
+CREATE TABLE proposal(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  name TEXT NOT NULL,
+  description TEXT NOT NULL,
+  body TEXT NOT NULL,
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  label BLOB NOT NULL,
+  writer TEXT NOT NULL,
+  at REAL NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('proposed', 'refused', 'accepted', 'rejected', 'reverted', 'kept')),
+  findings BLOB NOT NULL,
+  card BLOB NOT NULL DEFAULT x'',
+  decided_by TEXT NOT NULL DEFAULT '',
+  decided_at REAL,
+  why TEXT NOT NULL DEFAULT '',
+  turns_before INTEGER NOT NULL DEFAULT 0,
+  bad_before INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX proposal_state ON proposal(state, agent, name);
+DROP TABLE IF EXISTS restart_owed;
+CREATE TABLE restart_owed(
+  key TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  principal BLOB NOT NULL,
+  address BLOB NOT NULL,
+  text TEXT NOT NULL,
+  label BLOB NOT NULL,
+  run TEXT NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS run;
 CREATE TABLE run(
   one INTEGER PRIMARY KEY CHECK(one = 1),
@@ -512,6 +546,16 @@ CREATE TABLE session_member(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO session_member VALUES('default/terminal:golden','owner');
 CREATE INDEX session_member_of ON session_member(principal);
+DROP TABLE IF EXISTS skill_use;
+CREATE TABLE skill_use(
+  proposal INTEGER NOT NULL,
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  at REAL NOT NULL,
+  bad INTEGER NOT NULL,
+  why TEXT NOT NULL,
+  PRIMARY KEY(proposal, session, n)
+) STRICT, WITHOUT ROWID;
 DROP TABLE IF EXISTS task;
 CREATE TABLE task(
   session TEXT NOT NULL,

@@ -24,6 +24,8 @@ FILES = ("operator.yaml",)
 DATABASES = ("state/operator.db", "operator.db")
 BUNDLED = frozenset({"skill-creator", "job-creator"})
 """Skills that it brings along: what they tell is about it."""
+_ID = re.compile(r"[A-Za-z0-9.]{1,60}")
+"""Ids of chats and threads of Slack."""
 _MEMORIES = re.compile(r'<context_snapshot source="memories">.*?</context_snapshot>\s*', re.DOTALL)
 _THREAD = re.compile(r'<context_snapshot source="thread_history">.*?</context_snapshot>\s*', re.DOTALL)
 _COLUMNS = {
@@ -171,7 +173,8 @@ def _talk(key: str, agent: str, lines: tuple[Line, ...], at: tuple[str, str], me
     chat, thread = at
     group = not meta.get("is_private", False)
     # An account of Slack has no name that both systems share: the chat and its thread are what stays.
-    place = Address(platform, chat=chat, thread=thread, group=group) if platform and chat else None
+    named = platform == "slack" and _ID.fullmatch(chat) and _ID.fullmatch(thread)
+    place = Address(platform, chat=chat, thread=thread, group=group) if named else None
     return Talk(key, agent, lines, place, group)
 
 

@@ -17,6 +17,8 @@ from ..config import Settings
 from ..transcript import Line
 from .found import AgentFound, Folder, Found, JobFound, Left, Memory, Person, Talk, Tasks, Value
 
+BEGUN = "begun"
+"""The mark of what was begun and is not done."""
 MARKED = 3
 """So many lines at the end of what was taken say where to go on."""
 
@@ -48,7 +50,8 @@ class NewTalk(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All of it. `agents` and `people` are their names there -> here. `channels` are those that there will be. `known`
+    """All of it. `agents` and `people` are their names there -> here. `sessions` the conversations by theirs.
+    `channels` are those that there will be. `known`
     counts what was taken before."""
 
     found: Found
@@ -64,6 +67,7 @@ class Plan(msgspec.Struct, frozen=True):
     skills: tuple[Folder, ...] = ()
     tasks: tuple[Tasks, ...] = ()
     left: tuple[Left, ...] = ()
+    sessions: Mapping[str, str] = {}
     channels: tuple[str, ...] = ()
     known: int = 0
 
@@ -97,14 +101,16 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
     known = await ledger_of(store, found.system)
     left = list(found.left)
     agents = {each.name: agent_name(each.name) for each in found.agents}
-    people, new_people = _people(found, settings, known, me, left)
-    talks = await _talks(found, agents, known, store, left)
+    here = {str(row[0]) for row in await store.rows("user_role_all", ())}
+    people, new_people = _people(found, settings, known, (me, here), left)
+    talks, sessions = await _talks(found, agents, known, store, left)
     memories = _new("fact", found.memories, fact_key, known)
     values = _new("value", found.values, value_key, known)
     jobs = _jobs(found, settings, known, left)
     skills = _skills(found, settings, known, left)
     tasks = tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known)
     new_agents = tuple(each for each in found.agents if ("agent", each.name) not in known)
+    done = [moved for moved in known.values() if moved.mark != BEGUN]
     return Plan(
         found,
         agents,
@@ -119,8 +125,9 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
         skills,
         tasks,
         tuple(left),
+        sessions,
         (*settings.config.channels, *found.config.get("channels", {})),
-        len(known),
+        len(done),
     )
 
 
@@ -175,17 +182,20 @@ def _new(kind: str, given: Sequence[Any], key: Any, known: Ledger) -> tuple[Any,
 
 
 def _people(
-    found: Found, settings: Settings, known: Ledger, me: str, left: list[Left]
+    found: Found, settings: Settings, known: Ledger, among: tuple[str, set[str]], left: list[Left]
 ) -> tuple[dict[str, str], tuple[NewPerson, ...]]:
+    me, taken = among
     people: dict[str, str] = {}
     new: list[NewPerson] = []
     custom = {*settings.config.roles, *found.config.get("roles", {})}
     for person in found.people:
-        if moved := known.get(("user", person.name)):
+        moved = known.get(("user", person.name))
+        if moved is not None and moved.mark != BEGUN:
             people[person.name] = moved.here
             continue
-        here = OWNER_NAME if me == person.name else _user_name(person.name)
+        here = moved.here if moved else OWNER_NAME if me == person.name else _user_name(person.name, taken)
         people[person.name] = here
+        taken.add(here)
         roles = tuple(role for role in person.roles if role in custom or (role in ROLE_SCOPES and role not in ALIASES))
         if here != OWNER_NAME:
             roles = tuple(role for role in roles if role != "owner") or ("member",)
@@ -195,16 +205,19 @@ def _people(
     return people, tuple(new)
 
 
-def _user_name(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9.-]+", "-", name.lower()).strip(".-")[:64] or "somebody"
-    return f"{plain}-2" if plain in NOBODY or plain == OWNER_NAME else plain
+def _user_name(name: str, taken: Collection[str]) -> str:
+    """A name that is nobody's here: whoever is called the same there need not be the same."""
+    plain = re.sub(r"[^a-z0-9.-]+", "-", name.lower()).strip(".-")[:60] or "somebody"
+    every = (plain if n == 1 else f"{plain}-{n}" for n in range(1, len(taken) + len(NOBODY) + 3))
+    return next(one for one in every if one not in taken and one not in NOBODY and one != OWNER_NAME)
 
 
 async def _talks(
     found: Found, agents: Mapping[str, str], known: Ledger, store: Store, left: list[Left]
-) -> tuple[NewTalk, ...]:
+) -> tuple[tuple[NewTalk, ...], dict[str, str]]:
+    """What is new of conversations, and the session of each by its key there."""
     new: list[NewTalk] = []
-    taken: set[str] = set()
+    sessions: dict[str, str] = {}
     going_on = {each.session for each in await store.open_sessions()}
     first = next(iter(agents.values()), "default")
     for talk in found.talks:
@@ -213,11 +226,11 @@ async def _talks(
         agent = agents.get(talk.agent) or (agent_name(talk.agent) if talk.agent else first)
         place = talk.place or _past(found, talk, key)
         session = moved.here if moved else session_key(agent, place)
-        if moved is None and talk.place and (session in taken or await store.events(session, 0, 1)):
+        if moved is None and talk.place and (session in sessions.values() or await store.events(session, 0, 1)):
             left.append(Left(f"the place of {talk.key}", "that chat goes on here already; its past stands beside it"))
             place = _past(found, talk, key)
             session = session_key(agent, place)
-        taken.add(session)
+        sessions[talk.key] = session
         upto = taken_up_to(talk.lines, moved) if moved and moved.lines else 0
         if upto is None:
             left.append(Left(f"changes in {talk.key}", "it was written anew since it was taken; what was taken stays"))
@@ -227,7 +240,7 @@ async def _talks(
             if session.partition("/")[2].startswith("terminal:") and moved:
                 place = Address("terminal", chat=session.partition(":")[2], group=talk.group)
             new.append(NewTalk(talk, key, session, place, upto))
-    return tuple(new)
+    return tuple(new), sessions
 
 
 def _past(found: Found, talk: Talk, key: str) -> Address:

@@ -11,7 +11,8 @@ from .found import Left, counts, in_words
 from .plan import NewPerson, Plan
 from .tree import shown
 
-MOST_NAMED = 12
+MOST_NAMED, MOST_SHOWN = 12, 1000
+"""So many are named; of what gives rights, and of settings, nothing is left out in silence."""
 
 
 def told(plan: Plan, place: str) -> Iterator[str]:
@@ -22,11 +23,11 @@ def told(plan: Plan, place: str) -> Iterator[str]:
     if plan.known:
         yield f"  taken before: most of it; new since then: {summary(new)}" if new else "  all of it was taken before"
     yield from _line("agents", (_as(name, plan.agents[name]) for name in (each.name for each in plan.new_agents)))
-    yield from _line("users", map(_person, plan.new_people))
+    yield from _line("users", map(_person, plan.new_people), most=MOST_SHOWN)
     yield from _line("conversations", _places(plan))
     yield from _line("jobs", (f"{each.job.name} ({each.job.schedule})" for each in plan.jobs))
     yield from _line("skills", (each.name for each in plan.skills))
-    yield from _line("settings", (_setting(path, value) for path, value in plan.keys), "; ")
+    yield from _line("settings", (_setting(path, value) for path, value in plan.keys), "; ", MOST_SHOWN)
     yield from _line("keys to .env", sorted(name for name, value in found.secrets.items() if value))
     yield from not_taken(plan.left)
 
@@ -60,15 +61,15 @@ def _places(plan: Plan) -> Iterator[str]:
             yield f"{number} of {channel}, to read, search and go on with here: there is no channel for {channel} yet"
 
 
-def _line(name: str, values: Iterable[str], between: str = ", ") -> Iterator[str]:
+def _line(name: str, values: Iterable[str], between: str = ", ", most: int = MOST_NAMED) -> Iterator[str]:
     listed = [shown(value) for value in values]
     if listed:
-        yield f"  {name}: {_named(listed, between)}"
+        yield f"  {name}: {_named(listed, between, most)}"
 
 
-def _named(whats: Sequence[str], between: str = ", ") -> str:
-    more = len(whats) - MOST_NAMED
-    return between.join(whats[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _named(whats: Sequence[str], between: str = ", ", most: int = MOST_NAMED) -> str:
+    more = len(whats) - most
+    return between.join(whats[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _as(theirs: str, here: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from ...memory.facts import NewFact, added
 from ...store.base import Store
+from ...tools.task_rows import rows_of
 from ...types.clock import Clock
 from ...types.commit import Change
 from ...types.errors import ConfigError, DeskhandError, Refused, StaleSession
@@ -21,10 +23,12 @@ from ..edit import set_key, write_private
 from ..importing import add_secrets
 from ..jobfile import written
 from ..people import LocalPeople, open_people
+from ..redaction import Redactor
 from ..templates import TEMPLATES, lay_out
-from .found import Left
-from .plan import Plan, fact_key, value_key
+from .found import Left, Talk
+from .plan import Plan, fact_key, tasks_key, value_key
 from .talks import voices_of, write_talk
+from .tasks import tasks_of
 
 FACTS_AT_ONCE = 500
 
@@ -50,11 +54,13 @@ class Taking:
         self._plan, self._settings, self._store, self._clock = plan, settings, store, clock
         self._start_jobs = start_jobs
         self._taken = Taken()
+        self._redact: Callable[[str], str] = str
 
     async def take(self) -> Taken:
         """Take everything that can be taken. Raises ConfigError where our own configuration cannot be used, OSError,
         StoreUnavailable."""
         await self._settle()
+        self._redact = Redactor(self._settings)  # with the keys that have just come in
         roles = {name: role.agents for name, role in self._settings.config.roles.items()}
         people = open_people(self._store, self._clock, lambda: roles, dict)
         await self._people(people)
@@ -63,6 +69,7 @@ class Taking:
         await self._values()
         await self._skills()
         await self._jobs()
+        await self._tasks()
         return self._taken
 
     async def _once(self, kind: str, key: str, here: str) -> None:
@@ -119,7 +126,8 @@ class Taking:
 
     async def _people(self, people: LocalPeople) -> None:
         for new in self._plan.new_people:
-            here = new.here
+            here, system = new.here, self._plan.found.system
+            await self._store.change([Change("moved_begun", (system, new.person.name, here, self._clock.now()))])
             try:
                 if new.here != OWNER_NAME and new.here not in people.known():
                     await people.add_user(new.here, new.roles[0])
@@ -133,7 +141,7 @@ class Taking:
                     await people.link(here, Identity(channel, one))
                 except (ConfigError, Refused) as error:
                     self._taken.leave(f"{channel} {one} of {new.person.name}", error)
-            await self._once("user", new.person.name, here)
+            await self._store.change([Change("moved_done", (system, new.person.name))])
             self._taken.add("user")
 
     async def _talks(self, people: LocalPeople) -> None:
@@ -142,7 +150,9 @@ class Taking:
         unknown = 0
         for new in self._plan.talks:
             try:
-                unknown += await write_talk(self._store, self._plan.found, new, voices, self._clock.now())
+                unknown += await write_talk(
+                    self._store, self._plan.found, new, voices, (self._clock.now(), self._redact)
+                )
             except StaleSession as error:
                 self._taken.leave(new.talk.key, f"{error}; try again later")
                 continue
@@ -163,7 +173,7 @@ class Taking:
                 self._taken.leave(f"a memory about {memory.owner}", "there is no such user")
                 continue
             fact = NewFact(
-                memory.text,
+                self._redact(memory.text),
                 memory.scope,
                 owner,
                 Label("tool_local", source=f"a memory of {found.system}"),
@@ -189,7 +199,7 @@ class Taking:
     async def _values(self) -> None:
         for value in self._plan.values:
             agent = self._plan.agents.get(value.agent, value.agent)
-            put = Change("moved_kv", (agent, value.namespace, value.key, value.value, value.expires_at))
+            put = Change("moved_kv", (agent, value.namespace, value.key, self._redact(value.value), value.expires_at))
             wrote, _ = await self._store.change([put, self._row("value", value_key(value), value.key)])
             if wrote:
                 self._taken.add("key-value")
@@ -228,6 +238,18 @@ class Taking:
             why = "so that nothing is done twice while the other system runs"
             self._taken.notes.append(f"{number}, {why}: deskhand jobs enable NAME")
 
+    async def _tasks(self) -> None:
+        """Each list in its conversation; one of a workspace in the last that is here."""
+        for listed in self._plan.tasks:
+            session = self._plan.sessions.get(listed.talk or _where_tasks_are(self._plan.found.talks), "")
+            if not session:
+                self._taken.leave(f"{len(listed.raw)} tasks", "there is no conversation that they belong to")
+                continue
+            tasks = tasks_of(listed, f"tasks of {self._plan.found.system}")
+            rows = rows_of(session, tasks, self._clock.now(), new=True)
+            await self._store.change([*rows, self._row("tasks", tasks_key(listed), session)])
+            self._taken.add("task", len(tasks))
+
     def _to(self, to: Address | None) -> Address | None:
         """With the account that its conversations have, where the job does not say it."""
         if to is None or to.account:
@@ -235,6 +257,17 @@ class Taking:
         places = [talk.place for talk in self._plan.found.talks if talk.place]
         account = next((each.account for each in places if (each.channel, each.chat) == (to.channel, to.chat)), "")
         return replace(to, account=account)
+
+
+def _where_tasks_are(talks: Sequence[Talk]) -> str:
+    """The last conversation that had to do with tasks, else the last."""
+    about = [each.key for each in talks if any(_made_a_task(line.tool_calls) for line in each.lines)]
+    return next(reversed(about or [each.key for each in talks]), "")
+
+
+def _made_a_task(calls: object) -> bool:
+    names = [str(call.get("name")) for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    return any(name.startswith("task_") for name in names)
 
 
 def _lay(folder: Path, files: dict[str, bytes]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 from msgspec.structs import replace
@@ -11,11 +11,12 @@ from ...policy.roles import Roles
 from ...store.base import Store
 from ...types.commit import Change, Commit
 from ...types.errors import StaleSession
-from ...types.events import AnyEvent, Recorded
+from ...types.events import AnyEvent, MessageReceived, Recorded
 from ...types.identity import Principal
 from ...types.labels import Label
 from ...types.people import GUEST, OWNER_NAME
 from ..door import label_of
+from ..hiding import hidden, hidden_message
 from ..people import LocalPeople
 from ..transcript import Commits, Reader
 from .found import Found
@@ -50,13 +51,16 @@ def _nobody(found: Found, job: str) -> Principal:
     return Principal(f"{found.system}:unknown", (GUEST,))
 
 
-async def write_talk(store: Store, found: Found, new: NewTalk, voices: Voices, now: float) -> int:
-    """Write what is new of a conversation. Returns the lines that were left out since nobody knows their role. Raises
-    StaleSession where somebody else writes there at the same moment; what was written then is gone on with later."""
-    talk = new.talk
+async def write_talk(
+    store: Store, found: Found, new: NewTalk, voices: Voices, seen: tuple[float, Callable[[str], str]]
+) -> int:
+    """Write what is new of a conversation. `seen` is when, and what takes secrets out. Returns the lines that were left
+    out since nobody knows their role. Raises StaleSession where somebody else writes there at that moment."""
+    (now, redact), talk = seen, new.talk
     source = f"{found.system}, {talk.key}"
     reader = Reader(_nobody(found, talk.job), new.place, source, talk.at or now, voices)
-    commits = reader.commits(talk.lines[new.first :])
+    read = reader.commits(talk.lines[new.first :])
+    commits = [(at, tuple(_without_secrets(event, redact) for event in events)) for at, events in read]
     there = await store.events(new.session)
     done = 0
     if not new.first and there:
@@ -73,6 +77,13 @@ async def write_talk(store: Store, found: Found, new: NewTalk, voices: Voices, n
             whole[-1] = replace(whole[-1], changes=(*whole[-1].changes, _so_far(found, new, ended, now)))
         n = await _write(store, n, whole)
     return reader.left_out
+
+
+def _without_secrets(event: AnyEvent, redact: Callable[[str], str]) -> AnyEvent:
+    """As everything enters the log."""
+    if isinstance(event, MessageReceived):
+        return replace(event, message=hidden_message(event.message, redact))
+    return hidden(event, redact)
 
 
 def _begun(there: Sequence[Recorded], commits: Commits) -> int:

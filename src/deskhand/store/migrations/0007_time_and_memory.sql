@@ -211,7 +211,56 @@ CREATE TABLE budget_warned(
   PRIMARY KEY(scope, name, field, since, most)
 ) STRICT, WITHOUT ROWID;
 
+-- What is to go on after a restart that an agent asked for (runtime/continuing.py). `run` is the process in which it was
+-- asked for; `label` whose word the text is.
+CREATE TABLE restart_owed(
+  key TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  principal BLOB NOT NULL,
+  address BLOB NOT NULL,
+  text TEXT NOT NULL,
+  label BLOB NOT NULL,
+  run TEXT NOT NULL,
+  at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Skills: proposals and how they did (runtime/proposals.py).
+-- A proposal is never active: only one that a person took is written as a file. `key` names it for ever, so that it is
+-- made once. `session` and `n` are the event that it comes from, `label` whose word it is. `findings` is what stands in
+-- it (JSON), `card` how it did in replays (JSON, '' before). Of the turns before it was taken, so many had ended badly.
+CREATE TABLE proposal(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  name TEXT NOT NULL,
+  description TEXT NOT NULL,
+  body TEXT NOT NULL,
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  label BLOB NOT NULL,
+  writer TEXT NOT NULL,
+  at REAL NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('proposed', 'refused', 'accepted', 'rejected', 'reverted', 'kept')),
+  findings BLOB NOT NULL,
+  card BLOB NOT NULL DEFAULT x'',
+  decided_by TEXT NOT NULL DEFAULT '',
+  decided_at REAL,
+  why TEXT NOT NULL DEFAULT '',
+  turns_before INTEGER NOT NULL DEFAULT 0,
+  bad_before INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX proposal_state ON proposal(state, agent, name);
+
+-- The turns in which a skill was read that had been proposed, by the event with which they ended.
+CREATE TABLE skill_use(
+  proposal INTEGER NOT NULL,
+  session TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  at REAL NOT NULL,
+  bad INTEGER NOT NULL,
+  why TEXT NOT NULL,
+  PRIMARY KEY(proposal, session, n)
+) STRICT, WITHOUT ROWID;
 
 -- Moving in: what was taken over from another system (runtime/moving). What stands here is never taken again, whatever
 -- has become of it since. `here` is what it is called with us. Of a conversation `lines` were taken, and `mark` says which

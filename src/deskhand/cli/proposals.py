@@ -1,0 +1,169 @@
+"""`deskhand skills proposals|show|try|accept|reject`: what agents would have as skills, and a person's word on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from zoneinfo import ZoneInfo
+
+import click
+
+from ..runtime.app import App
+from ..runtime.config import Settings
+from ..runtime.proposals import Row
+from ..runtime.reviewing import verdict
+from ..skills.scan import Finding
+from .live import with_app
+from .plain import one_line, plain
+from .run import ME, config_option, fail, settings_of
+from .sessions import when
+from .table import table
+
+COLOURS = {"bad": "red", "look": "yellow"}
+
+
+@click.command("proposals")
+@click.option("--all", "every", is_flag=True, help="Also those that were decided.")
+@config_option
+def proposals(every: bool, config: str | None) -> None:
+    """List skills that agents propose. None of them is active before you take it.
+
+    \b
+    Examples:
+      deskhand skills proposals
+      deskhand skills show 3
+    """
+    settings = settings_of(config)
+
+    async def use(app: App) -> list[Row]:
+        return await app.works.reviewing.proposals.all(every=every)
+
+    rows = with_app(settings, use, drive=False)
+    if not rows:
+        click.echo(
+            "No skills are proposed." + ("" if every else " Those that were decided: deskhand skills proposals --all")
+        )
+        return
+    shown = [(str(row.id), row.name, row.agent, _state(row), one_line(row.description, 100)) for row in rows]
+    table(("id", "skill", "agent", "state", "what it is for"), shown)
+
+
+def _state(row: Row) -> str:
+    if row.state != "proposed":
+        return row.state
+    return "untrusted" if row.untrusted else "proposed" if row.card is None else "tried"
+
+
+@click.command("show")
+@click.argument("number", type=click.IntRange(1))
+@config_option
+def show(number: int, config: str | None) -> None:
+    """Show a proposal: where it comes from, what was found in it, how it did in replays, and all of its text.
+
+    \b
+    Example:
+      deskhand skills show 3
+    """
+    settings = settings_of(config)
+
+    async def use(app: App) -> list[str]:
+        row = await app.works.reviewing.proposals.get(number)
+        return [*_lines(row, settings), "", app.redact(row.body)]
+
+    for line in with_app(settings, use, drive=False):
+        click.echo(plain(line))
+
+
+def _lines(row: Row, settings: Settings) -> Iterator[str]:
+    zone = ZoneInfo(settings.config.timezone)
+    yield f"{row.name}: {row.description}"
+    yield f"proposed by {row.writer} of {row.agent}, {when(row.at, zone)}, from {row.session}"
+    decided = f" by {row.decided_by}, {when(row.decided_at, zone)}" if row.decided_at else ""
+    yield f"state: {row.state}{decided}{f': {row.why}' if row.why else ''}"
+    if row.untrusted:
+        yield f"untrusted: before it was proposed, {row.label.source or 'something from outside'} had been read"
+    yield from map(told, row.findings)
+    if row.card is not None:
+        yield verdict(row.card)
+        for score in row.card.scores:
+            solved = "solved" if score.with_it.solved else "not solved"
+            unknown = f", {score.unknown} calls without a recorded result" if score.unknown else ""
+            yield (
+                f"  “{score.asked}”: {solved}, {score.with_it.calls} calls (without it {score.without.calls}), "
+                f"{score.with_it.tokens:,} tokens ({score.without.tokens:,}){unknown}"
+            )
+    elif row.state == "proposed":
+        yield f"It was not tried on recorded turns yet: deskhand skills try {row.id}"
+    if row.state == "proposed":
+        yield f"Take it: deskhand skills accept {row.id}   Turn it down: deskhand skills reject {row.id}"
+
+
+def told(finding: Finding) -> str:
+    """A finding in a line."""
+    return f"{finding.severity}: {finding.words}" + (f" (“{finding.excerpt}”)" if finding.excerpt else "")
+
+
+@click.command("try")
+@click.argument("number", type=click.IntRange(1))
+@config_option
+def try_(number: int, config: str | None) -> None:
+    """Replay recorded turns of its conversation with a proposed skill. It asks models; no tool is run.
+
+    \b
+    Example:
+      deskhand skills try 3
+    """
+
+    async def use(app: App) -> str:
+        reviewing = app.works.reviewing
+        return verdict(await reviewing.try_out(await reviewing.proposals.get(number)))
+
+    click.echo(plain(with_app(settings_of(config), use, drive=False)))
+
+
+@click.command("accept")
+@click.argument("number", type=click.IntRange(1))
+@click.option("--untrusted", is_flag=True, help="Also where its conversation had read something from outside.")
+@click.option("--yes", is_flag=True, help="Do not ask again.")
+@config_option
+def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
+    """Take a proposed skill in: its agent has it from its next step on. `deskhand undo` takes it out again.
+
+    \b
+    Example:
+      deskhand skills accept 3
+    """
+    settings = settings_of(config)
+
+    async def look(app: App) -> list[str]:
+        row = await app.works.reviewing.proposals.get(number)
+        return [*_lines(row, settings), "", app.redact(row.body)]
+
+    async def use(app: App) -> Row:
+        return await app.works.reviewing.proposals.accept(number, ME, untrusted=untrusted)
+
+    if not yes:
+        for line in with_app(settings, look, drive=False):
+            click.echo(plain(line))
+        if not click.confirm("Take it in?", default=False):
+            fail("nothing was changed")
+    row = with_app(settings, use, drive=False)
+    click.echo(f"{plain(row.name)} is a skill of {plain(row.agent)} now: {plain(row.file)} in its workspace.")
+    click.echo("If turns that use it end badly more often than before, it is taken out again, and you are told.")
+
+
+@click.command("reject")
+@click.argument("number", type=click.IntRange(1))
+@click.option("--why", default="", help="For the record.")
+@config_option
+def reject(number: int, why: str, config: str | None) -> None:
+    """Turn a proposal down: none of its name is proposed again.
+
+    \b
+    Example:
+      deskhand skills reject 3 --why "too special"
+    """
+
+    async def use(app: App) -> Row:
+        return await app.works.reviewing.proposals.reject(number, ME, why)
+
+    click.echo(f"Turned down: {plain(with_app(settings_of(config), use, drive=False).name)}")

@@ -1,0 +1,110 @@
+"""Puts other words into a file that somebody may be saving at this very moment, and takes nothing of theirs away."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+from ..tools.paths import Workspace
+from ..types.errors import ToolError
+
+_ONLY_NEW, _EXCHANGE = 1, 2  # renameat2(2)
+_CANNOT = (errno.ENOSYS, errno.EINVAL, errno.EPERM)
+
+
+def put(files: Workspace, path: str, before: bytes | None, content: bytes) -> bool:
+    """Write `content` where the file still holds `before` (None: where there is none). False where it holds anything
+    else: then it is left as it is. The new file takes the place of the old one at once, and who saved in between gets
+    theirs back. A file system that cannot do that is only looked at before. Raises ToolError."""
+    parent, name = str(PurePosixPath(path).parent), PurePosixPath(path).name
+    if before is None:
+        files.make_folder(parent)
+    folder = files.open_beneath(parent, os.O_RDONLY | os.O_DIRECTORY)
+    new = f".deskhand-{secrets.token_hex(8)}"
+    try:
+        _write(folder, new, content, _mode(folder, name, path, before))
+        return _moved(folder, new, name) if before is None else _exchanged(folder, (new, name), before, content)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _CANNOT:
+            raise ToolError(f"{path!r}: {error.strerror}") from error
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(new, dir_fd=folder)
+        os.close(folder)
+    if _read_of(files, path) != before:
+        return False
+    files.write(path, content)
+    return True
+
+
+def _mode(folder: int, name: str, path: str, before: bytes | None) -> int:
+    """That of the file which is there. Raises ToolError for what is no plain file, or has another name elsewhere."""
+    if before is None:
+        return 0o666
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        raise ToolError(f"{path!r} is a link: put a plain file in its place")
+    return stat.S_IMODE(status.st_mode) & 0o777
+
+
+def _write(folder: int, name: str, content: bytes, mode: int) -> None:
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+    with os.fdopen(descriptor, "wb") as file:
+        if mode != 0o666:
+            os.fchmod(descriptor, mode)
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _moved(folder: int, new: str, name: str) -> bool:
+    _rename(folder, new, name, _ONLY_NEW)
+    os.fsync(folder)
+    return True
+
+
+def _exchanged(folder: int, names: tuple[str, str], before: bytes, content: bytes) -> bool:
+    new, name = names
+    _rename(folder, new, name, _EXCHANGE)
+    if _read(folder, new) == before:
+        os.fsync(folder)
+        return True
+    _rename(folder, new, name, _EXCHANGE)  # somebody saved it meanwhile: theirs goes back
+    if _read(folder, new) != content:  # and once more: the later one counts
+        _rename(folder, new, name, _EXCHANGE)
+    return False
+
+
+def _read(folder: int, name: str) -> bytes:
+    with os.fdopen(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder), "rb") as file:
+        return file.read()
+
+
+def _read_of(files: Workspace, path: str) -> bytes | None:
+    try:
+        return files.read(path)
+    except ToolError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+
+
+def _rename(folder: int, old: str, new: str, flags: int) -> None:
+    names = (os.fsencode(old), os.fsencode(new))
+    try:
+        done = _libc.renameat2(ctypes.c_int(folder), names[0], ctypes.c_int(folder), names[1], ctypes.c_uint(flags))
+    except AttributeError as error:  # a C library without it
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from error
+    if done != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+_libc = ctypes.CDLL(None, use_errno=True)

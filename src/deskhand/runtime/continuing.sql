@@ -1,0 +1,11 @@
+-- restart_add --
+INSERT OR IGNORE INTO restart_owed(key, session, principal, address, text, label, run, at) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
+
+-- restart_owed --
+SELECT key, session, principal, address, text, label, run, at FROM restart_owed ORDER BY at
+
+-- restart_done --
+DELETE FROM restart_owed WHERE key = ?
+
+-- restart_note: who goes on there has to know this too --
+UPDATE restart_owed SET text = text || ? WHERE session = ? AND text <> ''

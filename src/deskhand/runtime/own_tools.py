@@ -1,0 +1,59 @@
+"""Tools that agents have of Python files in their workspaces. They follow the files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import Any
+
+from ..policy.profiles import offers
+from ..skills.python import Found, PythonSkills, python_tools
+from ..store.base import Store
+from ..tools.base import Tool
+from ..types.clock import Clock
+from .config import Settings
+from .quarantine import Quarantine
+from .reach import workspace_of
+
+log = logging.getLogger(__name__)
+
+
+class OwnTools:
+    """One for each App. What untrusted words went into is no tool, nor does it say anything."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._quarantine, self._clock = Quarantine(store), clock
+        self._used: dict[str, tuple[Any, ...]] = {}
+        self._skills: dict[str, PythonSkills] = {}
+        self._told: dict[str, tuple[str, ...]] = {}
+
+    def tools(self, settings: Settings, agent: str, taken: Collection[str]) -> dict[str, Tool]:
+        """Those of an agent by name, as the files are now; none has a name that is `taken`."""
+        self._quarantine.refresh()
+        self._used[agent] = self._stamp(settings, agent)
+        tools, problems = python_tools(self._free(settings, agent), taken)
+        for problem in problems if problems != self._told.get(agent, ()) else ():
+            log.warning("agent %s: %s", agent, problem)
+        self._told[agent] = problems
+        offered = settings.offered(agent)
+        return {tool.spec.name: tool for tool in tools if offers(offered, tool.spec.name)}
+
+    def changed(self, settings: Settings) -> bool:
+        """Whether an agent would have other tools now than those that it was given."""
+        if any(self._stamp(settings, agent)[1:] for agent in settings.agents):
+            self._quarantine.refresh()
+        return any(self._stamp(settings, agent) != self._used.get(agent) for agent in settings.agents)
+
+    def _stamp(self, settings: Settings, agent: str) -> tuple[Any, ...]:
+        """Another one after every change; where there are no files only the first of it, which is the same then."""
+        files = self._of(settings, agent).stamp(self._clock.now())
+        return (self._quarantine.version if files else 0, *files)
+
+    def _free(self, settings: Settings, agent: str) -> Found:
+        found, workspace = self._of(settings, agent).find(self._clock.now()), workspace_of(settings, agent)
+        free = (skill for skill in found.skills if not self._quarantine.holds(str(workspace / skill.file)))
+        return Found(tuple(free), found.problems)
+
+    def _of(self, settings: Settings, agent: str) -> PythonSkills:
+        folder = workspace_of(settings, agent)
+        return self._skills.setdefault(str(folder), PythonSkills(folder))

@@ -1,0 +1,51 @@
+-- proposal_add: once; and nothing of a name that waits, was refused by a person or was taken back, and not without end --
+INSERT OR IGNORE INTO proposal(key, agent, name, description, body, session, n, label, writer, at, state, findings)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
+WHERE NOT EXISTS(
+  SELECT 1 FROM proposal
+  WHERE state IN ('proposed', 'accepted', 'rejected', 'reverted', 'kept') AND agent = ?2 AND name = ?3
+)
+AND (SELECT count(*) FROM proposal WHERE state = ?11) < 50
+
+-- proposal_list: those that wait, or all; the latest first --
+SELECT id, agent, name, description, body, session, n, label, writer, at, state, findings, card, decided_by, decided_at,
+why, turns_before, bad_before
+FROM proposal WHERE ?1 OR state = 'proposed' ORDER BY id DESC LIMIT 200
+
+-- proposal_get --
+SELECT id, agent, name, description, body, session, n, label, writer, at, state, findings, card, decided_by, decided_at,
+why, turns_before, bad_before
+FROM proposal WHERE id = ?
+
+-- proposal_taken: those that a person took, whose skills are watched --
+SELECT id, agent, name, description, body, session, n, label, writer, at, state, findings, card, decided_by, decided_at,
+why, turns_before, bad_before
+FROM proposal WHERE state = 'accepted' ORDER BY id
+
+-- proposal_decide: in the state that it was seen in --
+UPDATE proposal SET state = ?2, decided_by = ?3, decided_at = ?4, why = ?5 WHERE id = ?1 AND state = ?6
+
+-- proposal_before --
+UPDATE proposal SET turns_before = ?2, bad_before = ?3 WHERE id = ?1
+
+-- proposal_card --
+UPDATE proposal SET card = ?2 WHERE id = ?1 AND state = 'proposed'
+
+-- proposal_erased: those of conversations that are erased, but for what a person took --
+SELECT id FROM proposal WHERE state <> 'accepted' AND EXISTS(
+  SELECT 1 FROM event WHERE event.session = proposal.session AND event.n = proposal.n AND event.body IS NULL
+)
+
+-- proposal_forget --
+DELETE FROM proposal WHERE state <> 'accepted' AND EXISTS(
+  SELECT 1 FROM event WHERE event.session = proposal.session AND event.n = proposal.n AND event.body IS NULL
+)
+
+-- skill_use_add --
+INSERT OR IGNORE INTO skill_use(proposal, session, n, at, bad, why) VALUES(?, ?, ?, ?, ?, ?)
+
+-- skill_use_undone: a person took these turns back --
+UPDATE skill_use SET bad = 1, why = 'it was taken back' WHERE session = ?1 AND n > ?2 AND bad = 0
+
+-- skill_uses: the latest first --
+SELECT session, n, at, bad, why FROM skill_use WHERE proposal = ? ORDER BY at DESC, n DESC LIMIT 30

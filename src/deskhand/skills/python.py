@@ -1,0 +1,235 @@
+"""Skills that are Python: each public async function of a file is a tool. Files are read here, and run in the sandbox.
+
+A file lies in `memory/skills` or `skills` of a workspace. Its parameters are text, numbers and yes or no.
+"""
+
+from __future__ import annotations
+
+import ast
+import shlex
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..sandbox.base import Command, Mount
+from ..tools.aliases import TOOLS
+from ..tools.base import Context, Done, Spec, Tool
+from ..tools.define import of_fields
+from ..tools.documents.invisible import without_invisible
+from ..tools.marks import marks_of
+from ..tools.paths import Workspace
+from ..tools.shell import run_watched
+from ..types.errors import ToolError
+from ..types.messages import clean
+
+FOLDERS = ("memory/skills", "skills")
+FILE_BYTES, MOST_FILES, MOST_TOOLS = 64 * 1024, 100, 60
+DOC_CHARS, NAME_CHARS = 300, 64
+LIMIT_S = 120.0
+SETTLED_S = 1.0
+"""A file that was written just now is left for the next look: whose word it is may not be noted yet."""
+_KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
+_RUN = """import asyncio, json, runpy, sys
+given, found = json.load(sys.stdin), runpy.run_path(sys.argv[1], run_name="skill")
+try:
+    said = asyncio.run(found[sys.argv[2]](**given))
+except Exception as error:
+    at = error.__traceback__
+    while at.tb_next:
+        at = at.tb_next
+    sys.exit(f"{type(error).__name__}: {error} (line {at.tb_lineno} of {at.tb_frame.f_code.co_filename})")
+if said is not None:
+    print(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, default=str))
+"""
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of a function. Without a `default` that can be read it is left to the function, if it is not
+    `required`."""
+
+    name: str
+    kind: str
+    required: bool
+    default: Any = None
+
+
+class PythonSkill(msgspec.Struct, frozen=True):
+    """A function that is a tool. `file` is its path in the workspace."""
+
+    name: str
+    description: str
+    file: str
+    parameters: tuple[Parameter, ...]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What a look found. `problems` are sentences about what is no tool, and why."""
+
+    skills: tuple[PythonSkill, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def parse(source: bytes, file: str) -> Found:
+    """The tools of a file, which is read and not run."""
+    try:
+        tree = ast.parse(source, file)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        where = f" in line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        return Found((), (f"{file} is no Python{where}: {getattr(error, 'msg', None) or type(error).__name__}",))
+    skills, problems = dict[str, PythonSkill](), list[str]()
+    for node in tree.body:
+        if not isinstance(node, ast.AsyncFunctionDef) or node.name.startswith("_"):
+            continue
+        try:
+            skills[node.name] = PythonSkill(_named(node.name), _told(node), file, tuple(_parameters(node)))
+        except ValueError as error:
+            skills.pop(node.name, None)
+            problems.append(f"{file}: {node.name[:NAME_CHARS]} is no tool: {error}")
+    return Found(tuple(skills.values()), tuple(problems))
+
+
+def _named(name: str) -> str:
+    if not name.isascii() or len(name) > NAME_CHARS:
+        raise ValueError(f"its name must be of at most {NAME_CHARS} letters, digits and _")
+    return name
+
+
+def _told(node: ast.AsyncFunctionDef) -> str:
+    doc = without_invisible(clean(ast.get_docstring(node) or ""))[0]
+    first = next((" ".join(line.split()) for line in doc.splitlines() if line.strip()), node.name)
+    return f"[skill] {first[:DOC_CHARS]}"
+
+
+def _parameters(node: ast.AsyncFunctionDef) -> Iterator[Parameter]:
+    """Raises ValueError for one that no model could give."""
+    given = node.args
+    if given.vararg or given.kwarg or given.posonlyargs:
+        raise ValueError("its parameters must all be named: no *, ** or /")
+    missing = len(given.args) - len(given.defaults)
+    defaults: list[ast.expr | None] = [*[None] * missing, *given.defaults, *given.kw_defaults]
+    for argument, default in zip((*given.args, *given.kwonlyargs), defaults, strict=True):
+        if argument.arg == "context" or argument.arg.startswith("_") or not argument.arg.isascii():
+            raise ValueError(f"a parameter cannot be called {argument.arg!a}")
+        kind = _kind(argument.annotation)
+        value = None
+        if default is not None:
+            with suppress(ValueError, RecursionError, TypeError):
+                value = ast.literal_eval(default)
+        fits = type(value) is _KINDS[kind] or (kind == "float" and type(value) is int)
+        yield Parameter(argument.arg, kind, default is None, value if fits else None)
+
+
+def _kind(node: ast.expr | None) -> str:
+    """The name of the type; text where none is said. `X | None` and `Optional[X]` are X."""
+    match node:
+        case None:
+            return "str"
+        case ast.Name(id=name) if name in _KINDS:
+            return name
+        case ast.Constant(value=str() as name) if name in _KINDS:
+            return name
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+            return _kind(left)
+        case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
+            return _kind(inner)
+        case _:
+            raise ValueError(f"{ast.unparse(node)[:60]} is no type of a parameter here: str, int, float or bool")
+
+
+class PythonSkills:
+    """The Python skills of a workspace. A file is read again when it has changed."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = str(workspace)
+        self._parsed: dict[str, tuple[tuple[float, int], Found]] = {}
+
+    def stamp(self, now: float) -> tuple[tuple[str, float, int], ...]:
+        """Another one after every change, a second after it."""
+        return tuple((path, *version) for path, version in self._files(now))
+
+    def find(self, now: float) -> Found:
+        """What there is at this time (seconds since the epoch)."""
+        files, skills, problems = dict(self._files(now)), list[PythonSkill](), list[str]()
+        with suppress(ToolError), Workspace(self._workspace) as workspace:
+            for path, version in files.items():
+                known = self._parsed.get(path)
+                if known is None or known[0] != version:
+                    known = version, _read(workspace, path, version[1])
+                    self._parsed[path] = known
+                skills += known[1].skills
+                problems += known[1].problems
+        self._parsed = {path: known for path, known in self._parsed.items() if path in files}
+        return Found(tuple(skills), tuple(problems))
+
+    def _files(self, now: float) -> Iterator[tuple[str, tuple[float, int]]]:
+        with suppress(ToolError), Workspace(self._workspace) as workspace:
+            for folder in FOLDERS:
+                with suppress(ToolError):
+                    for entry in workspace.list(folder, 10 * MOST_FILES)[: 10 * MOST_FILES]:
+                        settled = abs(now - entry.modified_s) > SETTLED_S
+                        if entry.kind == "file" and _is_module(entry.name) and settled:
+                            yield f"{folder}/{entry.name}", (entry.modified_s, entry.size_bytes)
+
+
+def _is_module(name: str) -> bool:
+    return name.endswith(".py") and not name.startswith(("_", ".")) and name.isprintable()
+
+
+def _read(workspace: Workspace, path: str, size: int) -> Found:
+    if size > FILE_BYTES:
+        return Found((), (f"{path} is larger than {FILE_BYTES >> 10} kB",))
+    try:
+        return parse(workspace.read(path, FILE_BYTES + 1), path)
+    except ToolError as error:
+        return Found((), (str(error),))
+
+
+def python_tools(found: Found, taken: Collection[str]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """The tools, and what is wrong with the others. A name that is `taken`, or stands there twice, is left out."""
+    tools, problems = dict[str, Tool](), list(found.problems)
+    for skill in found.skills:
+        if skill.name in tools or skill.name in taken or skill.name in TOOLS:
+            problems.append(f"{skill.file}: {skill.name} is no tool: another one has this name")
+        elif len(tools) >= MOST_TOOLS:
+            problems.append(f"{skill.file}: {skill.name} is no tool: there are {MOST_TOOLS} already")
+        else:
+            tools[skill.name] = _tool(skill)
+    return tuple(tools.values()), tuple(problems)
+
+
+def _tool(skill: PythonSkill) -> Tool:
+    async def run(context: Context, **given: Any) -> Done:
+        if (await marks_of(context)).of(skill.file).integrity == "untrusted":
+            raise ToolError(
+                f"{skill.file} is held back: words from outside went into it, and a person has not looked at it since"
+            )
+        said = {name: value for name, value in given.items() if value is not None}
+        shown = f"{skill.name} {shlex.quote(msgspec.json.encode(said).decode())}"
+        return await run_watched(_command(skill, said, context), shown, context, skill.name)
+
+    fields = [_field(each) for each in skill.parameters]
+    spec = Spec(skill.name, skill.description, {}, "local_write", "never", timeout_s=LIMIT_S + 10)
+    return of_fields(spec, fields, run)
+
+
+def _field(parameter: Parameter) -> tuple[Any, ...]:
+    kind = _KINDS[parameter.kind]
+    if parameter.required:
+        return parameter.name, kind
+    return (
+        (parameter.name, kind | None, None) if parameter.default is None else (parameter.name, kind, parameter.default)
+    )
+
+
+def _command(skill: PythonSkill, given: dict[str, Any], context: Context) -> Command:
+    """The function, in an interpreter of its own: ours, which sees nothing of us, the workspace and what is allowed."""
+    base, reach = Path(sys.base_prefix).resolve(), context.reach
+    python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+    shown = () if base.is_relative_to("/usr") else (Mount(str(base)),)
+    mounts = (Mount(str(reach.folder), write=True), *reach.mounts, *shown)
+    argv = (python, "-I", "-B", "-c", _RUN, str(reach.folder / skill.file), skill.name)
+    return Command(argv, str(reach.folder), mounts, stdin=msgspec.json.encode(given), timeout_s=LIMIT_S)

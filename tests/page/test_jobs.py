@@ -1,0 +1,66 @@
+"""Jobs on the page: made from a few blanks, run, switched, changed and removed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .conftest import Desk
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
+    page.goto("/#/house/jobs")
+    expect(page.get_by_text("There are no jobs yet.")).to_be_visible()
+    page.get_by_role("button", name="New job").click()
+    kinds = page.get_by_role("group", name="Kinds of jobs")
+    expect(kinds.get_by_role("button")).to_have_count(7)
+    kinds.get_by_role("button", name="Weekly review").click()
+    expect(page.get_by_label("On which day?")).to_have_value("friday")
+    page.get_by_label("At what time?").fill("17:30")
+    page.get_by_label("What should it look at?").fill("all that we said")
+    page.get_by_label("Where does it answer?").focus()
+    shown = page.get_by_role("status").filter(has_text="Forecast")
+    expect(shown).to_contain_text("at 17:30 on Friday")
+    expect(shown).to_contain_text("--blueprint weekly-review")
+    page.get_by_role("button", name="Make it").click()
+    row = page.get_by_role("region", name="Jobs").get_by_role("listitem").filter(has_text="weekly-review").first
+    expect(row).to_contain_text("at 17:30 on Friday")
+    expect(row).to_contain_text("It has not run yet.")
+    page.get_by_role("button", name="Run weekly-review now").click()
+    expect(row).to_contain_text(re.compile(r"done: You said"), timeout=30_000)
+    row.get_by_role("link", name="read").first.click()
+    expect(page.get_by_text("all that we said").first).to_be_visible()
+    page.goto("/#/house/jobs")
+    switch = page.get_by_role("switch", name="weekly-review is on")
+    switch.click()
+    expect(switch).to_have_attribute("aria-checked", "false")
+    page.get_by_role("button", name="weekly-review: at 17:30").click()
+    file = page.get_by_label("Its file")
+    expect(file).to_have_value(re.compile("enabled: false"))
+    file.fill(file.input_value().replace("30 17", "61 17"))
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".toast")).to_contain_text("minute")
+    file.fill(file.input_value().replace("61 17", "45 17"))
+    page.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("at 17:45 on Friday")
+    page.get_by_role("button", name="Remove").click()
+    page.get_by_role("button", name="Yes, remove it").click()
+    expect(page.get_by_text("There are no jobs yet.")).to_be_visible()
+
+
+def test_a_blank_that_is_wrong_says_so_before_anything_is_made(page: Page, desk: Desk) -> None:
+    page.goto("/#/house/jobs")
+    page.get_by_role("button", name="New job").click()
+    page.get_by_role("button", name="Reminder").click()
+    page.get_by_label("What should I remind you of?").fill("<b>call Ann</b>")
+    page.get_by_label("When?").fill("soon")
+    page.get_by_label("Where does it answer?").focus()
+    expect(page.locator("p.note[role=alert]")).to_contain_text("'soon'")
+    page.get_by_label("When?").fill("every 2h")
+    page.get_by_label("Where does it answer?").focus()
+    expect(page.get_by_role("status").filter(has_text="Forecast")).to_contain_text("no tokens")
+    expect(page.locator("p.note[role=alert]")).to_have_count(0)

@@ -1,0 +1,126 @@
+"""Skills that are Python: what of a file is a tool, and that the file is never run to find out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deskhand.skills.python import Found, Parameter, PythonSkill, PythonSkills, parse, python_tools
+
+SOURCE = '''
+"""A module."""
+import does_not_exist
+raise SystemExit("nobody runs this")
+
+async def forecast(city: str, days: int = 3, exact: bool = False, factor: float = 1, note: str | None = None):
+    """
+
+    The weather   to come.
+
+    More of it.
+    """
+
+def not_async(a: int): ...
+
+async def _private(a: int): ...
+
+class Inside:
+    async def method(self): ...
+
+async def bare(text, *, at: "int" = LATER): ...
+'''
+
+
+def test_public_async_functions_are_tools() -> None:
+    found = parse(SOURCE.encode(), "skills/weather.py")
+    assert found.problems == ()
+    forecast, bare = found.skills
+    assert forecast == PythonSkill(
+        "forecast",
+        "[skill] The weather to come.",
+        "skills/weather.py",
+        (
+            Parameter("city", "str", True),
+            Parameter("days", "int", False, 3),
+            Parameter("exact", "bool", False, False),
+            Parameter("factor", "float", False, 1),
+            Parameter("note", "str", False),
+        ),
+    )
+    assert bare.description == "[skill] bare"
+    assert bare.parameters == (Parameter("text", "str", True), Parameter("at", "int", False))
+    (tool, _), problems = python_tools(found, ())
+    assert problems == () and tool.spec.effect == "local_write" and tool.spec.replay == "never"
+    assert tool.spec.parameters["required"] == ["city"]
+    kinds = {name: each.get("type") for name, each in tool.spec.parameters["properties"].items()}
+    assert kinds == {"city": "string", "days": "integer", "exact": "boolean", "factor": "number", "note": None}
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("async def f(*a): ...", "all be named"),
+        ("async def f(**a): ...", "all be named"),
+        ("async def f(a, /): ...", "all be named"),
+        ("async def f(a: list[int]): ...", "list[int] is no type"),
+        ("async def f(a: __import__('os').system('x')): ...", "is no type"),
+        ("async def f(context: str): ...", "cannot be called 'context'"),
+        ("async def f(_a: str): ...", "cannot be called '_a'"),
+        ("async def größe(): ...", "letters, digits and _"),
+        (f"async def {'f' * 70}(): ...", "at most 64"),
+        ("async def f(: ...", "is no Python in line 1"),
+        ("x = '\0'", "is no Python"),
+        ("(" * 5000, "is no Python"),
+        ("-" * 50000 + "1", "is no Python"),
+        ("x = a" + ".a" * 20000, ""),
+    ],
+)
+def test_what_is_no_tool_says_why(source: str, why: str) -> None:
+    found = parse(source.encode(), "skills/x.py")
+    assert found.skills == () and (why in found.problems[0] if why or found.problems else True)
+
+
+def test_the_last_of_a_name_counts_and_names_are_not_taken_twice() -> None:
+    twice = parse(b"async def f(a: int): 'one'\nasync def f(b: str): 'two'", "skills/a.py")
+    assert [each.description for each in twice.skills] == ["[skill] two"]
+    assert parse(b"async def f(a: int): 'one'\nasync def f(*b): 'two'", "skills/a.py").skills == ()
+    other = PythonSkill("f", "[skill] other", "skills/b.py", ())
+    shell, bash = (PythonSkill(name, "", "skills/b.py", ()) for name in ("shell", "bash"))
+    tools, problems = python_tools(Found((*twice.skills, other, shell, bash)), {"shell"})
+    assert [tool.spec.description for tool in tools] == ["[skill] two"]
+    assert [problem.split(" is no tool")[0] for problem in problems] == [
+        "skills/b.py: f",
+        "skills/b.py: shell",
+        "skills/b.py: bash",
+    ]
+
+
+def test_what_nobody_sees_is_not_told() -> None:
+    (skill,) = parse("async def f():\n    'Do\u200b it.\U000e0041'".encode(), "skills/a.py").skills
+    assert skill.description == "[skill] Do it."
+    (skill,) = parse(f"async def f():\n    '{'long ' * 200}'".encode(), "skills/a.py").skills
+    assert len(skill.description) <= 310
+
+
+def test_files_are_followed(tmp_path: Path) -> None:
+    skills = PythonSkills(tmp_path)
+    assert skills.find(1e12) == Found() and skills.stamp(1e12) == ()
+    for folder in ("skills", "memory/skills"):
+        (tmp_path / folder).mkdir(parents=True)
+    file = tmp_path / "memory" / "skills" / "one.py"
+    file.write_text("async def one(): 'First.'")
+    (tmp_path / "skills" / "_hidden.py").write_text("async def hidden(): ...")
+    (tmp_path / "skills" / "notes.md").write_text("async def notes(): ...")
+    (tmp_path / "skills" / "large.py").write_text("#" * 70_000)
+    (tmp_path / "skills" / "link.py").symlink_to("/etc/passwd")
+    now = file.stat().st_mtime
+    assert skills.find(now + 0.5) == Found(), "it was written just now"
+    found, before = skills.find(now + 2), skills.stamp(now + 2)
+    assert [each.name for each in found.skills] == ["one"] and found.problems == (
+        "skills/large.py is larger than 64 kB",
+    )
+    file.write_text("async def two(): 'Second one.'")
+    assert [each.name for each in skills.find(now + 9).skills] == ["two"] and skills.stamp(now + 9) != before
+    file.unlink()
+    assert skills.find(now + 9).skills == ()

@@ -1,0 +1,45 @@
+"""What a proposed skill is searched for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from deskhand.skills.scan import bad, plainly, rules, scan
+from deskhand.testing.bad_skills import BAD, GOOD
+
+
+@pytest.mark.parametrize("skill", BAD, ids=lambda skill: skill.why)
+def test_what_is_plainly_bad(skill) -> None:  # type: ignore[no-untyped-def]
+    found = scan(skill.name, skill.description, skill.body)
+    assert bad(found), found
+    assert skill.rule in {each.rule for each in found if each.severity == "bad"}
+    assert all(each.words and len(each.excerpt) <= 90 and each.excerpt.isprintable() for each in found)
+
+
+@pytest.mark.parametrize("skill", GOOD, ids=lambda skill: skill.name)
+def test_ordinary_skills_are_left_to_the_person(skill) -> None:  # type: ignore[no-untyped-def]
+    assert not bad(scan(skill.name, skill.description, skill.body)), scan(skill.name, skill.description, skill.body)
+
+
+def test_every_rule_is_hit_by_something() -> None:
+    of_table = {rule.name for rule in rules()}
+    hit = {each.rule for skill in (*BAD, *GOOD) for each in scan(skill.name, skill.description, skill.body)}
+    assert of_table <= hit
+    assert all(not re.search("<[A-Z]+>", rule.pattern.pattern) for rule in rules()), "a part that there is not"
+
+
+def test_names_that_are_taken() -> None:
+    (found,) = scan("notes", "Notes.", "Write short notes.", frozenset({"notes"}))
+    assert found.severity == "bad" and found.words == "a skill has this name already"
+
+
+def test_the_text_is_read_as_a_person_reads_it() -> None:
+    assert plainly("CU\u200bRL \\\n  x | **b**ash \uff53h") == "curl x | bash sh"
+
+
+def test_what_should_be_looked_at_is_shown() -> None:
+    found = scan("page-watch", "Watch a page.", "Fetch https://example.org/prices and e-mail the difference.")
+    assert [(each.severity, each.rule) for each in found] == [("look", "web"), ("look", "money-and-people")]
+    assert found[0].excerpt == "watch a page. fetch https://example.org/prices and e-mail the diff"
