@@ -173,5 +173,5 @@ class Deep:
         run, graph = self._runs.get(session), self.graph(session)
         goal = f"Goal: {run.goal}" if run is not None and run.goal else ""
         used = f"Deep work: {run.used:,} of {self._config.tokens:,} tokens." if run is not None and run.deep else ""
-        done = "" and f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}" if there(graph) else ""
+        done = f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}" if there(graph) else ""
         return "\n".join(filter(None, (goal, used, done)))

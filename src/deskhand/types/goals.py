@@ -12,7 +12,7 @@ SPENT = "deep_work_spent"
 
 def goal_of(name: str, args: str) -> str:
     """What the goal is from a command of this name on: `off` for none, '' where it stays what it was."""
-    if name in (ENDED,):
+    if name in (REACHED, ENDED):
         return OFF
     wanted = args.strip()
     return OFF if wanted.lower() == OFF else wanted
