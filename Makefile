@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model check bench agentdojo torture torture-deep screenshots deps lock clean
+.PHONY: help run test test-model check bench agentdojo torture torture-jobs torture-deep screenshots deps lock clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -59,6 +59,9 @@ test-model: $(VENV)/.dev ## Put everyday requests to the real embedded model; fe
 
 torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth
 	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200)
+
+torture-jobs: $(VENV)/.dev ## Kill it 100 times while jobs fire, and count what became of each time
+	@$(BIN)/python -m deskhand.testing.torture_jobs --kills $(or $(KILLS),100)
 
 torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see that each was done once
 	@$(BIN)/python -m deskhand.testing.deep_torture --steps $(or $(STEPS),60) --kills $(or $(KILLS),20)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
+import anyio
 import msgspec
 
 from deskhand.models.aside import Aside
 from deskhand.models.base import Model, Reply, Request
+from deskhand.store.base import Store
 from deskhand.testing.bench import ANN, Bench
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.base import Context, Done, Tool, done
 from deskhand.tools.define import tool
+from deskhand.types.commit import Commit
 from deskhand.types.errors import ModelOverloaded
-from deskhand.types.events import AskedAside
+from deskhand.types.events import AskedAside, ModelReplied, TurnEnded
 from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall, Usage
 
@@ -72,3 +76,49 @@ async def test_where_no_model_answers_the_tool_says_so(bench: MakeBench) -> None
     result = (await one.results())[-1]
     assert result.status == "error" and "too many of you" in result.text
     assert [part.text for part in result.parts if isinstance(part, Text)] == ["no model answered: too many of you"]
+
+
+class Slow:
+    """A store that is busy while it commits what was begun beside a tool; all else as the real one."""
+
+    def __init__(self, store: Store, during: Callable[[], Awaitable[None]]) -> None:
+        self._store, self._during = store, during
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def commit(self, commit: Commit) -> int:
+        if any(isinstance(event, ModelReplied) and event.message.calls for event in commit.events):
+            await self._during()
+        return await self._store.commit(commit)
+
+
+async def test_what_is_asked_while_the_log_is_written_is_not_lost(bench: MakeBench) -> None:
+    writing, asked = anyio.Event(), anyio.Event()
+
+    @tool
+    async def slow(context: Context) -> str:
+        """Asks once the call itself is being written."""
+        await writing.wait()
+        said = await context.ask(Aside("Count.", "planets: 8"))
+        asked.set()
+        return said
+
+    def script(request: Request) -> Message | Reply:
+        if not request.tools:
+            return Reply(say("8"), "stop", Usage(70, 3))
+        made = any(shown.message.calls for shown in request.messages)
+        return say("fine") if made else say("", ToolCall("a", "slow", msgspec.Raw(b"{}")))
+
+    async def during() -> None:
+        writing.set()
+        await asked.wait()
+
+    one = bench(ScriptedModel(script), [slow])
+    one.store = Slow(one.store, during)
+    one.start()
+    with anyio.fail_after(20):
+        await one.say("go")
+    events = await one.events()
+    assert [event.usage for event in events if isinstance(event, AskedAside)] == [Usage(70, 3)]
+    assert isinstance(events[-1], TurnEnded) and events[-1].reason == "done"

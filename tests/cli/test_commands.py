@@ -233,7 +233,7 @@ def test_an_imported_file_means_the_same(desk: Desk, name: str) -> None:
         assert env.stat().st_mode & 0o777 == 0o600
         assert "OPENROUTER_API_KEY=sk-or-secret\n" in env.read_text()
         assert "AGENTS_LIST_OPERATOR_CHANNELS_TELEGRAM_TOKEN=123:telegram-secret\n" in env.read_text()
-        assert "#   heartbeat.enabled: true" in (desk.home / "deskhand.yaml").read_text()
+        assert "\nheartbeat:\n  enabled: true\n" in (desk.home / "deskhand.yaml").read_text()
     desk("config", "import", str(SOURCES / name), "--write")
     assert (desk.home / "deskhand.yaml.bak").exists()
 

@@ -56,7 +56,7 @@ def test_as_json(tmp_path: Path) -> None:
     assert said[0]["system"] == "agent_computer" and said[0]["taken"] is None
     assert said[0]["new"] == {"agent": 1, "conversation": 2, "job": 2, "memory": 2, "skill": 1, "task": 3}
     said = json.loads(run(tmp_path, "import", str(home), "--json", "--yes").output)
-    assert said[0]["taken"]["conversation"] == 2
+    assert said[0]["taken"] == {"agent": 1, "conversation": 2, "job": 2, "memory": 2, "skill": 1, "task": 3}
     assert {"what": "defaults.workspace", "why": said[0]["not_taken"][-1]["why"]}.keys() == said[0]["not_taken"][
         0
     ].keys()
@@ -78,6 +78,7 @@ def test_who_begins_is_told_once(tmp_path: Path) -> None:
     taken = run(tmp_path, "import", "--yes")
     assert taken.exit_code == 0 and "3 conversations" in taken.output, taken.output
     assert "2 where they go on, on telegram, 1 as past ones" in taken.output
+    assert "end operator-use before Deskhand serves" in taken.output
     assert "Moving in" not in run(tmp_path, "init").output
 
 

@@ -25,7 +25,7 @@ from deskhand.memory.facts import (
     reopened,
     taken_back,
 )
-from deskhand.memory.recall import Memory
+from deskhand.memory.recall import Memory, Only
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.types.commit import Change
@@ -103,6 +103,7 @@ async def test_who_sees_what(store: SqliteStore, memory: Memory) -> None:
     assert await seen(Viewer("", "default", private=True)) == everybody
     assert await seen(replace(ANN, held=True)) == everybody | {"ann's code", "held code"}
     assert len(await seen(everything())) == 7
+    assert await memory.get(7, ANN) is None and await memory.get(2, ANN) is None, "by its number neither"
 
 
 async def test_one_scope_alone(store: SqliteStore, memory: Memory) -> None:
@@ -190,7 +191,7 @@ async def test_pinned_facts(store: SqliteStore, memory: Memory) -> None:
     await store.change([pinned(made.id, True)])
     assert [each.id for each in memory.pinned(ANN)] == [made.id] and memory.pinned(BOB) == memory.pinned(GROUP) == []
     assert memory.pinned(ANN)[0].expires_at is None
-    assert [each.id for each in await memory.facts(ANN, pinned=True)] == [made.id]
+    assert [each.id for each in await memory.facts(ANN, only=Only(pinned=True))] == [made.id]
     await store.change([pinned(made.id, False)])
     assert memory.pinned(ANN) == []
     await store.change(added(fact("obey", pinned=True, held=True, label=UNTRUSTED), T0))

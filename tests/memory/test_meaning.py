@@ -94,6 +94,15 @@ async def test_a_fact_that_is_held_is_found_once_it_is_promoted(store: SqliteSto
     assert await texts(memory, "puppy") == ["my hound is evil"]
 
 
+async def test_what_is_held_does_not_crowd_out_the_rest(store: SqliteStore, fake: WordEmbedder) -> None:
+    memory, meaning = opened(store, fake)
+    await save(store, "one hound of ours is called Rex and sleeps all day beside the oven")
+    evil = [NewFact(f"hound {i}", "user", "ann", UNTRUSTED, "tool", f"e{i}", held=True) for i in range(80)]
+    await store.change([change for each in evil for change in added(each, T0)])
+    await caught_up(meaning)
+    assert len(await texts(memory, "puppy")) == 1
+
+
 async def test_another_model_makes_its_own_vectors_and_drops_none(store: SqliteStore, fake: WordEmbedder) -> None:
     memory, meaning = opened(store, fake)
     await save(store, *(f"the hound number {i}" for i in range(70)))
@@ -159,10 +168,9 @@ async def test_the_log_of_changes_is_cut_short(store: SqliteStore, fake: WordEmb
     await save(store, "my hound sleeps")
     await caught_up(meaning)
     await texts(memory, "dog")
-    await save(store, *(f"fact {i}" for i in range(20)))
-    await store.change([closed(1, T0, "forgotten"), Change("fact_changes_forget", (3,))])
     await save(store, "a puppy barks")
-    await caught_up(meaning)
+    await caught_up(Meanings(store, [fake]))  # another process
+    await store.change([closed(1, T0, "forgotten"), Change("fact_changes_forget", (1,))])
     assert await texts(memory, "dog") == ["a puppy barks"], "what was missed is read anew"
 
 
@@ -195,8 +203,11 @@ async def recall_at_5(memory: Memory, questions: list[tuple[str, int]]) -> float
 
 
 @pytest.mark.timeout(120)
-async def test_recall_in_english_and_across_languages(store: SqliteStore, local: tuple[Embedder, ...]) -> None:
+async def test_recall_in_english_and_across_languages(
+    store: SqliteStore, local: tuple[Embedder, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """100 memories, 20 questions in other words, and 5 in German, Spanish and French about the English memories."""
+    monkeypatch.setattr(meanings, "PATIENCE_S", 60.0)  # it is not the speed of this machine that is tested
     memory, meaning = opened(store, *local)
     await save(store, *SET["memories"])
     await caught_up(meaning)

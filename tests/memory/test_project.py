@@ -127,6 +127,16 @@ def test_what_could_not_be_read_again_is_not_shown() -> None:
     assert one is not None and "\n" not in one.raw
 
 
+def test_where_a_fact_could_not_be_read_again_it_is_not_written() -> None:
+    """Somebody has begun a fence, or a comment, in the marked part and not ended it."""
+    for begun in ("```\n", "<!-- later\n", "- mine\n~~~\n"):
+        text = f"<!-- deskhand:pinned -->\n{begun}<!-- deskhand:end -->\n"
+        done = merge(SHEET, text, Base(), facts(a="one thing"), "a")
+        assert done.text is None and "a" not in [each.key for each in done.base.ours]
+        again = merge(SHEET, text, done.base, facts(a="one thing"), ["a", *(each.key for each in done.new)])
+        assert not again.closed
+
+
 def test_a_daily_note_keeps_what_is_over() -> None:
     day = Sheet("memory/2026-11-22.md", "conversations", log=True)
     done = merge(day, "", Base(), facts(a="talked about tea"), "a")

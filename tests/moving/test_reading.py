@@ -154,6 +154,7 @@ def test_operator_use(tmp_path: Path) -> None:
         Address("telegram", "7000000001", "4711"),
     )
     assert (feed.schedule, feed.kind, feed.session) == ("every 5400000ms", "prompt", "chat")
+    assert [each["agent"] for each in found.config["bindings"]] == ["operator", "scout"]
     assert found.config["channels"] == {"telegram": {"allow_from": ["4711"]}}
     assert found.secrets == {"OPENAI_API_KEY": "none", "TELEGRAM_BOT_TOKEN": "7000000001:none"}
     assert "Deskhand has no channel" not in why_left(found)
@@ -191,7 +192,7 @@ def test_agent_computer(tmp_path: Path) -> None:
     ]
     assert next(memory.text for memory in found.memories) == "Workspace layout: SOUL.md and USER.md lie at the top."
     assert list(found.skills[0].files) == ["count_words.py"]
-    assert [(tasks.talk, [row["title"] for row in tasks.raw]) for tasks in found.tasks] == [
+    assert [(tasks.talk, [task.title for task in tasks.tasks]) for tasks in found.tasks] == [
         ("bread", ["Report on bread", "Find flours", "Compare them"])
     ]
     assert found.agents[0].workspace == {"SOUL.md": "You are careful.\n", "USER.md": "Ann likes lists.\n"}
@@ -204,7 +205,7 @@ def test_openagent(tmp_path: Path) -> None:
     assert [line.role for line in shop.lines] == ["user", "assistant", "tool", "tool", "assistant", "tool", "tool",
         "assistant", "user", "assistant", "tool", "assistant"]  # fmt: skip
     assert shop.lines[1].tool_calls[1]["arguments"]["subject"] == "Build the basket"
-    assert [row["subject"] for row in found.tasks[0].raw] == ["Make the price list", "Build the basket"]
+    assert [task.title for task in found.tasks[0].tasks] == ["Make the price list", "Build the basket"]
     assert "Decisions: Prices are kept in cents" in [memory.text for memory in found.memories]
     assert found.secrets == {"OPENAI_API_KEY": "none"} and found.config["defaults"]["models"] == ("openai/gpt-4o",)
 
@@ -276,7 +277,7 @@ def test_broken_lines_and_files_cost_only_themselves(tmp_path: Path) -> None:
     ]
     said = why_left(found)
     assert "5 lines of sessions/main.jsonl: no JSON object, or longer than 4 MB; the rest is taken" in said
-    assert "sessions/bread.tasks.json: sessions/bread.tasks.json: it is no JSON" in said
+    assert "all of sessions/bread.tasks.json: it holds no list of tasks" in said
     assert "'whenever'" in said and len(found.memories) == 1
 
 
@@ -333,7 +334,7 @@ def test_what_could_open_this_machine_is_not_taken(tmp_path: Path) -> None:
     job = home / "jobs/morning-weather/JOB.md"
     job.write_text(job.read_text().replace("scripts/check.sh", "/bin/sh"))
     found = read(home)
-    assert set(found.config) == {"roles", "timezone", "reject_response", "defaults", "agents"}
+    assert set(found.config) == {"roles", "timezone", "reject_response", "defaults", "agents", "memory"}
     assert found.config["agents"]["hermes"] == {}
     assert found.secrets == {"OPENAI_API_KEY": "none"}
     assert [each.job.name for each in found.jobs] == ["old-report"]

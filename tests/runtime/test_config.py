@@ -19,6 +19,7 @@ from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE, translate
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
 from deskhand.runtime.deep_run import DeepWorkConfig
+from deskhand.runtime.job_settings import HeartbeatConfig
 from deskhand.runtime.judging import judge_of
 from deskhand.runtime.routing import Binding
 from deskhand.testing.effort import least_cpu_s
@@ -61,6 +62,7 @@ def test_operator_use(tmp_path: Path) -> None:
         },
         providers={"azure": ProviderConfig("https://example.openai.azure.com/openai/v1")},
         bindings=(Binding("coder", "discord"),),
+        heartbeat=HeartbeatConfig(enabled=True),
     )
     assert settings.environment["OPENAI_API_KEY"] == "sk-openai-secret"
     assert settings.environment["OPENROUTER_API_KEY"] == "sk-or-secret"
@@ -456,6 +458,8 @@ def test_every_key_is_documented() -> None:
     [
         ("{harvester: {enabled: true, model: openai/x}}", "memory.harvester.schedule"),
         ("{harvester: {enabled: true, schedule: '0 3 * * *'}}", "memory.harvester.models"),
+        ("{harvester: {enabled: true, schedule: '61 * * * *', model: openai/x}}", "memory.harvester.schedule"),
+        ("{cleaner: {schedule: whenever}}", "memory.cleaner.schedule"),
         ("{cleaner: {enabled: true, schedule: '0 3 * * *', models: [openai/x]}, embed_model: none}", "embed_model"),
         ("{embed_model: text-embedding-3-small}", "provider/name"),
         ("{max_memories: 0}", "memory.max_memories"),

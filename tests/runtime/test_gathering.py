@@ -100,6 +100,26 @@ async def test_nothing_new_asks_no_model(tmp_path: Path) -> None:
         assert (await mark(app, session))[0] == len(await app.store.events(session))
 
 
+async def test_what_is_said_in_a_group_is_the_agents_and_waits_for_an_owner(tmp_path: Path) -> None:
+    """Nobody but an owner puts into the agent's memory what all are told."""
+    study = Study(tmp_path)
+    study.answers["harvest"] = lambda text: noted(("The door is blue", 1))
+    async with study.running() as app:
+        blue = Message("user", (Text("the door is blue", OWNER),))
+        session = await study.say_message(app, blue, group=True)
+        await app.works.learning.gatherer.harvest()
+        five = Message("user", (Text("the office closes at five", Label("member", source="eve")),))
+        await study.say_message(app, five, Principal("eve", ("member",)), group=True)
+        n = len(await app.store.events(session)) - 2
+        study.answers["harvest"] = lambda text: noted(("The office closes at five", n))
+        await app.works.learning.gatherer.harvest()
+        found = [(fact.text, fact.scope, fact.owner, fact.held) for fact in await facts(app)]
+        assert found == [
+            ("The door is blue", "agent", "default", False),
+            ("The office closes at five", "agent", "default", True),
+        ]
+
+
 async def test_what_no_person_said_is_not_read(tmp_path: Path) -> None:
     """A command that ended tells the agent so: no model is asked, and no fact comes of it."""
     study = Study(tmp_path)

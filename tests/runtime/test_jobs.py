@@ -18,7 +18,7 @@ from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
 from deskhand.types.errors import JobInvalid, ModelRequestRefused
 from deskhand.types.events import CommandRun, MessageReceived
-from deskhand.types.identity import Address, Principal
+from deskhand.types.identity import Address, Command, Inbound, Principal
 from deskhand.types.jobs import Job
 from deskhand.types.labels import UNTRUSTED, Label
 from deskhand.types.messages import Message, Text, ToolCall
@@ -33,6 +33,11 @@ async def messages(app: App, session: str) -> list[MessageReceived]:
 
 async def states(app: App, name: str) -> list[str]:
     return [run.state for run in await app.works.jobs.runs(name)]
+
+
+async def of_people(app: App) -> list[str]:
+    """The jobs that have a file."""
+    return [view.name for view in await app.works.jobs.all() if not view.builtin]
 
 
 def texts(channel: MemoryChannel) -> list[tuple[str, str]]:
@@ -76,7 +81,7 @@ async def test_a_file_is_taken_up_changed_and_dropped_while_we_run(tmp_path: Pat
         await desk.pass_time(app, 300)
         (desk.jobs / "late" / "JOB.md").unlink()
         await desk.pass_time(app, 300)
-        assert len(await states(app, "late")) == count and await app.works.jobs.all() == []
+        assert len(await states(app, "late")) == count and await of_people(app) == []
 
 
 async def test_a_changed_time_fires_nothing_of_the_past(tmp_path: Path) -> None:
@@ -152,6 +157,14 @@ async def test_a_clock_that_jumps_fires_nothing_twice(tmp_path: Path) -> None:
         await desk.pass_time(app, HOUR)
         assert (await desk.ended(app, "j", before + 1)).due_at > 0
         assert any(run.slot == "2023-11-15T03:00:00Z" for run in await app.works.jobs.runs("j", 99))
+        desk.clock.at += 10 * 365 * 24 * HOUR  # the same, and back to before what has run
+        await desk.look(app)
+        desk.clock.at -= 10 * 365 * 24 * HOUR + 2 * HOUR
+        await desk.look(app)
+        for _ in range(2):
+            await desk.pass_time(app, HOUR)
+        done = [run for run in await app.works.jobs.runs("j", 99) if run.state == "done"]
+        assert (await app.works.jobs.get("j")).counters.runs == len(done)
 
 
 # ---------------------------------------------------------------- while the last still runs
@@ -352,7 +365,7 @@ async def test_jobs_are_written_switched_and_removed(tmp_path: Path) -> None:
         await jobs.enable("a", False, OWNER)
         assert (await jobs.get("a")).next_at is None
         await jobs.remove("a", OWNER)
-        assert await jobs.all() == [] and not (desk.jobs / "a").exists()
+        assert await of_people(app) == [] and not (desk.jobs / "a").exists()
         for job, told in (
             (Job("../b", "x"), "cannot name a job"),
             (Job("b", "x", schedule="at 2020-01-01"), "is in the past"),
@@ -467,6 +480,16 @@ async def test_a_job_may_not_restart_us(tmp_path: Path) -> None:
         await desk.pass_time(app, 60)
         run = await desk.ended(app, "j")
         assert run.state == "done" and not app.restart.asked.is_set()  # it is a message like any other
+        by, place = Principal("job:j", ("owner",), "clock", "owner"), Address("job", chat="j")
+        order = Inbound("1", place, by.id, desk.clock.at, Command("restart"), run.session)
+        await app.works.waker.hand_in(order, by)
+        await wait_for(lambda: _refused(app, run.session))
+        assert not app.restart.asked.is_set()
+
+
+async def _refused(app: App, session: str) -> bool:
+    events = [each.event for each in await app.store.events(session)]
+    return any(isinstance(event, CommandRun) and event.refused for event in events)
 
 
 async def test_a_run_that_waits_for_a_yes_is_told_and_not_stopped(tmp_path: Path) -> None:

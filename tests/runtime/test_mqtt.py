@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import aiomqtt
 import anyio
 import pytest
 
+from deskhand.runtime.app import App
 from deskhand.runtime.listening import Broker, Wants, found, keep_listening, words_of
 from deskhand.runtime.triggers_mqtt import listen
 from deskhand.testing.broker import free_port, mosquitto
+from deskhand.testing.jobs import JobDesk
 from deskhand.types.errors import NetError
 from deskhand.types.labels import Label
 
@@ -154,3 +157,47 @@ def test_words_of_a_message_are_from_outside_and_bounded() -> None:
     said = words_of("a/b", b"\xff\0" + b"x" * 100_000)
     assert said.label == Label(source="mqtt a/b") and said.label.integrity == "untrusted"
     assert len(said.text) < 33_000 and said.text.endswith("[cut off]") and "\0" not in said.text
+
+
+async def test_a_message_becomes_a_run_of_a_job(tmp_path: Path) -> None:
+    """In a whole Deskhand, with a password from its secrets, and what came while it did not run."""
+    port, passwords = free_port(), tmp_path / "passwords"
+    await anyio.run_process(["mosquitto_passwd", "-b", "-c", str(passwords), "desk", "hand-secret"])
+    passwords.chmod(0o600)
+    (home := tmp_path / "home").mkdir()
+    mqtt = {"host": "127.0.0.1", "port": port, "username": "desk"}
+    desk = JobDesk(home, jobs={"mqtt": mqtt, "storm_starts": 0}, memory={"enabled": False})
+    desk.write("door", prompt="Somebody is at the door.", on="mqtt home/door")
+    login: Any = {"username": "desk", "password": "hand-secret"}
+    async with mosquitto(tmp_path, port, f"password_file {passwords}", "allow_anonymous false"):
+        async with desk.running() as app:
+            app.secrets.set("mqtt", "hand-secret", "file")
+            seen = app.works.automation.triggering
+            with anyio.fail_after(30):
+                while not seen.topics():
+                    desk.clock.advance(3)
+                    await seen.look_around()
+                    await anyio.sleep(0.05)
+            await _hears(desk, app, port, login)
+            first = await desk.ended(app, "door")
+            assert first.state == "done" and first.slot.startswith("mqtt:")
+            assert "A message came on home/door:\n\nring" in desk.model.requests[-1].messages[-1].message.text
+        before = len(desk.model.requests)
+        await say(port, ("home/door", "knock"), **login)
+        async with desk.running() as app:
+            with anyio.fail_after(60):
+                while len(desk.model.requests) == before:
+                    desk.clock.advance(3)
+                    await app.works.automation.triggering.look_around()
+                    await anyio.sleep(0.05)
+            assert "knock" in desk.model.requests[-1].messages[-1].message.text, "the broker kept it meanwhile"
+
+
+async def _hears(desk: JobDesk, app: App, port: int, login: Any) -> None:
+    """Send until the first one is heard: before it subscribed for the first time, nobody keeps anything for it."""
+    with anyio.fail_after(60):
+        while not await app.works.jobs.runs("door"):
+            await say(port, ("home/door", "ring"), **login)
+            with anyio.move_on_after(1):
+                while not await app.works.jobs.runs("door"):
+                    await anyio.sleep(0.02)

@@ -11,6 +11,7 @@ from deskhand.memory.facts import NewFact, added
 from deskhand.memory.project_text import knowledge, learning
 from deskhand.runtime.app import App
 from deskhand.types.commit import Change
+from deskhand.types.events import Recalled
 from deskhand.types.labels import OWNER, Label
 
 from .gathered import Study, facts, texts
@@ -67,6 +68,20 @@ async def test_what_is_pinned_is_told_once(tmp_path: Path) -> None:
         await study.chat(app, "hello")
         prompt = "\n".join(study.model.requests[-1].system)
         assert prompt.count("Ann is the owner's sister") == 1 and prompt.count("I live in Bern.") == 1
+
+
+async def test_what_the_prompt_holds_is_not_recalled_beside_it(tmp_path: Path) -> None:
+    study = Study(tmp_path)
+    async with study.running() as app:
+        await know(app, "Ann likes green tea", "k1", pinned=True)
+        await know(app, "Ann drinks tea at noon", "k2")
+        (workspace(study) / "memory/MEMORY.md").write_text("Ann has a tea pot.\n")
+        (workspace(study) / "memory/2025-11-20.md").write_text("Ann bought tea.\n")
+        await app.works.learning.notebook.look()
+        session = await study.chat(app, "what of Ann and tea?")
+        told = [each.event for each in await app.store.events(session) if isinstance(each.event, Recalled)]
+        text = told[0].part.text
+        assert "tea at noon" in text and "bought tea" in text and "green" not in text and "pot" not in text
 
 
 async def test_without_memory_no_file_is_touched(tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ from deskhand.testing.obedient import CONTINUE
 from deskhand.testing.person import Talk, no
 from deskhand.testing.scripted import say
 from deskhand.types import events as e
+from deskhand.types.commands import COMMANDS
 from deskhand.types.commit import Change
 from deskhand.types.errors import ModelRequestRefused, Refused
 from deskhand.types.identity import Principal
-from deskhand.types.labels import LOCAL, Label
+from deskhand.types.labels import LOCAL, UNTRUSTED, Label
 from deskhand.types.messages import Message, ResultStatus, ToolCall, ToolResult
 
 BODY = "Read notes.md, then say what the weather was.\n"
@@ -286,3 +287,22 @@ def test_only_what_was_really_read_counts() -> None:
 
 def finished(call_id: str, status: ResultStatus = "ok") -> e.ToolFinished:
     return e.ToolFinished(ToolResult(call_id, (), status))
+
+
+async def test_an_owner_decides_in_a_chat(house: House) -> None:
+    one, two = await house.propose(), await house.propose("rain-notes", n=2)
+    held = await house.propose("outside", UNTRUSTED, n=3)
+    answer = house.reviewing.answer
+    assert f"{one.id}  weather-notes: How to note the weather." in answer(OWNER, "")
+    assert "(untrusted)" in answer(OWNER, "") and BODY.strip() in answer(OWNER, f"show {one.id}")
+    for nonsense in ("accept", "accept 99", "eat 1", "accept x", "accept 99999999999999999999"):
+        assert answer(OWNER, nonsense).startswith("Write /skills")
+    assert "deskhand skills show" in answer(OWNER, f"accept {held.id}")
+    assert answer(OWNER, f"accept {one.id}") == "weather-notes becomes a skill of default now."
+    assert answer(OWNER, f"reject {two.id}") == "rain-notes is turned down."
+    await house.reviewing.look()
+    assert house.active() == {"weather-notes"}
+    states = {row.name: row.state for row in await house.proposals.all(every=True)}
+    assert states == {"weather-notes": "accepted", "rain-notes": "rejected", "outside": "proposed"}
+    assert answer(OWNER, f"accept {one.id}") == "weather-notes is not open: it is accepted."
+    assert COMMANDS["skills"].role == "owner"

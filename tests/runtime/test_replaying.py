@@ -11,6 +11,7 @@ import pytest
 from deskhand.models.base import Request
 from deskhand.runtime.cases import Call, Expect, case_of, expected, failing, judge
 from deskhand.runtime.recordings import Course, Made
+from deskhand.runtime.replay import equal
 from deskhand.runtime.replaying import Wanted, tried_skill
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.person import no
@@ -41,6 +42,9 @@ async def talked(tmp_path: Path) -> AsyncIterator[tuple[Conversations, str]]:
         (one.work / "notes.md").write_text("rain\n")
         talk = await one.hold("a", "Note the weather.", reading, no)
         assert "rain" in talk.said
+        found = await one.app.works.replaying.run(await one.app.works.replaying.recording(talk.session))
+        assert found.same and not found.differs and len(found.requests) == 2
+        assert all(map(equal, found.requests, one.model.requests)), "it is rebuilt from the log as it was sent"
         one.model.script = reading
         one.model.requests.clear()
         yield one, talk.session

@@ -18,8 +18,9 @@ from deskhand.runtime.statements import statements
 from deskhand.runtime.triggering import MOST_AN_HOUR, Looks, Triggering, secret_name
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
+from deskhand.testing.jobs import JobDesk
 from deskhand.types.commit import Change, Commit
-from deskhand.types.errors import NetError, Refused
+from deskhand.types.errors import NetError, Refused, StoreUnavailable
 from deskhand.types.events import MessageReceived, Recorded, TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.jobs import Job
@@ -35,11 +36,14 @@ class Ledger:
     def __init__(self, *jobs: Job) -> None:
         self.jobs: tuple[Job, ...] = jobs
         self.fired: dict[tuple[str, str], Text] = {}
+        self.broken = False
 
     async def now(self) -> tuple[Job, ...]:
         return self.jobs
 
     async def trigger(self, name: str, slot: str, payload: Text) -> bool:
+        if self.broken:
+            raise StoreUnavailable("the disk is full")
         if (name, slot) in self.fired:
             return False
         self.fired[name, slot] = payload
@@ -111,6 +115,29 @@ async def test_files_that_change(tmp_path: Path) -> None:
         await here.passes()
         assert len(here.ledger.fired) == 2, "it changed while nobody looked"
         assert {text.label for text in here.ledger.fired.values()} == {LOCAL}
+
+
+async def test_what_could_not_be_written_down_is_seen_again(tmp_path: Path) -> None:
+    async with world(tmp_path, watching("file notes.md")) as here:
+        await here.passes()
+        (here.work / "notes.md").write_text("1")
+        here.ledger.broken = True
+        with pytest.raises(StoreUnavailable):
+            await here.passes(6)
+        here.ledger.broken = False
+        await here.passes(6)
+        assert len(here.ledger.fired) == 1
+
+
+async def test_what_is_gone_is_forgotten_after_a_week(tmp_path: Path) -> None:
+    async with world(tmp_path, watching("file notes.md")) as here:
+        for job in ("j", "gone", "heartbeat"):
+            await here.store.change((Change("trigger_saw", (job, "x", "y", here.clock.now())),))
+        here.clock.advance(8 * 24 * 3600)
+        with anyio.move_on_after(0.3):
+            await here.triggering.run()
+        kept = [job for job in ("j", "gone", "heartbeat") if await here.store.rows("trigger_seen", (job, "x"))]
+        assert kept == ["j", "heartbeat"]
 
 
 async def test_a_file_from_outside_speaks_as_what_it_is(tmp_path: Path) -> None:
@@ -269,6 +296,29 @@ async def test_a_message_of_a_broker(tmp_path: Path) -> None:
         assert set(here.triggering.trouble) == {("j", "mqtt home/+/motion"), ("k", "mqtt door")}
         here.triggering.listens("")
         assert here.triggering.trouble == {}
+
+
+async def test_a_file_becomes_a_run_in_a_whole_deskhand(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path, memory={"enabled": False})
+    desk.write("sort", prompt="Sort what has come.", on="file inbox")
+    work = desk.settings.home.workspace("default")
+    async with desk.running() as app:
+        (work / "inbox").mkdir(parents=True)
+        seen = app.works.automation.triggering
+        for step in range(8):
+            if step == 4:
+                (work / "inbox/letter.txt").write_text("Dear Ann")
+            desk.clock.advance(3)
+            await seen.look_around()
+        run = await desk.ended(app, "sort")
+        assert run.state == "done" and run.slot.startswith("file:inbox:")
+        said = desk.model.requests[-1].messages[-1].message.text
+        assert "Sort what has come." in said and "- inbox/letter.txt (new)" in said
+        assert len(await app.works.jobs.runs("sort")) == 1
+        view = await app.works.jobs.get("sort")
+        assert view.job is not None
+        told = await app.works.automation.using.forecast(view.job)
+        assert told.tokens and told.because == "as its last one did", "what it took says what the next will take"
 
 
 async def test_a_quiet_day_costs_nothing(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
@@ -155,6 +156,20 @@ async def test_blueprints_are_drawn_previewed_and_made(served: Served) -> None:
     assert shown["forecast"] == "Forecast: 360 runs in 30 days, and no tokens (it asks no model)."
     assert len(shown["next_at"]) == 3 and len(await served.owner.get("/api/jobs")) == before, "nothing is made"
     assert [(await make(served.owner, **draft))["job"]["name"] for _ in range(2)] == ["reminder", "reminder-2"]
+
+
+async def test_a_reminder_stands_in_a_conversation_of_the_page(served: Served) -> None:
+    member = await ann(served)
+    draft = {"blueprint": "reminder", "slots": {"text": "call Bob", "when": "every 2h"}, "to": "web:jobs"}
+    made = await make(member, **draft)
+    assert (await member.ask("POST", f"/api/jobs/{made['job']['name']}/run"))[0] == 202
+    with anyio.fail_after(30):
+        while not (found := await member.get("/api/sessions")):
+            await anyio.sleep(0.02)
+    assert [(each["name"], each["title"]) for each in found] == [("jobs", "call Bob")], "begun by nobody's message"
+    (event,) = await member.get("/api/sessions/jobs/log")
+    assert event["event"]["reply"] == "call Bob"
+    assert [each["name"] for each in await served.owner.get("/api/sessions")] == ["default~web:ann:jobs"]
 
 
 async def test_a_hook_is_opened_by_its_signature_alone(served: Served) -> None:

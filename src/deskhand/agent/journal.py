@@ -104,9 +104,9 @@ class Journal:
         first, written = self.state.n - len(events) + 1, tuple(recorded.event for recorded in events)
         rows = (tuple(self._admitted), tuple(self._outbox), tuple(self._changes), tuple(self._delivered))
         commit = Commit(self.session, first, at, written, *rows, wake_at, close)
+        self._pending, self._admitted, self._outbox, self._changes, self._delivered = [], [], [], [], []
         with anyio.CancelScope(shield=True):
             last = await self.ports.store.commit(commit)
-        self._pending, self._admitted, self._outbox, self._changes, self._delivered = [], [], [], [], []
         for recorded in stored(events, last):
             self.ports.publish(self.session, recorded)
 

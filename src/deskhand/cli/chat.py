@@ -23,7 +23,6 @@ from ..types.identity import Address, Inbound, Receipt, Said, session_key
 from ..types.messages import Message, Text
 from .ask import Question, talk
 from .asks import answer, back_to, name_of
-from .importing import hint
 from .keys import Keys
 from .live import with_app
 from .model import choose as keep
@@ -49,6 +48,8 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
     settings = settings_of(config, model)
     name = agent_of(settings, agent)
     if not settings.agent(name).models:
+        from .importing import hint
+
         if moving := hint(settings):
             click.echo(f"{plain(moving)}\n")
         chosen = run(settings, lambda: _first_model(settings))

@@ -19,6 +19,9 @@ from ..types.errors import DeskhandError
 from .plain import plain
 from .run import USAGE, config_option, fail, settings_of, with_store
 
+LONG = 20_000
+"""So many lines of conversations take a while."""
+
 
 @click.command("import")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
@@ -102,6 +105,8 @@ def _one(settings: Settings, found: Found, place: str, how: tuple[bool, str, boo
                 click.echo(plain(line))
         if not yes:
             return planned, None
+        if not quiet and sum(len(each.talk.lines) - each.first for each in planned.talks) > LONG:
+            click.echo("Taking it over; this takes a minute or two.", err=True)
         return planned, await Taking(planned, settings, store, SystemClock(), start_jobs=start_jobs).take()
 
     planned, taken = with_store(settings, use)

@@ -10,7 +10,6 @@ import click
 from ..runtime.config import Settings
 from ..runtime.edit import write_private
 from ..runtime.templates import ABOUT, lay_out
-from .importing import hint
 from .plain import plain
 from .run import agent_of, agent_option, config_option, fail, settings_of
 
@@ -58,6 +57,8 @@ def init(agent: str, config: str | None) -> None:
         click.echo(f"Everything is there already: {settings.home.root}")
     if not settings.agent(agent_of(settings, agent)).models:
         click.echo("Next: choose a model: deskhand model use provider/name")
+    from .importing import hint
+
     if moving := hint(settings):
         click.echo(f"Moving in: {plain(moving)}")
     click.echo("Talk to it: deskhand")

@@ -60,8 +60,8 @@ def jobs() -> None:
     \b
     Examples:
       deskhand jobs
-      deskhand jobs add --blueprint reminder --slot text="call Ann" --slot when="daily 17:00" --to telegram:12345
-      deskhand jobs add brief --schedule "30 7 * * 1-5" --prompt "What is on today?" --to telegram:12345
+      deskhand jobs blueprints
+      deskhand jobs add brief -s "30 7 * * 1-5" -p "What is on today?" --to telegram:12345
       deskhand jobs run brief
     """
 
@@ -154,8 +154,8 @@ def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
 
     \b
     Examples:
-      deskhand jobs add brief --schedule "30 7 * * 1-5" --prompt "What is on today?" --to telegram:12345
-      deskhand jobs add --blueprint watch-page --slot url=https://example.org/news --to telegram:12345
+      deskhand jobs add brief -s "30 7 * * 1-5" -p "What is on today?" --to telegram:12345
+      deskhand jobs add -b watch-page --slot url=https://example.org/news --to telegram:12345
       deskhand jobs add nightly --file JOB.md --dry-run
     """
     settings, draft = settings_of(config), _draft(name, given)
@@ -348,7 +348,8 @@ def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
 
 @jobs.command()
 @click.argument("name", default="")
-def blueprints(name: str) -> None:
+@config_option
+def blueprints(name: str, config: str | None) -> None:
     """Jobs that are ready but for a few blanks, and how they are made.
 
     \b

@@ -33,6 +33,11 @@ def open_(ctx: click.Context, config: str | None) -> None:
     from .serve import serve
 
     settings = settings_of(config)
+    if not settings.agent(settings.choose()).models:
+        from .importing import hint
+
+        if moving := hint(settings):
+            click.echo(plain(moving), err=True)
     if (url := noted_address(settings.home)) and holder_of(settings.home.serving) is not None:
         show(settings, link(settings, url), browser=True)
     else:

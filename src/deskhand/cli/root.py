@@ -27,6 +27,7 @@ COMMANDS = {
     "skills": ("deskhand.cli.skills:skills", "List the skills, and undo changes to bundled ones."),
     "plugins": ("deskhand.cli.plugins:plugins", "List plugins, switch them on and off."),
     "budget": ("deskhand.cli.budget:budget", "What may be used, what was, and how to allow more."),
+    "memories": ("deskhand.cli.memories:memories", "What is remembered: list, search, explain, put back."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
     "users": ("deskhand.cli.users:users", "Who may talk here, and what they may do."),
     "channels": ("deskhand.cli.channels:channels", "List the channels on which people reach it, and add one."),
@@ -55,6 +56,7 @@ ALIASES = {
     "cron": ("jobs",),
     "job": ("jobs",),
     "gateway": ("serve",),
+    "memory": ("memories",),
     "models": ("model", "list"),
     "onboard": ("setup",),
     "user": ("users",),
@@ -63,7 +65,7 @@ ALIASES = {
 
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
-    ("Without being asked", ("jobs",)),
+    ("Without being asked", ("memories", "jobs")),
     ("Set up", ("setup", "init", "import", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
     ("Let it reach more", ("allow", "egress", "secrets")),
     ("People", ("users", "channels", "pair", "tokens", "login")),

@@ -22,7 +22,6 @@ from ..runtime.setting_up import (
     system_timezone,
 )
 from ..types.errors import DeskhandError
-from .importing import hint
 from .init import make_home
 from .model import choose as keep
 from .plain import plain
@@ -104,6 +103,8 @@ def _obey(settings: Settings, agent: str, wanted: Wanted) -> None:
 
 def _ask(settings: Settings, agent: str, wanted: Wanted) -> None:
     """One question after the other, with what is set as the answer. Raises DeskhandError, OSError."""
+    from .importing import hint
+
     if moving := hint(settings):
         click.echo(plain(moving))
     click.echo("Enter keeps what is set, Ctrl+C leaves; what was answered is kept.\n")

@@ -155,6 +155,14 @@ def taken_back(id_: int, at: float) -> tuple[Change, ...]:
     return (closed(id_, at, "undone"), Change("fact_reopen_replaced", (id_,)))
 
 
+def put_back(fact: Fact, at: float) -> tuple[Change, ...]:
+    """Take back the last thing that happened to a fact: that it was written, that another came in its place, or that it
+    was closed."""
+    if fact.valid_to is None:
+        return taken_back(fact.id, at)
+    return reopened(fact.id) if fact.superseded_by is None else taken_back(fact.superseded_by, at)
+
+
 def promoted(fact: Fact, at: float) -> tuple[Change, ...]:
     """A person has seen what was held, or is only a candidate, and stands for it: it is told from now on, and what it
     replaces is closed."""

@@ -60,12 +60,13 @@ FROM fact WHERE id IN (SELECT value FROM json_each(?1))
 -- fact_by_key --
 SELECT id, held FROM fact WHERE key = ?1
 
--- fact_list: of the owners in a list of [scope, owner], or all (null), the latest first --
+-- fact_list: of the owners in a list of [scope, owner], or all (null), the latest first; ?7 to ?9 choose among them --
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
   valid_to, expires_at, superseded_by, closed_why, used_at, uses
 FROM fact
 WHERE valid_to IS NULL AND (expires_at IS NULL OR expires_at > ?2) AND (?3 OR NOT held) AND (?4 = 0 OR pinned)
   AND (?1 IS NULL OR (scope, owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?1)))
+  AND (?7 = '' OR scope = ?7) AND (?8 = '' OR owner = ?8) AND (?9 = 0 OR held)
 ORDER BY id DESC LIMIT ?5 OFFSET ?6
 
 -- fact_pinned: all that is always told --
@@ -108,3 +109,9 @@ SELECT coalesce(min(seq), 0) FROM fact_change
 
 -- fact_changes_forget: but the last so many --
 DELETE FROM fact_change WHERE seq <= (SELECT coalesce(max(seq), 0) FROM fact_change) - ?1
+
+-- fact_latest: to which something happened last --
+SELECT id FROM fact ORDER BY max(at, coalesce(valid_to, 0)) DESC, id DESC LIMIT 1
+
+-- fact_held: of all, the latest first --
+SELECT count(*) FROM fact WHERE held AND valid_to IS NULL

@@ -51,7 +51,7 @@ SELECT id, key, text, scope, owner, session, n, writer, label, confidence, reten
 FROM fact WHERE scope = ?1 AND owner = ?2 AND valid_to IS NULL AND NOT held AND writer <> 'cleaner' AND id > ?3
 ORDER BY id LIMIT ?4
 
--- fact_kind: what these owners have whose key begins so, the oldest first --
+-- notes_kind: what these owners have whose key begins so, the oldest first --
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
   valid_to, expires_at, superseded_by, closed_why, used_at, uses
 FROM fact
@@ -59,7 +59,7 @@ WHERE key >= ?2 || ':' AND key < ?2 || ';' AND NOT held AND valid_to IS NULL
   AND (scope, owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?1))
 ORDER BY id
 
--- fact_keys: of these the ones that hold --
+-- notes_known: of these the ones that hold --
 SELECT key, id, pinned FROM fact WHERE valid_to IS NULL AND key IN (SELECT value FROM json_each(?))
 
 -- fact_give_way: to one of the same owner that holds; what is pinned stays --
@@ -67,6 +67,11 @@ UPDATE fact SET valid_to = ?2, closed_why = ?3, superseded_by = nullif(?4, 0)
 WHERE id = ?1 AND valid_to IS NULL AND NOT pinned AND (?4 = 0 OR EXISTS(
   SELECT 1 FROM fact AS by WHERE by.id = ?4 AND by.valid_to IS NULL AND by.scope = fact.scope AND by.owner = fact.owner
 ))
+
+-- notes_pinned: what is always told, for the file that shows it --
+SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+FROM fact WHERE pinned AND valid_to IS NULL AND NOT held ORDER BY id
 
 -- memory_file_get --
 SELECT base FROM memory_file WHERE path = ?

@@ -23,7 +23,7 @@ EARLIER_CHARS = 1_500
 MOST_FACTS, FACT_CHARS = 20, 500
 ANSWER_CHARS = 200_000
 KNOWN_SHOWN = 40
-MODEL = "assistant"
+MODEL, TOOL = "assistant", "tool"
 
 SYSTEM = """You keep the notes of a personal assistant. You read a piece of a conversation and write down what will
 still matter in later conversations, as short facts that can be understood alone.

@@ -43,6 +43,17 @@ class Meaning(Protocol):
         ...
 
 
+class Only(msgspec.Struct, frozen=True):
+    """A choice among facts: those of one owner, those that are pinned, those that are held."""
+
+    owner: str = ""
+    pinned: bool = False
+    held: bool = False
+
+
+ALL = Only()
+
+
 class Memory:
     """What is known. Everything that is asked takes a Viewer: there is no other way to a fact. Without `meaning` words
     alone are compared."""
@@ -121,28 +132,35 @@ class Memory:
             rows = await anyio.to_thread.run_sync(self._beside, "fact_find", args)
             return [(row[0], row[1]) for row in rows]
 
+    async def said(self, text: str, owners: Sequence[tuple[str, str]]) -> list[Fact]:
+        """The facts of these owners that say this in the same words, also those that are held."""
+        words = " ".join(f'"{word}"' for word in plain(text).split()[:64])
+        rows = await self._find((words, owners_in(owners), self._clock.now(), 1, 20)) if words else []
+        same = await self._get([id_ for id_, said in rows if plain(said) == plain(text)])
+        return list(same.values())
+
     async def twin(self, text: str, scope: Scope, owner: str) -> Fact | None:
         """The fact of this owner that says the same already: in the same words, or in others about the same names."""
-        words = " ".join(f'"{word}"' for word in plain(text).split()[:64])
         owners, now = [(scope, owner)], self._clock.now()
-        rows = await self._find((words, owners_in(owners), now, 1, 20)) if words else []
-        ids = [id_ for id_, said in rows if plain(said) == plain(text)]
-        if not ids and self.meaning is not None:
-            near = await self.meaning.near(text, owners, False, 3)
-            ids = [hits[0][0] for hits in near if hits and hits[0][2] >= TWIN]
-            ids = ids[:1] if len(ids) == len(near) and len(set(ids)) == 1 else []
-        for fact in (await self._get(ids)).values():
-            same = plain(fact.text) == plain(text)
-            if _holds(fact, now) and (same or names_of(fact.text) == names_of(text)):
+        if same := await self.said(text, owners):
+            return same[0]
+        near = await self.meaning.near(text, owners, False, 3) if self.meaning is not None else ()
+        ids = {hits[0][0] for hits in near if hits and hits[0][2] >= TWIN}
+        if not near or len(ids) != 1 or not all(hits and hits[0][2] >= TWIN for hits in near):
+            return None
+        for fact in (await self._get([*ids])).values():
+            if _holds(fact, now) and names_of(fact.text) == names_of(text):
                 return fact
         return None
 
     async def facts(
-        self, viewer: Viewer, scope: str = "", limit: int = 50, offset: int = 0, *, pinned: bool = False
+        self, viewer: Viewer, scope: str = "", limit: int = 50, offset: int = 0, *, only: Only = ALL
     ) -> list[Fact]:
         """What holds now, the latest first."""
-        args = (owners_in(viewer.owners(scope)), self._clock.now(), int(viewer.held), int(pinned), limit, offset)
-        return [fact for row in await self._store.rows("fact_list", args) if viewer.sees(fact := fact_of(row))]
+        page = (int(only.pinned), limit, offset, scope, only.owner, int(only.held))
+        args = (owners_in(viewer.owners() if viewer.all_seeing else viewer.owners(scope)), self._clock.now())
+        rows = await self._store.rows("fact_list", (*args, int(viewer.held), *page))
+        return [fact for row in rows if viewer.sees(fact := fact_of(row))]
 
     async def get(self, id_: int, viewer: Viewer) -> Fact | None:
         """One fact, also where it has been closed; None where it is not for this viewer."""

@@ -13,7 +13,7 @@ from ..types.errors import MalformedReply
 from ..types.labels import Label, join
 from ..types.messages import clean
 from ..types.schedules import parse_schedule
-from .harvest import Excerpt, Line, Stored, bare, decoded, excerpt, indented, one_line, transcript
+from .harvest import TOOL, Excerpt, Line, Stored, bare, decoded, excerpt, indented, one_line, transcript
 from .project_text import knowledge, learning
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -126,7 +126,7 @@ def shown(lines: Sequence[Line], calls: Sequence[tuple[int, str]], after: int) -
     """What of a conversation is read: what was said since event `after`, how calls ended in between, and a little of
     what was before; no more than READ_CHARS with all that stands around it."""
     from_ = next((line.n for line in lines if line.n > after), after + 1)
-    ends = [Line(n, "tool", how, join(())) for n, how in calls if n >= from_]
+    ends = [Line(n, TOOL, how, join(())) for n, how in calls if n >= from_]
     whole = sorted((*lines, *ends), key=lambda line: line.n)
     limit = READ_CHARS
     while True:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from ..types.errors import ConfigError
+from ..types.errors import ConfigError, JobInvalid
+from ..types.schedules import parse_schedule
 from .facts import Keeping
 
 LOCAL, WORDS_ALONE = "local", "none"
@@ -52,12 +53,22 @@ def check_memory(config: MemoryConfig) -> None:
             f" openai/text-embedding-3-small, or {LOCAL}, or {WORDS_ALONE}"
         )
     for name, gather in (("harvester", config.harvester), ("cleaner", config.cleaner)):
+        place = f"memory.{name}"
+        if gather.enabled is None and gather.schedule:
+            _check_schedule(f"{place}.schedule", gather.schedule)
         if not gather.enabled:
             continue
-        place = f"memory.{name}"
         if not gather.schedule:
             raise ConfigError(f"{place} is enabled without a schedule: set {place}.schedule, such as '*/30 * * * *'")
+        _check_schedule(f"{place}.schedule", gather.schedule)
         if not gather.models:
             raise ConfigError(f"{place} is enabled without a model: set {place}.models, such as [openai/gpt-5-mini]")
         if config.embed_model in ("", WORDS_ALONE):
             raise ConfigError(f"{place} is enabled, and needs memory.embed_model to compare facts: set it to {LOCAL}")
+
+
+def _check_schedule(place: str, schedule: str) -> None:
+    try:
+        parse_schedule(schedule)
+    except JobInvalid as error:
+        raise ConfigError(f"{place}: {error}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
@@ -19,7 +19,6 @@ from .recall import Memory
 
 MOST_ASKED, MOST_LISTED = 20, 200
 Which = Literal["", "user", "agent", "global"]
-Count = Annotated[int, msgspec.Meta(ge=1)]
 NOT_HERE = (
     "others read this conversation: what is one person's own is not kept from it. Use scope='agent' for what everybody"
     " here may know, or do it in a conversation with that person alone."
@@ -81,14 +80,10 @@ def _save(ground: Remembered) -> Tool:
         if scope == "user" and not viewer.private:
             raise ToolError(NOT_HERE)
         owner = {"user": viewer.person, "agent": viewer.agent, "global": ""}[scope]
-        if scope != "user" and viewer.private:
-            own = await ground.memory.twin(text, "user", viewer.person)
-            if own is not None:
-                raise ToolError(f"that is {viewer.person}'s own (#{own.id}): it is not told to others by a tool")
         why = _why_held(context, scope)
+        if known := await _known(ground.memory, viewer, (text, scope, owner), bool(why), pinned):
+            return done(known)
         old = await _replaced(ground.memory, viewer, (text, scope, owner), replaces)
-        if old is not None and old.text == text and (old.pinned or not pinned):
-            return done(f"that is known already: #{old.id}")
         keeping = ground.keeping()
         if old is None and ground.memory.room(scope, owner) >= keeping.most:
             raise ToolError(f"not saved: there are {keeping.most:,} memories of {scope} already. Forget some first.")
@@ -109,6 +104,21 @@ def _save(ground: Remembered) -> Tool:
         return msgspec.structs.replace(done(_saved(old, why)), changes=added(fact, context.clock.now(), keeping))
 
     return save_memory
+
+
+async def _known(memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], held: bool, pinned: bool) -> str:
+    """What is said where these words are in memory already, so that nothing that was looked up is saved once more; ''
+    where they are not."""
+    text, scope, owner = what
+    for fact in await memory.said(text, viewer.owners() or ()):
+        if fact.held and not held:
+            continue
+        if fact.scope == "user" and scope != "user":
+            raise ToolError(f"#{fact.id} says that, and is {viewer.person}'s own: no tool tells it to others")
+        same = (fact.scope, fact.owner) == (scope, owner)
+        if not same or fact.pinned or not pinned:
+            return f"that is known already: #{fact.id}"
+    return ""
 
 
 def _saved(old: Fact | None, why: str) -> str:
@@ -153,13 +163,13 @@ def _event_of(context: Context) -> int:
 
 def _search(ground: Remembered) -> Tool:
     @tool
-    async def search_memories(query: str, context: Context, scope: Which = "", top_k: Count = 5) -> Done:
+    async def search_memories(query: str, context: Context, scope: Which = "", top_k: int = 5) -> Done:
         """Look up what you have been told to remember, by meaning and words.
 
         scope: only user, agent or global; '' for all
         top_k: how many at most, up to 20
         """
-        found = await ground.memory.search(query, viewer_of(ground, context), min(top_k, MOST_ASKED), scope)
+        found = await ground.memory.search(query, viewer_of(ground, context), _between(top_k, MOST_ASKED), scope)
         return _listed([each.fact for each in found], "nothing is known about that")
 
     return search_memories
@@ -167,16 +177,20 @@ def _search(ground: Remembered) -> Tool:
 
 def _list(ground: Remembered) -> Tool:
     @tool
-    async def list_memories(context: Context, scope: Which = "", limit: Count = 50, offset: int = 0) -> Done:
+    async def list_memories(context: Context, scope: Which = "", limit: int = 50, offset: int = 0) -> Done:
         """List what you remember, the latest first.
 
         scope: only user, agent or global; '' for all
         """
         viewer = viewer_of(ground, context)
-        facts = await ground.memory.facts(viewer, scope, min(limit, MOST_LISTED), max(offset, 0))
+        facts = await ground.memory.facts(viewer, scope, _between(limit, MOST_LISTED), max(offset, 0))
         return _listed(facts, "nothing is remembered here" + (" from there on" if offset else " yet"))
 
     return list_memories
+
+
+def _between(wanted: int, most: int) -> int:
+    return min(max(wanted, 1), most)
 
 
 def _listed(facts: list[Fact], nothing: str) -> Done:

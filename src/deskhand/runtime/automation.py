@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
 
 from ..policy.roles import may_talk
 from ..tools.base import Context, Tool
 from ..tools.pages import read_page
 from ..types.commit import Change
+from ..types.errors import JobInvalid
 from ..types.events import Recorded
-from ..types.identity import Address, Principal, acts_for
+from ..types.identity import SYSTEM, Address, Inbound, Principal, Said, acts_for
 from ..types.jobs import Job
-from ..types.messages import Text
+from ..types.labels import LOCAL, Label
+from ..types.messages import Message, Text
 from ..types.people import OWNER_NAME
+from ..types.schedules import parse_schedule
 from .children import Child
 from .cron_tool import Cron
 from .hands import Ground
+from .heartbeat import NAME as HEARTBEAT
+from .heartbeat import Body, Heartbeat
 from .job_desk import Desk
+from .job_settings import HeartbeatConfig
 from .jobs import Jobs
 from .jobs_told import Forecast, forecast
 from .listening import Broker, Wants, keep_listening
@@ -28,6 +37,9 @@ from .own_jobs import OwnJobs, Rules
 from .reach import workspace_of
 from .triggering import Fires, Looks, Triggering
 from .using_jobs import Using
+from .waking import Waker
+
+log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 """How soon a file of a job that was changed by hand is seen by what sets it off."""
@@ -65,8 +77,8 @@ class Shelf:
 class Automation:
     """One for an App."""
 
-    def __init__(self, ground: Ground, jobs: Jobs) -> None:
-        self._ground, self._jobs = ground, jobs
+    def __init__(self, ground: Ground, jobs: Jobs, waker: Waker) -> None:
+        self._ground, self._jobs, self._waker = ground, jobs, waker
         folder = ground.settings().home.root / "jobs"
         rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone)
         shelf = Shelf(ground, jobs)
@@ -74,6 +86,10 @@ class Automation:
         self.using = Using(own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast)
         looks = Looks(self._workspace, self._page, self._secret)
         self.triggering = Triggering(ground.store, ground.clock, shelf, looks)
+        body = Body(ground.store, ground.clock, self._folder, self._held, self._zone, self._beat)
+        self.heartbeat = Heartbeat(body)
+        jobs.chores[HEARTBEAT] = self.heartbeat.beat
+        jobs.builtins.append(self._builtin)
         self.desk = Desk(self.using, self.triggering, folder)
         self.tools: tuple[Tool, ...] = (Cron(self.using), ManageJob(self.using, folder))
 
@@ -83,10 +99,12 @@ class Automation:
         at = self.triggering
         wants = Wants(self._broker, at.topics, at.took, at.listens)
         yield Child("broker", lambda: keep_listening(wants))
+        yield Child("heartbeat", self.heartbeat.run)
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
         self.triggering.see(recorded)
+        self.heartbeat.see(recorded)
 
     # What people may
 
@@ -109,9 +127,46 @@ class Automation:
         return self._ground.settings().config.timezone
 
     async def _forecast(self, job: Job) -> Forecast:
-        rows = await self._ground.store.rows("job_tokens", (job.name, USED))
+        store, now = self._ground.store, self._ground.clock.now()
+        await store.usage(SYSTEM, now)  # what was used is counted when it is asked for
+        rows = await store.rows("job_tokens", (job.name, USED))
         used = [int(tokens) for (tokens,) in rows if tokens]
-        return forecast(job, used, self._zone(), self._ground.clock.now())
+        return forecast(job, used, self._zone(), now)
+
+    # The heartbeat
+
+    def _builtin(self) -> Iterator[Job]:
+        """The job without a file, as the configuration has it now."""
+        config = self._ground.settings().config.heartbeat
+        about, every = "look after what stands in HEARTBEAT.md, where something is new or due", f"every {config.every}"
+        agent = config.agent if config.agent in self._agents() else self._agents()[0]
+        try:
+            parse_schedule(every)
+        except JobInvalid as error:
+            log.warning("heartbeat.every: %s", error)
+            every = f"every {HeartbeatConfig().every}"
+        job = Job(HEARTBEAT, "", about, every, agent=agent, kind="chore", chore=HEARTBEAT, misfire="skip")
+        yield replace(job, enabled=config.enabled)
+
+    def _folder(self, agent: str) -> str:
+        return str(workspace_of(self._ground.settings(), agent).resolve())
+
+    async def _held(self, path: str) -> bool:
+        """Whether untrusted words went into this file."""
+        rows = await self._ground.store.rows("file_label_get", (path,))
+        return bool(rows) and msgspec.json.decode(rows[0][0], type=Label).integrity == "untrusted"
+
+    async def _beat(self, job: Job, prompt: str) -> str:
+        """Put it to the agent, in a conversation of its own. Returns its name."""
+        ground, now = self._ground, self._ground.clock.now()
+        who = await ground.as_now(Principal(OWNER_NAME, ("owner",)))
+        principal = Principal(f"job:{job.name}", who.roles, "clock", OWNER_NAME)
+        channel, _, chat = ground.settings().config.heartbeat.to.partition(":")
+        address = Address(channel, "", chat) if chat else Address("job", "", job.name)
+        session, id_ = f"{job.agent}/job:{job.name}:{int(now)}", f"{job.name}:{now}"
+        said = Said(Message("user", (Text(prompt, Label(LOCAL.integrity, None, principal.id)),)))
+        await self._waker.hand_in(Inbound(id_, address, principal.id, now, said, session, when="queue"), principal)
+        return session
 
     # How the world is looked at
 

@@ -195,7 +195,8 @@ def run(
             return [CommandRun(row.inbox_id, row.principal, body.name, "", body.args)]
         name, args, known, options = body.name, body.args, COMMANDS.get(body.name), None
         unknown = f"I do not know {body.prefix}{name}. {body.prefix}help lists what I know."
-        if known is None or (known.role and known.role not in row.principal.roles):
+        theirs = row.principal.kind == "person" and known is not None and known.role in row.principal.roles
+        if known is None or (known.role and not theirs):  # a job acts for an owner, and is none
             why = unknown if known is None else f"{body.prefix}{name} is for {known.role}s."
             return [CommandRun(row.inbox_id, row.principal, name, args, why, refused=True)]
         if known.back:

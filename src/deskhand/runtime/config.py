@@ -42,7 +42,7 @@ from .datafile import parse_value, read_data, read_env_file
 from .deep_run import DeepWorkConfig
 from .home import FILE_NAME
 from .home import Home as Home
-from .job_settings import JobsConfig
+from .job_settings import HeartbeatConfig, JobsConfig
 from .routing import Binding, check_bindings
 
 PREFIX = "DESKHAND_"
@@ -143,6 +143,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     memory: MemoryConfig = MemoryConfig()
     reflection: ReflectionConfig = ReflectionConfig()
     jobs: JobsConfig = JobsConfig()
+    heartbeat: HeartbeatConfig = HeartbeatConfig()
     channels: dict[str, ChannelConfig] = {}
 
 

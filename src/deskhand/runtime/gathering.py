@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -14,13 +14,14 @@ import msgspec
 from ..memory import clean, harvest
 from ..memory.clean import Plan
 from ..memory.facts import Fact, NewFact, Scope, Viewer, added, fact_of, kept
-from ..memory.harvest import Stored
+from ..memory.harvest import Line, Stored
 from ..memory.recall import Memory
 from ..memory.settings import MemoryConfig
 from ..models.aside import Aside
 from ..types.budget import Charge
 from ..types.commit import Change
 from ..types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError
+from ..types.labels import Label
 from .hands import Ground
 from .heard import Talk, heard
 from .thinking import Thinking
@@ -77,7 +78,7 @@ class Gatherer:
                     each.n,
                     each.confidence,
                     each.keep,
-                    held=found.label.integrity == "untrusted",
+                    held=is_held(scope, found.label, (*shown.earlier, *shown.new)),
                     replaces=each.replaces,
                 )
                 for each in found.facts
@@ -235,6 +236,13 @@ class Gatherer:
 def whose(talk: Talk, agent: str) -> tuple[Scope, str]:
     """Whose facts come from this conversation: of the one person in it; where several take part, the agent's."""
     return ("user", talk.person) if talk.private else ("agent", agent)
+
+
+def is_held(scope: Scope, label: Label, lines: Iterable[Line]) -> bool:
+    """Whether what comes of these lines waits for an owner's yes: where any of it is from outside, or all would be told
+    what others than owners have said."""
+    others = any(line.who not in (harvest.MODEL, harvest.TOOL) and line.label.integrity != "owner" for line in lines)
+    return label.integrity == "untrusted" or (scope != "user" and others)
 
 
 def _day(at: float) -> str:

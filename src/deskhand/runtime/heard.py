@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ..agent.state import State, fold
-from ..memory.harvest import MODEL, Line
+from ..memory.harvest import MODEL, TOOL, Line
 from ..types import events as e
 from ..types.identity import EVERYBODY
 from ..types.labels import LOCAL, join
@@ -76,4 +76,5 @@ def _line(n: int, who: str, message: Message) -> list[Line]:
     parts = [part for part in message.parts if isinstance(part, Text) and part.text.strip()]
     if not parts:
         return []
+    who = f"person {who}" if who in (MODEL, TOOL) else who  # nobody speaks as another by being called so
     return [Line(n, who, "\n".join(part.text for part in parts), join(part.label for part in parts))]

@@ -18,7 +18,7 @@ import msgspec
 from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import Change
-from ..types.errors import JobInvalid
+from ..types.errors import DeskhandError, JobInvalid
 from ..types.events import Recorded, TurnEnded
 from ..types.jobs import Job
 from ..types.schedules import Schedule, last_due, parse_schedule
@@ -39,16 +39,6 @@ _IDLE = re.compile(r"#.*|[-*_=\s]*|[-*+]\s*(\[[ xX]?\])?\s*|[-*+]\s*\[[xX]\].*|`
 _TIMED = re.compile(r"(?:[-*+]\s+)?(?:\[ ?\]\s+)?((?:every|daily|hourly|at)\s[^:]*(?::\d\d)?(?:\s*[ap]m)?):\s+(.+)")
 
 
-class HeartbeatConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`every` is how often it is seen whether something is due. `agent` is whose HEARTBEAT.md it is, '' the first. `to`
-    is where the answer goes, as in `telegram:12345`; '' is nowhere, and it stands in the log."""
-
-    enabled: bool = False
-    every: str = "30m"
-    agent: str = ""
-    to: str = ""
-
-
 class Item(msgspec.Struct, frozen=True):
     """A line of the file. `schedule` is None where it has no time of its own."""
 
@@ -63,14 +53,14 @@ class Known(msgspec.Struct, frozen=True):
     at: float
 
 
-class Ground(msgspec.Struct, frozen=True):
+class Body(msgspec.Struct, frozen=True):
     """What it stands on. `folder` is the workspace of an agent, `held` whether untrusted words went into a file of it,
     `zone` that of the configuration. `ask` puts a prompt to the agent of a job, in a conversation of its own."""
 
     store: Store
     clock: Clock
     folder: Callable[[str], str]
-    held: Callable[[str], bool]
+    held: Callable[[str], Awaitable[bool]]
     zone: Callable[[], str]
     ask: Callable[[Job, str], Awaitable[str]]
 
@@ -102,22 +92,24 @@ def due_of(items: Sequence[Item], known: Known | None, state: str, now: float) -
 
 
 class Heartbeat:
-    """One for a process. `beat` is a chore of its job; `run` keeps what it did itself from counting as news."""
+    """One for a process. `beat` is a chore of its job; `run` keeps what it did itself from counting as news, and
+    `settled` says that it has."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, body: Body) -> None:
+        self._body = body
         self._session = self._agent = ""
         self._over = anyio.Event()
+        self.settled = True
 
     async def beat(self, job: Job) -> str:
         """Look, and ask the agent where something is due. Returns what was done, '' for nothing."""
-        ground, agent = self._ground, job.agent
-        folder, now = ground.folder(agent), ground.clock.now()
+        body, agent = self._body, job.agent
+        folder, now = body.folder(agent), body.clock.now()
         text = await anyio.to_thread.run_sync(_read, f"{folder}/{FILE}")
-        items = items_of(text, ground.zone())
+        items = items_of(text, body.zone())
         if not items:
             return ""
-        if ground.held(f"{folder}/{FILE}"):
+        if await body.held(f"{folder}/{FILE}"):
             return f"{FILE} holds words from outside and is left alone: look at it, then save it yourself"
         known, state = await self._known(agent), await self._state(agent, text)
         due, changed = due_of(items, known, state, now)
@@ -126,14 +118,19 @@ class Heartbeat:
             return ""
         why = "Something has changed since the last time." if changed else "Their time has come."
         shown = "\n".join(f"- {item.text}" for item in due)
-        self._session = await ground.ask(job, PROMPT.format(file=FILE, items=shown, why=why))
+        await self._remember(agent, Known(state, now))  # before the agent can have changed anything
         self._agent = agent
-        await self._remember(agent, Known(state, now))
+        try:
+            self._session = await body.ask(job, PROMPT.format(file=FILE, items=shown, why=why))
+        except DeskhandError:
+            await self._remember(agent, known or Known("", 0.0))
+            raise
         return f"asked about {len(due)} of {len(items)} lines"
 
     def see(self, recorded: Recorded) -> None:
         """An event passes: what it had asked for is over."""
         if isinstance(recorded.event, TurnEnded) and recorded.session == self._session:
+            self.settled = False
             self._over.set()
 
     async def run(self) -> None:
@@ -142,25 +139,26 @@ class Heartbeat:
             await self._over.wait()
             self._over = anyio.Event()
             known = await self._known(self._agent)
-            text = await anyio.to_thread.run_sync(_read, f"{self._ground.folder(self._agent)}/{FILE}")
+            text = await anyio.to_thread.run_sync(_read, f"{self._body.folder(self._agent)}/{FILE}")
             if known is not None:
                 await self._remember(self._agent, Known(await self._state(self._agent, text), known.at))
+            self.settled = not self._over.is_set()
 
     async def _state(self, agent: str, text: str) -> str:
         """One word for all that may be news."""
-        folder = self._ground.folder(agent)
+        folder = self._body.folder(agent)
         files = await anyio.to_thread.run_sync(look, folder, "")
         mine = {path: seen for path, seen in files.items() if not path.startswith(OWN) and path != FILE}
-        ((said_at,),) = await self._ground.store.rows("session_latest", (agent,))
+        ((said_at,),) = await self._body.store.rows("session_latest", (agent,))
         return sha256(f"{text}\0{digest(mine)}\0{said_at}".encode(errors="replace")).hexdigest()
 
     async def _known(self, agent: str) -> Known | None:
-        rows = await self._ground.store.rows("trigger_seen", (NAME, agent))
+        rows = await self._body.store.rows("trigger_seen", (NAME, agent))
         return msgspec.json.decode(rows[0][0], type=Known) if rows else None
 
     async def _remember(self, agent: str, known: Known) -> None:
         value = msgspec.json.encode(known).decode()
-        await self._ground.store.change((Change("trigger_saw", (NAME, agent, value, self._ground.clock.now())),))
+        await self._body.store.change((Change("trigger_saw", (NAME, agent, value, self._body.clock.now())),))
 
 
 def _read(path: str) -> str:

@@ -20,6 +20,16 @@ class MqttConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     tls: bool = False
 
 
+class HeartbeatConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`every` is how often it is seen whether something is due. `agent` is whose HEARTBEAT.md it is, '' the first. `to`
+    is where the answer goes, as in `telegram:12345`; '' is nowhere, and it stands in the log."""
+
+    enabled: bool = False
+    every: str = "30m"
+    agent: str = ""
+    to: str = ""
+
+
 class JobsConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """`enabled: false` runs none. After `storm_starts` starts within `storm_minutes` no job runs any more until
     somebody says so: one of them may be the cause; 0 never does that. A hook may take `hook_timeout_s`. `mqtt` is a

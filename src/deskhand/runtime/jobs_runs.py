@@ -21,6 +21,7 @@ from ..types.identity import Address, Command, Inbound, Principal, Said, session
 from ..types.jobs import CHAT, ISOLATED, Job, Run, RunState
 from ..types.labels import LOCAL, Label
 from ..types.messages import Message, Part, Text
+from ..types.people import OWNER_NAME
 from ..types.turn import TURN
 from .children import fatal
 from .hands import Ground
@@ -184,7 +185,7 @@ class Runs:
         """Its text is said as it is, and stands in the log of that chat."""
         job, now = entry.job, self._now()
         said = Command("deliver", job.prompt)
-        by = Principal(f"job:{job.name}", ("owner",), "system")
+        by = Principal(f"job:{job.name}", ("owner",), "system", job.person or OWNER_NAME)
         inbound = Inbound(entry.key, self._address(entry), by.id, now, said, entry.run.session)
         claim = self._port.ledger.claim(entry, "running", now, 0.0)
         done = ended(entry.run, "done", now, "")

@@ -13,7 +13,7 @@ import msgspec
 from .aliases import TOOLS, binding_of, by_name, model_name, snake
 
 _ELSEWHERE = re.compile(
-    "acp_agents|acp_server|agent|bindings|gateway|heartbeat|image|lmstudio|mcp_servers"
+    "acp_agents|acp_server|agent|bindings|gateway|image|lmstudio|mcp_servers"
     "|openrouter_api_key|pinchtab|roles|runtime|search|sessions|settings|stt|tts|[A-Z_]+"
 )
 """Sections and variables of the other systems that have no counterpart here yet."""

@@ -155,6 +155,7 @@ def filled_job(of: Blueprint, slots: Mapping[str, str], name: str, to: Address |
         filled.description,
         filled.schedule,
         on=filled.on,
+        overlap="queue_one" if filled.on else "skip",
         kind="deliver" if filled.deliver else "prompt",
         session=CHAT if to is not None else "isolated",
         to=to,

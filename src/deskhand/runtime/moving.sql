@@ -4,12 +4,12 @@ SELECT kind, key, here, lines, mark FROM moved WHERE system = ?
 -- moved_once --
 INSERT INTO moved(system, kind, key, here, at) VALUES(?, ?, ?, ?, ?) ON CONFLICT(system, kind, key) DO NOTHING
 
--- moved_begun: of a user, before anything of them is written --
-INSERT INTO moved(system, kind, key, here, mark, at) VALUES(?, 'user', ?, ?, 'begun', ?)
+-- moved_begun: of what takes more than one write, before the first --
+INSERT INTO moved(system, kind, key, here, mark, at) VALUES(?, ?, ?, ?, 'begun', ?)
 ON CONFLICT(system, kind, key) DO NOTHING
 
--- moved_done: the user is there --
-UPDATE moved SET mark = '' WHERE system = ? AND kind = 'user' AND key = ?
+-- moved_done: all of it is there --
+UPDATE moved SET mark = '' WHERE system = ? AND kind = ? AND key = ?
 
 -- moved_so_far: of a conversation --
 INSERT INTO moved(system, kind, key, here, lines, mark, at) VALUES(?, 'talk', ?, ?, ?, ?, ?)

@@ -135,18 +135,16 @@ class Notebook:
         """Write which conversations were looked back at, where nobody else has written that file."""
         store, path = self._ground.store, f"{files.roots[0][0]}/{INDEX}"
         rows = await store.rows("gathered_list", ("reflect", agent, MOST_FILES))
-        before = await anyio.to_thread.run_sync(_bytes, files, INDEX)
-        known = await store.rows("memory_file_get", (path,))
-        content = index_of(rows)
-        if (
-            not rows
-            or before == content
-            or (before is not None and sha256(before).digest() != (known or [(b"",)])[0][0])
-        ):
+        before, content = await anyio.to_thread.run_sync(_bytes, files, INDEX), index_of(rows)
+        if not rows or before == content:
             return
-        row = (path, sha256(content).digest(), self._ground.clock.now())
-        if await anyio.to_thread.run_sync(put, files, INDEX, before, content):
-            await store.change((Change("memory_file_set", row),))
+        known = await store.rows("memory_file_get", (path,))
+        if before is not None and not (known and sha256(before).digest() in known[0][0]):
+            return
+        # First what it is and what it will be: cut off in between, either is known as ours.
+        both = sha256(content).digest() + sha256(before or b"").digest()
+        await store.change((Change("memory_file_set", (path, both, self._ground.clock.now())),))
+        await anyio.to_thread.run_sync(put, files, INDEX, before, content)
 
     def _papers(self, agent: str, files: Workspace) -> Iterator[Paper]:
         mine: tuple[Scope, str] = ("user", OWNER_NAME)
@@ -177,7 +175,7 @@ class Notebook:
         rows = await self._ground.store.rows("memory_file_get", (real,))
         base = _base(rows[0][0]) if rows else Base()
         keys = msgspec.json.encode([each.key for each in (*base.ours, *base.theirs)]).decode()
-        ids = {key: id_ for key, id_, _ in await self._ground.store.rows("fact_keys", (keys,))}
+        ids = {key: id_ for key, id_, _ in await self._ground.store.rows("notes_known", (keys,))}
         facts = await self._facts(paper, agent)
         label = join((marks.of(path), Label("tool_local", source=f"file {path}")))
         trusted = label.integrity != "untrusted"
@@ -237,9 +235,9 @@ class Notebook:
         owners = [("user", OWNER_NAME), ("agent", agent), *([("global", "")] if paper.always else [])]
         store = self._ground.store
         if paper.always:
-            rows = await store.rows("fact_pinned", ())
+            rows = await store.rows("notes_pinned", ())
         else:
-            rows = await store.rows("fact_kind", (owners_in(owners), paper.kind))
+            rows = await store.rows("notes_kind", (owners_in(owners), paper.kind))
         found = [fact for row in rows if ((fact := fact_of(row)).scope, fact.owner) in owners]
         begin, end = paper.day
         return {

@@ -148,8 +148,7 @@ class Prompt:
 
     def _days(self) -> tuple[str, ...]:
         """The notes of yesterday and of today, where the person is."""
-        today = datetime.fromtimestamp(self._clock.now(), self._sources.zone).date()
-        days = tuple(f"memory/{day.isoformat()}.md" for day in (today - timedelta(days=1), today))
+        days = day_files(self._clock.now(), self._sources.zone)
         if self._day not in ((), days):
             self._work.forget()  # else the notes of every day would stay in memory
         self._day = days
@@ -172,6 +171,12 @@ class Prompt:
             " (a file for each topic), skills/, tools/, received/ (files that people sent)."
         )
         return "\n".join([*lines, *([sources.machine] if sources.machine else [])])
+
+
+def day_files(now: float, zone: tzinfo) -> tuple[str, ...]:
+    """The notes of yesterday and of today."""
+    today = datetime.fromtimestamp(now, zone).date()
+    return tuple(f"memory/{day.isoformat()}.md" for day in (today - timedelta(days=1), today))
 
 
 def private(address: Address, principal: Principal) -> bool:

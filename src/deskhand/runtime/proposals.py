@@ -170,6 +170,12 @@ class Proposals:
             raise Refused(f"there is no proposal {id_}; `deskhand skills proposals --all` lists them")
         return row_of(rows[0])
 
+    def at_once(self, id_: int = 0) -> list[Row]:
+        """Those that wait, or this one, for who cannot wait."""
+        look = self._ground.store.look
+        found = look("proposal_get", (id_,)) if id_ else look("proposal_list", (0,))
+        return [row_of(row) for row in found]
+
     async def taken(self) -> list[Row]:
         """Those that are active."""
         return [row_of(row) for row in await self._ground.store.rows("proposal_taken", ())]

@@ -16,7 +16,7 @@ from ..memory.reflect import Reflection, ReflectionConfig
 from ..types.commit import Change
 from ..types.labels import Label, join
 from ..types.people import OWNER_NAME
-from .gathering import Gatherer, seer, stored, whose
+from .gathering import Gatherer, is_held, seer, stored, whose
 from .proposals import Proposal, proposed
 
 
@@ -58,7 +58,8 @@ class Reflecting:
         answer = await gatherer.ask(agent, question, self._config.models, "reflect")
         back = reflect.answered(answer, found, [each.text for each in known])
         n = new[-1].n
-        facts = self._facts(back, (scope, owner), (session, n))
+        held = is_held(scope, back.label, (*found.earlier, *found.new))
+        facts = self._facts(back, (scope, owner), (session, n), held)
         now = gatherer.ground.clock.now()
         redact = gatherer.ground.redact
         skills = [
@@ -70,13 +71,13 @@ class Reflecting:
         await gatherer.keep(facts, *rows, gatherer.noted("reflect", session, talk.n, note=note))
         return len(back.knowledge) + len(back.learnings) + len(skills)
 
-    def _facts(self, back: Reflection, whose_: tuple[Scope, str], event: tuple[str, int]) -> list[NewFact]:
+    def _facts(self, back: Reflection, whose_: tuple[Scope, str], event: tuple[str, int], held: bool) -> list[NewFact]:
         """Knowledge and learnings; of a private conversation also what it was about, for the notes of the day."""
         about = [("knowledge", each.text, each.confidence) for each in back.knowledge]
         about += [("learning", each.text, each.confidence) for each in back.learnings]
         if whose_[0] == "user" and back.summary:
             about.append(("summary", back.summary, 1.0))
-        redact, held = self._gatherer.ground.redact, back.label.integrity == "untrusted"
+        redact = self._gatherer.ground.redact
         return [
             NewFact(
                 redact(text),
@@ -94,7 +95,7 @@ class Reflecting:
 
     async def _of(self, kind: str, scope: Scope, owner: str) -> list[Stored]:
         owners = msgspec.json.encode([[scope, owner]]).decode()
-        return [stored(fact_of(row)) for row in await self._gatherer.ground.store.rows("fact_kind", (owners, kind))]
+        return [stored(fact_of(row)) for row in await self._gatherer.ground.store.rows("notes_kind", (owners, kind))]
 
     # Notes of days
 

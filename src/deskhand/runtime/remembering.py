@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from zoneinfo import ZoneInfo
 
 import anyio
 import msgspec
 
 from ..agent.state import State
-from ..memory.facts import Viewer, everything
+from ..memory.facts import Fact, Viewer, everything
 from ..memory.recall import Meaning, Memory
 from ..memory.settings import MemoryConfig
 from ..memory.telling import known, recalled
 from ..memory.tools import Remembered, memory_tools
+from ..memory.words import words_of
 from ..store.base import Store
 from ..tools.base import Context, Tool
 from ..types.commit import Change
@@ -22,6 +24,7 @@ from ..types.events import Recalled
 from ..types.identity import EVERYBODY
 from .children import Child
 from .hands import Ground
+from .prompt import MEMORY_FILE, day_files, private
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +32,8 @@ LOOK_S, PAUSE_S, TIDY_S = 1.0, 60.0, 60.0
 CHANGES_KEPT = 100_000
 ASKED_CHARS = 4_000
 PEOPLE_KNOWN = 500
+BESIDE = 10
+"""So many more are looked up, since some stand in the prompt anyway."""
 MeaningOf = Callable[[MemoryConfig, Store], Meaning | None]
 """Opens what compares meanings, by the settings; None: words alone are compared. Raises ConfigError."""
 
@@ -48,7 +53,7 @@ class Remembering:
         self._looked_at = -1
         self._used: list[int] = []
         self._known: dict[tuple[str, str], tuple[int, str]] = {}
-        self._tools = memory_tools(Remembered(self.memory, lambda: self._config.keeping, ground.redact, _alone))
+        self._tools = memory_tools(Remembered(self.memory, lambda: self._config.keeping, ground.redact, alone))
 
     @property
     def _config(self) -> MemoryConfig:
@@ -66,12 +71,16 @@ class Remembering:
         if not self.memory.count(viewer):
             return None
         said = "\n".join(turn.said[turn.recalled :])[:ASKED_CHARS]
+        if not words_of(said):  # "thank you": no model has to be asked what that means
+            return None
         try:
-            found = await self.memory.search(said, viewer, config.inject_top_k)
+            found = await self.memory.search(said, viewer, config.inject_top_k + BESIDE)
         except DeskhandError as error:
             log.warning("nothing is recalled: %s", error)
             return None
-        told = recalled([each.fact for each in found if each.relevance >= config.inject_min_relevance])
+        shown = shown_anyway(state, self._ground.clock.now(), ZoneInfo(self._ground.settings().config.timezone))
+        near = [each.fact for each in found if each.relevance >= config.inject_min_relevance and not shown(each.fact)]
+        told = recalled(near[: config.inject_top_k])
         if told is not None:
             self._used += told.facts
         return told
@@ -143,11 +152,21 @@ class Remembering:
         await self._ground.store.change(changes)
 
 
+def shown_anyway(state: State, now: float, zone: ZoneInfo) -> Callable[[Fact], bool]:
+    """Whether the prompt of this conversation holds a fact already: what is pinned, and for an owner alone
+    what was read from the files that stand in it."""
+    turn, files = state.turn, frozenset[str]()
+    if turn is not None and not state.shared and private(turn.address, turn.principal):
+        files = frozenset(f"file {name}" for name in (MEMORY_FILE, *day_files(now, zone)))
+    return lambda fact: fact.pinned or (fact.writer == "file" and fact.label.source in files)
+
+
 def viewer_of(agent: str, state: State) -> Viewer:
     """Who reads this conversation."""
     person = "" if state.person in ("", EVERYBODY) else state.person
     return Viewer(person, agent, bool(person), state.audience)
 
 
-def _alone(context: Context) -> str:
+def alone(context: Context) -> str:
+    """The person who is alone with the agent in the conversation of a call; '' where there are more."""
     return "" if context.person == EVERYBODY else context.person

@@ -19,7 +19,7 @@ from ..agent.compact import shortened
 from ..agent.profile import Agent, under
 from ..agent.state import State, fold, view
 from ..agent.step import next_step
-from ..models.base import Reply, Request, ToolSchema
+from ..models.base import Reply, Request, schema_of
 from ..models.forms import mask_due
 from ..models.meter import Meter
 from ..models.usable import usable
@@ -85,7 +85,7 @@ def request_of(agent: Agent, state: State, model: str, scale: float = 1.0, *, to
     """What this agent asks `provider/name` in this state. `scale` is how many of its tokens make one of ours. Raises
     ContextOverflow where it has no room for it."""
     specs = [each.spec for each in agent.tools.values() if tools and offered(each.spec, state.options)]
-    schemas = tuple(ToolSchema(spec.name, spec.description, spec.parameters) for spec in specs)
+    schemas = tuple(schema_of(spec.name, spec.description, spec.parameters) for spec in specs)
     how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
     request = Request(model.partition("/")[2], agent.prompt(state), view(state), schemas, *how)
     limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models), "") else agent.limits

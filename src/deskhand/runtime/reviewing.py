@@ -35,7 +35,7 @@ LOOK_S = 60.0
 CATCH_UP = 200
 LEAST_BAD, SURE = 2, 0.05
 """So many bad turns at least, and so seldom by chance."""
-ASKED_CHARS = 80
+ASKED_CHARS, SHOWN_CHARS = 80, 3_000
 
 
 class Reviewing:
@@ -46,6 +46,7 @@ class Reviewing:
         self.proposals = Proposals(ground)
         self._ended = deque[tuple[str, int]](maxlen=1000)
         self._undone = deque[tuple[str, int]](maxlen=1000)
+        self._decided = deque[tuple[Row, bool, Principal]](maxlen=100)
         self._news = anyio.Event()
 
     @property
@@ -78,6 +79,8 @@ class Reviewing:
         """Do all that is due now."""
         if await self._ground.store.rows("proposal_erased", ()):
             await self._ground.store.change([Change("proposal_forget", ())])
+        while self._decided:
+            await self._decide(*self._decided.popleft())
         await self._watch()
         if not self._config.replay:
             return
@@ -85,6 +88,38 @@ class Reviewing:
             if row.card is None and not row.untrusted:
                 card = await self.try_out(row)
                 await self.tell(row, _idea(row, card))
+
+    # Deciding in a chat
+
+    def answer(self, who: Principal, args: str) -> str:
+        """What `/skills` says. What is decided is done at once afterwards."""
+        word, _, number = args.strip().partition(" ")
+        if not word:
+            return listed(self.proposals.at_once())
+        rows = self.proposals.at_once(int(number)) if number.isdecimal() and len(number) < 10 else []
+        if word not in ("show", "accept", "reject") or not rows:
+            return "Write /skills to see what is proposed, and /skills show, accept or reject with its number."
+        row = rows[0]
+        if word == "show":
+            return self._ground.redact(shown(row))
+        if row.state != "proposed":
+            return f"{row.name} is not open: it is {row.state}."
+        if word == "accept" and row.untrusted:
+            outside = "was thought of after something from outside had been read. Decide on the machine itself"
+            return f"{row.name} {outside}: deskhand skills show {row.id}"
+        self._decided.append((row, word == "accept", who))
+        self._news.set()
+        return f"{row.name} becomes a skill of {row.agent} now." if word == "accept" else f"{row.name} is turned down."
+
+    async def _decide(self, row: Row, taken: bool, who: Principal) -> None:
+        try:
+            await (self.proposals.accept(row.id, who) if taken else self.proposals.reject(row.id, who))
+        except (DeskhandError, OSError) as error:
+            log.warning("proposal %s is as it was: %s", row.id, error)
+            why = f"[nothing was decided about the skill {row.name}: {error}]"
+            await self.tell(
+                row, f"{why}\nTell the person so, in one sentence.", f"failed at {self._ground.clock.now()}"
+            )
 
     # Trying out
 
@@ -180,7 +215,7 @@ class Reviewing:
 
     # Telling
 
-    async def tell(self, row: Row, text: str) -> None:
+    async def tell(self, row: Row, text: str, what: str = "") -> None:
         """Hand this to the conversation that the skill comes from: its agent tells the person."""
         log_ = await self._ground.store.events(row.session)
         turns = [each for each in recordings(row.session, log_) if each.tape[0].n <= max(row.n, 1)]
@@ -188,7 +223,7 @@ class Reviewing:
             return
         who = await self._ground.as_now(opened.principal)
         principal = Principal(f"agent:{row.agent}", who.roles, "agent", who.on_behalf_of or who.id)
-        id_ = f"skill:{row.id}:{row.state}"
+        id_ = f"skill:{row.id}:{what or row.state}"
         result = Result(id_, (Text(self._ground.redact(text), LOCAL),))
         at = self._ground.clock.now()
         inbound = Inbound(id_, opened.address, principal.id, at, result, row.session, when="queue")
@@ -252,6 +287,28 @@ def verdict(card: Card) -> str:
     turns = f"{len(card.scores)} recorded turn{'s' if len(card.scores) > 1 else ''}"
     said = f"Tried on {turns}: {solved} solved as well with it, read in {read}, {now:,} tokens (without it {then:,})"
     return f"{said}; {card.why}." if card.why else f"{said}."
+
+
+def listed(rows: Sequence[Row]) -> str:
+    """What waits for a person, for a chat."""
+    if not rows:
+        return "No skills are proposed."
+    lines = [f"{row.id}  {row.name}: {row.description}{' (untrusted)' if row.untrusted else ''}" for row in rows[:20]]
+    return "\n".join(
+        ["These skills are proposed, and none of them is active:", *lines, "/skills show NUMBER says more."]
+    )
+
+
+def shown(row: Row) -> str:
+    """All of it that a person needs to decide, for a chat."""
+    lines = [f"{row.name}: {row.description}", f"for {row.agent}, from {row.session}; it is {row.state}"]
+    lines += [f"untrusted: {row.label.source or 'something from outside'} had been read"] if row.untrusted else []
+    lines += [f"{each.severity}: {each.words}" for each in row.findings]
+    lines += [verdict(row.card)] if row.card is not None else ["It was not tried on recorded turns yet."]
+    more = (
+        f"\n[{len(row.body):,} characters in all: deskhand skills show {row.id}]" if len(row.body) > SHOWN_CHARS else ""
+    )
+    return "\n".join([*lines, "", row.body[:SHOWN_CHARS] + more])
 
 
 def _sides(card: Card) -> tuple[list[Side], list[Side]]:

@@ -19,7 +19,7 @@ ABOUT = {
     "USER.md": "who you are and what you like",
     "CODE.md": "your projects",
     "AGENTS.md": "ways of doing things",
-    "HEARTBEAT.md": "what is to be looked after now and then (nothing runs it yet)",
+    "HEARTBEAT.md": "what is to be looked after now and then, a line for each (where `heartbeat` is on)",
     "MEMORY.md": "what to remember, in private chats only",
 }
 """What each file is for, as `init` says it."""

@@ -24,6 +24,7 @@ from ..types.messages import Text, clean
 from .listening import words_of
 from .signatures import delivered
 from .triggers import Trigger, fits, parse_trigger
+from .watched import Change as Over
 from .watched import Watched, changed, look, told
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,8 @@ PAYLOAD_CHARS, PAGE_CHARS, NEW_CHARS = 32_000, 50_000, 6_000
 LOOK_BACK_S, LOOK_BACK = 24 * 3600.0, 200
 """Conversations that ended while nobody looked, so long ago at most, and so many."""
 LONGEST_PAUSE_S = 24 * 3600.0
+FORGET_S, KEPT = 7 * 24 * 3600.0, ("", "heartbeat")
+"""What is remembered of a job that is gone; under these names lies what belongs to none."""
 HOUR_S, MOST_AN_HOUR = 3600.0, 20
 """So often may files set one job off: one that changes what it watches would never end."""
 TOO_OFTEN = f"it was set off {MOST_AN_HOUR} times within an hour; it waits, lest it sets itself off"
@@ -147,9 +150,15 @@ class Triggering:
     async def run(self) -> None:
         """Look, and set off what is due."""
         await self._catch_up()
+        await self._forget()
         while True:
             await self.look_around()
             await anyio.sleep(TICK_S)
+
+    async def _forget(self) -> None:
+        """What was kept for jobs that there are no more."""
+        names = msgspec.json.encode([*(job.name for job in await self._jobs.now()), *KEPT]).decode()
+        await self._store.change((Change("trigger_forget", (names, self._clock.now() - FORGET_S)),))
 
     async def _catch_up(self) -> None:
         """Conversations that ended while nobody looked: what was set off by one then, is not set off again."""
@@ -204,13 +213,20 @@ class Triggering:
                 fresh = False
             change = watched.saw(found[folder, trigger.what], now)
             if change is not None:
-                paths = changed(change.before, change.now)
-                words = f"Files have changed under {trigger.what}:\n\n{told(change.before, change.now)}"
-                label = await self._label(folder, paths)
                 self._lately[key].append(self._clock.now())
-                await self._set_off(job, trigger, f"file:{trigger.what}:{change.state}", Text(words, label))
+                await self._changed(job, trigger, change, folder)
             if change is not None or fresh:
                 await self._remember(key, watched.state)
+
+    async def _changed(self, job: Job, trigger: Trigger, change: Over, folder: str) -> None:
+        """A change is over. What could not be written down is seen again."""
+        words = f"Files have changed under {trigger.what}:\n\n{told(change.before, change.now)}"
+        try:
+            label = await self._label(folder, changed(change.before, change.now))
+            await self._set_off(job, trigger, f"file:{trigger.what}:{change.state}", Text(words, label))
+        except StoreError:
+            del self._files[job.name, str(trigger)]
+            raise
 
     def _too_often(self, key: tuple[str, str]) -> bool:
         """What changes meanwhile is seen later."""

@@ -53,7 +53,7 @@ class Works:
         self.learning.register(self.jobs)
         self.condense = Condense(ground.store, self.thinking)
         self.deep = Deep(ground, self.waker, self.thinking)
-        self.automation = Automation(ground, self.jobs)
+        self.automation = Automation(ground, self.jobs, self.waker)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
         self.own = OwnTools(ground.store, ground.clock)
         self.reviewing = Reviewing(ground, self.waker, self.replaying)
@@ -89,7 +89,10 @@ class Works:
 
     def answers(self) -> Live:
         """The chat commands that are answered from here."""
-        return {"cost": lambda state, principal, args: self.budgets.cost(state.session, principal)}
+        return {
+            "cost": lambda state, principal, args: self.budgets.cost(state.session, principal),
+            "skills": lambda state, principal, args: self.reviewing.answer(principal, args),
+        }
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""

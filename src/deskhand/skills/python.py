@@ -34,14 +34,16 @@ SETTLED_S = 1.0
 """A file that was written just now is left for the next look: whose word it is may not be noted yet."""
 _KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 _RUN = """import asyncio, json, runpy, sys
-given, found = json.load(sys.stdin), runpy.run_path(sys.argv[1], run_name="skill")
-try:
-    said = asyncio.run(found[sys.argv[2]](**given))
-except Exception as error:
-    at = error.__traceback__
-    while at.tb_next:
+
+def told(kind, error, at):
+    while at is not None and at.tb_next:
         at = at.tb_next
-    sys.exit(f"{type(error).__name__}: {error} (line {at.tb_lineno} of {at.tb_frame.f_code.co_filename})")
+    where = f" (line {at.tb_lineno} of {at.tb_frame.f_code.co_filename})" if at else ""
+    print(f"{kind.__name__}: {error}{where}", file=sys.stderr)
+
+sys.excepthook = told
+given, found = json.load(sys.stdin), runpy.run_path(sys.argv[1], run_name="skill")
+said = asyncio.run(found[sys.argv[2]](**given))
 if said is not None:
     print(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, default=str))
 """

@@ -69,6 +69,8 @@ def _held(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> No
                 db.execute(sql["session_title"], (options.title, session))
             if options.mode is not None:
                 db.execute(sql["long_work_deep"], (session, int(options.mode == "deep_work")))
+        case CommandRun(principal=Principal(kind="system", on_behalf_of=person), reply=reply) if person:
+            _begun(db, sql, recorded, Principal(person), " ".join(reply[: TITLE_CHARS * 2].split())[:TITLE_CHARS])
         case CommandRun(name=name, args=args, refused=False) if name in GOALS and (goal := goal_of(name, args)):
             db.execute(sql["long_work_goal"], (session, int(goal != OFF)))
         case _:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import msgspec
-from anyio.abc import TaskGroup
 
 from ..channels.base import Channel
 from ..runtime.app import App, Parts, open_app
@@ -59,15 +58,25 @@ class JobDesk:
         path.chmod(mode)
 
     @asynccontextmanager
-    async def running(self, channels: Sequence[Channel] = ()) -> AsyncIterator[App]:
+    async def running(
+        self, channels: Sequence[Channel] = (), prepare: Callable[[App], None] = lambda app: None
+    ) -> AsyncIterator[App]:
         parts = Parts(lambda name: self.model, sandbox=self.proven, clock=self.clock, channels=channels)
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
+            prepare(app)
             tasks.start_soon(app.run)
-            await self._begun(app, tasks)
+            await self._begun(app)
             yield app
             tasks.cancel_scope.cancel()
 
-    async def _begun(self, app: App, tasks: TaskGroup) -> None:
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[App]:
+        """One in which nothing drives, and the clock of jobs stands still until it is asked."""
+        parts = Parts(lambda name: self.model, sandbox=self.proven, clock=self.clock)
+        async with open_app(self.settings, parts) as app, anyio.create_task_group() as app.works.jobs.runs_now.tasks:
+            yield app
+
+    async def _begun(self, app: App) -> None:
         with anyio.fail_after(30):
             while app.works.jobs.runs_now.tasks is None or not app.works.jobs.clock.looks:  # noqa: ASYNC110
                 await anyio.sleep(POLL_S)
@@ -91,7 +100,7 @@ class JobDesk:
         """The latest run of a job, once so many are over."""
         with anyio.fail_after(30):
             while True:
-                runs = await app.works.jobs.runs(name)
+                runs = await app.works.jobs.runs(name, 1000)
                 if sum(run.state not in OPEN for run in runs) >= number and runs[0].state not in OPEN:
                     return runs[0]
                 await anyio.sleep(POLL_S)

@@ -37,6 +37,7 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("plan", "on: look and make a plan first; off: go on without one"),
         ChatCommand("deep", "/deep REQUEST: plan it, then work on by itself until it is done; /deep on, /deep off"),
         ChatCommand("goal", "/goal TEXT: go on until a judge says that it is reached; /goal off ends that"),
+        ChatCommand("skills", "skills that are proposed; /skills show, accept or reject NUMBER", "owner"),
         ChatCommand("restart", "end the service and start it anew", "owner"),
     )
 }

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ...tools.task_import import of_computer
 from ...types.errors import JobInvalid
 from ...types.jobs import Job, checked
+from ...types.labels import Label
 from ..transcript import Line
 from .found import AgentFound, Folder, Found, JobFound, Memory, Talk, Tasks
 from .operator_ai import WORKSPACE_FILES
 from .operator_use import job_name
 from .settings import keys_of, variables
-from .tree import Tree, Unread
+from .tree import FILE_BYTES, Tree, Unread
 
 _NOTE = re.compile(r"^\*Source: session .*\*$")
 
@@ -50,7 +52,7 @@ def read(tree: Tree, now: float) -> Found:
         talks=tuple(talks),
         jobs=tuple(_jobs(tree, f"{work}/cron.json")) if work else (),
         memories=tuple(_memories(tree, name, f"{work}/memory")) if work else (),
-        skills=tuple(_skills(tree, f"{work}/memory/skills")) if work else (),
+        skills=tuple(_skills(tree, f"{work}/memory/skills", name)) if work else (),
         tasks=tuple(tasks),
         left=tree.all_left(),
         trusted=tree.private(*(each for each in ("config.json", sessions, work) if each and tree.has(each))),
@@ -105,13 +107,14 @@ def _lines(found: Iterator[dict[str, Any]]) -> list[Line]:
 
 def _tasks(tree: Tree, inner: str, talk: str) -> Iterator[Tasks]:
     try:
-        found = tree.json(inner)
+        found = of_computer(tree.data(inner, FILE_BYTES), Label("tool_local", source=f"agent_computer, {talk}"))
     except Unread as error:
         tree.leave(inner, str(error))
         return
-    listed = found.get("tasks") if isinstance(found, dict) else None
-    if isinstance(listed, list) and (raw := tuple(each for each in listed if isinstance(each, dict))):
-        yield Tasks(talk, "agent_computer", raw)
+    for note in found.notes:
+        tree.leave(f"all of {inner}", note)
+    if found.tasks:
+        yield Tasks(talk, found.tasks)
 
 
 def _memories(tree: Tree, agent: str, folder: str) -> Iterator[Memory]:
@@ -129,11 +132,11 @@ def _memories(tree: Tree, agent: str, folder: str) -> Iterator[Memory]:
                 yield Memory(fact, "agent", agent)
 
 
-def _skills(tree: Tree, folder: str) -> Iterator[Folder]:
+def _skills(tree: Tree, folder: str, agent: str) -> Iterator[Folder]:
     for entry in tree.entries(folder):
         if entry.kind == "file" and entry.name.endswith(".py"):
             try:
-                yield Folder(entry.name.removesuffix(".py"), {entry.name: tree.data(f"{folder}/{entry.name}")})
+                yield Folder(entry.name.removesuffix(".py"), {entry.name: tree.data(f"{folder}/{entry.name}")}, agent)
             except Unread as error:
                 tree.leave(f"{folder}/{entry.name}", str(error))
 

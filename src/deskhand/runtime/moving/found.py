@@ -8,6 +8,7 @@ import msgspec
 
 from ...types.identity import Address
 from ...types.jobs import Job
+from ...types.tasks import Task
 from ..transcript import Line
 
 System = Literal["operator-ai", "operator-use", "agent_computer", "openagent-core"]
@@ -72,10 +73,11 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Folder(msgspec.Struct, frozen=True):
-    """A skill: a folder of files, by their path in it."""
+    """A skill: a folder of files, by their path in it; or a file of Python, which is a tool of this `agent` there."""
 
     name: str
     files: dict[str, bytes]
+    agent: str = ""
 
 
 class AgentFound(msgspec.Struct, frozen=True):
@@ -87,11 +89,10 @@ class AgentFound(msgspec.Struct, frozen=True):
 
 
 class Tasks(msgspec.Struct, frozen=True):
-    """A list of tasks as its file has it. `talk` is the key of the conversation that it belongs to, '' for none."""
+    """A list of tasks. `talk` is the key of the conversation that it belongs to, '' for the workspace."""
 
     talk: str
-    form: Literal["agent_computer", "openagent-core"]
-    raw: tuple[dict[str, Any], ...]
+    tasks: tuple[Task, ...]
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -125,7 +126,7 @@ def counts(found: Found) -> list[tuple[int, str]]:
         (len(found.memories), "memory"),
         (len(found.values), "key-value"),
         (len(found.skills), "skill"),
-        (sum(len(each.raw) for each in found.tasks), "task"),
+        (sum(len(each.tasks) for each in found.tasks), "task"),
     )
     return [(number, name) for number, name in every if number]
 

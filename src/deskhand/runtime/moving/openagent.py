@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ...tools.task_import import of_openagent
+from ...types.labels import Label
 from ..transcript import Line
 from .found import AgentFound, Found, Memory, Talk, Tasks
 from .operator_ai import moment, skills_in
@@ -100,15 +102,15 @@ def _lines(role: str, content: Any, at: float | None) -> Iterator[Line]:
 
 
 def _tasks(tree: Tree, folder: str) -> Iterator[Tasks]:
-    raw: list[dict[str, Any]] = []
+    files: list[bytes] = []
     for entry in tree.entries(folder):
         if entry.kind == "file" and entry.name.startswith("task_") and entry.name.endswith(".json"):
             try:
-                found = tree.json(f"{folder}/{entry.name}")
+                files.append(tree.data(f"{folder}/{entry.name}"))
             except Unread as error:
                 tree.leave(f"{folder}/{entry.name}", str(error))
-                continue
-            if isinstance(found, dict):
-                raw.append(found)
-    if raw:
-        yield Tasks("", "openagent-core", tuple(raw))
+    found = of_openagent(files, Label("tool_local", source=f"openagent-core, {folder}"))
+    for note in found.notes:
+        tree.leave(f"all of {folder}", note)
+    if found.tasks:
+        yield Tasks("", found.tasks)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ...memory.settings import MemoryConfig
 from ...policy.roles import ALIASES, NOBODY
+from ...skills.scan import Finding, scan
 from ...store.base import Store
 from ...types.identity import Address, session_key
 from ...types.people import OWNER_NAME, ROLE_SCOPES
@@ -81,7 +84,7 @@ class Plan(msgspec.Struct, frozen=True):
             (len(self.memories), "memory"),
             (len(self.values), "key-value"),
             (len(self.skills), "skill"),
-            (sum(len(each.raw) for each in self.tasks), "task"),
+            (sum(len(each.tasks) for each in self.tasks), "task"),
         )
         return [(number, name) for number, name in every if number]
 
@@ -107,7 +110,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
     memories = _new("fact", found.memories, fact_key, known)
     values = _new("value", found.values, value_key, known)
     jobs = _jobs(found, settings, known, left)
-    skills = _skills(found, settings, known, left)
+    skills = _skills(found, settings, agents, known, left)
     tasks = tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known)
     new_agents = tuple(each for each in found.agents if ("agent", each.name) not in known)
     done = [moved for moved in known.values() if moved.mark != BEGUN]
@@ -151,8 +154,7 @@ def value_key(value: Value) -> str:
 
 
 def tasks_key(tasks: Tasks) -> str:
-    names = sorted(str(each.get("title") or each.get("subject") or "") for each in tasks.raw)
-    return digest(tasks.talk, *names)
+    return digest(tasks.talk, *sorted(task.title for task in tasks.tasks))
 
 
 def talk_key(talk: Talk) -> str:
@@ -252,27 +254,46 @@ def _past(found: Found, talk: Talk, key: str) -> Address:
 def _jobs(found: Found, settings: Settings, known: Ledger, left: list[Left]) -> tuple[JobFound, ...]:
     new = []
     for each in found.jobs:
-        if ("job", each.job.name) in known:
+        moved = known.get(("job", each.job.name))
+        if moved is not None and moved.mark != BEGUN:
             continue
-        if (settings.home.root / "jobs" / each.job.name).exists():
+        if moved is None and (settings.home.root / "jobs" / each.job.name).exists():
             left.append(Left(f"job {each.job.name}", "there is a job of that name already"))
             continue
         new.append(each)
     return tuple(new)
 
 
-def _skills(found: Found, settings: Settings, known: Ledger, left: list[Left]) -> tuple[Folder, ...]:
+def _skills(
+    found: Found, settings: Settings, agents: Mapping[str, str], known: Ledger, left: list[Left]
+) -> tuple[Folder, ...]:
     new = []
     for each in found.skills:
-        if ("skill", each.name) in known:
+        moved = known.get(("skill", each.name))
+        if moved is not None and moved.mark != BEGUN:
             continue
         if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", each.name):
             left.append(Left(f"skill {each.name}", "that cannot be the name of a skill: use a-z, 0-9 and -"))
-        elif (settings.skills_folder / each.name).exists():
+        elif moved is None and skill_path(each, settings, agents).exists():
             left.append(Left(f"skill {each.name}", "there is a skill of that name already"))
+        elif wrong := [finding for finding in _seen_in(each) if finding.severity == "bad"]:
+            left.append(Left(f"skill {each.name}", f"{wrong[0].words} ({wrong[0].excerpt})"))
         else:
             new.append(each)
     return tuple(new)
+
+
+def _seen_in(skill: Folder) -> tuple[Finding, ...]:
+    """What skills have been used for against people, in any of its files."""
+    text = "\n".join(data.decode("utf-8", "replace") for data in skill.files.values())
+    return tuple(each for each in scan("moved", "moved", text) if each.rule != "length")
+
+
+def skill_path(skill: Folder, settings: Settings, agents: Mapping[str, str]) -> Path:
+    """Where a skill lies here: its folder, or the file that is a tool of one agent."""
+    if not skill.agent:
+        return settings.skills_folder / skill.name
+    return settings.home.workspace(agents[skill.agent]) / "memory" / "skills" / f"{skill.name}.py"
 
 
 def _keys(
@@ -291,17 +312,48 @@ def _keys(
             told.append((("agents", here), base | own.get(theirs, {})))
     for section in ("roles", "channels", "providers"):
         for name, value in found.config.get(section, {}).items():
-            if name not in getattr(config, section):
+            if section == "providers" and (why := _is_used(name, settings)):
+                left.extend([Left(f"the address {value['base_url']} of {name}", why)] if new else [])
+            elif name not in getattr(config, section):
                 told.append(((section, name), _renamed(value, agents) if section == "roles" else value))
             elif new:
                 left.append(Left(f"{section}.{name}", "it is set here already, and stays"))
-    if new:
-        if bindings := [_bound(each, agents) for each in found.config.get("bindings", ())]:
-            here_too = msgspec.to_builtins(config.bindings)
-            told.append((("bindings",), [*here_too, *(each for each in bindings if each not in here_too)]))
-        for key, usual in (("timezone", "UTC"), ("reject_response", "auto"), ("show_usage", False)):
-            if key in found.config and getattr(config, key) == usual != found.config[key]:
-                told.append(((key,), found.config[key]))
+    return told + (_general(found, settings, agents, left) if new else [])
+
+
+def _is_used(provider: str, settings: Settings) -> str:
+    """Why a file must not say where this provider is: keys and words of others would go there."""
+    if provider in settings.config.providers:
+        return "it is set here already, and stays"
+    models = [model for agent in settings.agents for model in settings.agent(agent).models]
+    if any(model.startswith(f"{provider}/") for model in models):
+        return "agents that are here use this provider already"
+    keys = [name for name in settings.environment if name.startswith(f"{provider.upper()}_") and name.endswith("_KEY")]
+    return f"the key in {keys[0]} is here already, and would go there" if keys else ""
+
+
+def _general(
+    found: Found, settings: Settings, agents: Mapping[str, str], left: list[Left]
+) -> list[tuple[tuple[str, ...], Any]]:
+    """Keys that are no agent's: where nobody has set them here."""
+    config, theirs = settings.config, found.config
+    told: list[tuple[tuple[str, ...], Any]] = []
+    ours = msgspec.to_builtins(config.bindings)
+    bindings = []
+    for each in theirs.get("bindings", ()):
+        channel = str(each.get("channel", ""))
+        if channel in theirs.get("channels", {}) and channel not in config.channels:
+            bindings.append(_bound(each, agents))
+        else:
+            what = f"that {each.get('agent')} answers {f'on {channel}' if channel else 'everywhere'}"
+            left.append(Left(what, "only channels that come in with it are taken over"))
+    if bindings:
+        told.append((("bindings",), [*ours, *(each for each in bindings if each not in ours)]))
+    if theirs.get("memory") and config.memory == MemoryConfig():
+        told.append((("memory",), theirs["memory"]))
+    for key, usual in (("timezone", "UTC"), ("reject_response", "auto"), ("show_usage", False)):
+        if key in theirs and getattr(config, key) == usual != theirs[key]:
+            told.append(((key,), theirs[key]))
     return told
 
 

@@ -20,12 +20,17 @@ AGENT_KEYS = frozenset({
     "profile", "also_allow", "deny", "prompt", "voice", "cheap_model",
 })  # fmt: skip
 KEYS = frozenset({"roles", "bindings", "timezone", "show_usage", "reject_response"})
-OPENS = "it could open this machine: look at it, and set it yourself"
+MEMORY_KEYS = frozenset(
+    {"max_memories", "inject_top_k", "inject_min_relevance", "candidate_ttl_days", "harvester", "cleaner"}
+)
+OPENS = "a file from elsewhere does not set this: look at it, and set it yourself"
 NOT_KEPT = {
     "workspace": "Deskhand works in a folder of its own, so that nothing here is changed",
     "sandbox": "commands stay in the sandbox; to let them out: deskhand config set agents.NAME.sandbox false",
     "env_file": "its keys go to Deskhand's own .env",
     "web": "Deskhand's page has its own address",
+    "memory.embed_model": "Deskhand compares meanings on this machine, unless you set it",
+    "memory.embed_dimensions": "Deskhand compares meanings on this machine, unless you set it",
 }
 
 
@@ -86,11 +91,17 @@ def _kept(tree: Tree, config: dict[str, Any]) -> dict[str, Any]:
     agents = config.get("agents")
     if isinstance(agents, Mapping) and agents:
         kept["agents"] = {str(name): _agent(tree, f"agents.{name}", each) for name, each in agents.items()}
+    memory = config.get("memory")
+    for key, value in memory.items() if isinstance(memory, Mapping) else ():
+        if key in MEMORY_KEYS:
+            kept.setdefault("memory", {})[key] = value
+        else:
+            tree.leave(f"memory.{key}", NOT_KEPT.get(f"memory.{key}", OPENS))
     providers = config.get("providers")
     for name, each in providers.items() if isinstance(providers, Mapping) else ():
         if isinstance(each, Mapping) and each.get("base_url"):
             kept.setdefault("providers", {})[str(name)] = {"base_url": each["base_url"]}
-    for key in config.keys() - {*KEYS, "defaults", "agents", "providers"}:
+    for key in config.keys() - {*KEYS, "defaults", "agents", "memory", "providers"}:
         tree.leave(key, NOT_KEPT.get(key, OPENS))
     return kept
 
@@ -106,7 +117,7 @@ def _agent(tree: Tree, where: str, settings: Any) -> dict[str, Any]:
 def _sound(tree: Tree, inner: str, config: dict[str, Any]) -> dict[str, Any]:
     """The keys with values of their types; one with a value that cannot be is noted and left, and only it."""
     sound: dict[str, Any] = {}
-    for section, value in config.items():
+    for section, value in sorted(config.items(), key=lambda each: each[0] == "bindings"):  # these name agents
         named = section in ("agents", "providers", "roles") and isinstance(value, Mapping)
         for name, each in value.items() if named else ((section, value),):
             piece = {section: {name: each}} if named else {section: each}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from ...store.base import Store
 from ...tools.task_rows import rows_of
 from ...types.clock import Clock
 from ...types.commit import Change
-from ...types.errors import ConfigError, DeskhandError, Refused, StaleSession
+from ...types.errors import ConfigError, Refused, StaleSession
 from ...types.identity import Address
 from ...types.labels import Label
 from ...types.people import OWNER_NAME, Identity
@@ -26,9 +27,8 @@ from ..people import LocalPeople, open_people
 from ..redaction import Redactor
 from ..templates import TEMPLATES, lay_out
 from .found import Left, Talk
-from .plan import Plan, fact_key, tasks_key, value_key
+from .plan import Plan, fact_key, skill_path, tasks_key, value_key
 from .talks import voices_of, write_talk
-from .tasks import tasks_of
 
 FACTS_AT_ONCE = 500
 
@@ -75,6 +75,12 @@ class Taking:
     async def _once(self, kind: str, key: str, here: str) -> None:
         await self._store.change([self._row(kind, key, here)])
 
+    async def _begin(self, kind: str, key: str, here: str) -> None:
+        await self._store.change([Change("moved_begun", (self._plan.found.system, kind, key, here, self._clock.now()))])
+
+    async def _done(self, kind: str, key: str) -> None:
+        await self._store.change([Change("moved_done", (self._plan.found.system, kind, key))])
+
     def _row(self, kind: str, key: str, here: str) -> Change:
         return Change("moved_once", (self._plan.found.system, kind, key, here, self._clock.now()))
 
@@ -94,6 +100,9 @@ class Taking:
                 self._taken.leave(".".join(path), error)
                 continue
             text = changed
+        if any(path[0] == "channels" for path, _ in self._plan.keys):
+            only = "only one program can read what is written to a bot"
+            self._taken.notes.append(f"end {self._plan.found.system} before Deskhand serves: {only}")
         if text != _text(file):
             write_private(file, text)
         secrets = {name: value for name, value in self._plan.found.secrets.items() if value}
@@ -126,8 +135,8 @@ class Taking:
 
     async def _people(self, people: LocalPeople) -> None:
         for new in self._plan.new_people:
-            here, system = new.here, self._plan.found.system
-            await self._store.change([Change("moved_begun", (system, new.person.name, here, self._clock.now()))])
+            here = new.here
+            await self._begin("user", new.person.name, here)
             try:
                 if new.here != OWNER_NAME and new.here not in people.known():
                     await people.add_user(new.here, new.roles[0])
@@ -141,7 +150,7 @@ class Taking:
                     await people.link(here, Identity(channel, one))
                 except (ConfigError, Refused) as error:
                     self._taken.leave(f"{channel} {one} of {new.person.name}", error)
-            await self._store.change([Change("moved_done", (system, new.person.name))])
+            await self._done("user", new.person.name)
             self._taken.add("user")
 
     async def _talks(self, people: LocalPeople) -> None:
@@ -210,12 +219,14 @@ class Taking:
 
     async def _skills(self) -> None:
         for skill in self._plan.skills:
+            path = skill_path(skill, self._settings, self._plan.agents)
+            await self._begin("skill", skill.name, skill.name)
             try:
-                _lay(self._settings.skills_folder / skill.name, skill.files)
+                _lay(path, next(iter(skill.files.values())) if skill.agent else skill.files)
             except OSError as error:
                 self._taken.leave(f"skill {skill.name}", error)
                 continue
-            await self._once("skill", skill.name, skill.name)
+            await self._done("skill", skill.name)
             self._taken.add("skill")
 
     async def _jobs(self) -> None:
@@ -226,12 +237,14 @@ class Taking:
             if not self._start_jobs and job.enabled:
                 job, off = replace(job, enabled=False), off + 1
             job = replace(job, agent=agent if agent in self._settings.agents else "", to=self._to(job.to))
+            await self._begin("job", each.job.name, job.name)
+            files = {**each.files, "JOB.md": written(job).encode()}
             try:
-                _lay(self._settings.home.root / "jobs" / job.name, {**each.files, "JOB.md": written(job).encode()})
-            except (OSError, DeskhandError) as error:
+                _lay(self._settings.home.root / "jobs" / job.name, files, self._settings.home.state)
+            except OSError as error:
                 self._taken.leave(f"job {job.name}", error)
                 continue
-            await self._once("job", each.job.name, job.name)
+            await self._done("job", each.job.name)
             self._taken.add("job")
         if off:
             number = f"{off} of the jobs {'is' if off == 1 else 'are'} off"
@@ -243,12 +256,11 @@ class Taking:
         for listed in self._plan.tasks:
             session = self._plan.sessions.get(listed.talk or _where_tasks_are(self._plan.found.talks), "")
             if not session:
-                self._taken.leave(f"{len(listed.raw)} tasks", "there is no conversation that they belong to")
+                self._taken.leave(f"{len(listed.tasks)} tasks", "there is no conversation that they belong to")
                 continue
-            tasks = tasks_of(listed, f"tasks of {self._plan.found.system}")
-            rows = rows_of(session, tasks, self._clock.now(), new=True)
+            rows = rows_of(session, listed.tasks, self._clock.now(), new=True)
             await self._store.change([*rows, self._row("tasks", tasks_key(listed), session)])
-            self._taken.add("task", len(tasks))
+            self._taken.add("task", len(listed.tasks))
 
     def _to(self, to: Address | None) -> Address | None:
         """With the account that its conversations have, where the job does not say it."""
@@ -270,18 +282,24 @@ def _made_a_task(calls: object) -> bool:
     return any(name.startswith("task_") for name in names)
 
 
-def _lay(folder: Path, files: dict[str, bytes]) -> None:
-    """Write a folder of files, its scripts to be run. Names that lead out of it are no names. Raises OSError."""
+def _lay(path: Path, what: bytes | dict[str, bytes], beside: Path | None = None) -> None:
+    """Put a file there, or a folder of files, whole or not at all. What is there already, a run put there that was cut
+    off. It is made `beside`, else in the same folder, and moved. Raises OSError."""
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    part = (beside or path.parent) / f".{path.name}.part"
+    if part.is_dir():
+        shutil.rmtree(part)
+    files = {"": what} if isinstance(what, bytes) else what
     for name, data in files.items():
-        path = folder / name
-        if Path(name).is_absolute() or ".." in Path(name).parts:
+        if Path(name).is_absolute() or ".." in Path(name).parts:  # no reader gives such a name
             continue
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        part = path.with_name(f".{path.name}.part")
-        part.unlink(missing_ok=True)
-        part.write_bytes(data)
-        part.chmod(0o700 if data.startswith(b"#!") else 0o600)
-        part.replace(path)
+        file = part / name if name else part
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.write_bytes(data)
+        file.chmod(0o700 if data.startswith(b"#!") else 0o600)
+    part.rename(path)
 
 
 def _text(file: Path) -> str:

@@ -1,0 +1,342 @@
+"""`deskhand memories`: what is remembered, why, and how to take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NoReturn, TypeVar
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+
+from ..memory.facts import Fact, closed, erased, everything, promoted, put_back
+from ..memory.recall import Memory, Only
+from ..policy.gate import told
+from ..runtime.clock import SystemClock
+from ..runtime.config import Settings
+from ..runtime.models import Models
+from ..store.sqlite import SqliteStore
+from ..types.errors import ConfigError, ModelError
+from ..types.events import MessageReceived
+from .plain import plain
+from .run import USAGE, Listing, config_option, fail, settings_of, with_store
+from .sessions import when
+from .table import table
+
+T = TypeVar("T")
+EVENTS_BEFORE, SAID_CHARS, MADE_AT_ONCE = 40, 300, 640
+ALL_SEEING = everything()
+
+
+def _with_memory(settings: Settings, use: Callable[[Memory, SqliteStore], Awaitable[T]]) -> T:
+    return with_store(settings, lambda store: use(Memory(store, SystemClock()), store))
+
+
+@click.group(cls=Listing)
+def memories() -> None:
+    """What is remembered: of people, of agents, and of all.
+
+    \b
+    Examples:
+      deskhand memories
+      deskhand memories search "garage code"
+      deskhand memories why 12
+      deskhand memories undo 12
+    """
+
+
+@memories.command("list")
+@click.option("--scope", "-s", type=click.Choice(["user", "agent", "global"]), help="Only of this scope.")
+@click.option("--scope-id", "-i", default="", metavar="NAME", help="Only of this person, or of this agent.")
+@click.option("--pinned", "which", flag_value="pinned", help="Only those that are always told.")
+@click.option("--held", "which", flag_value="held", help="Only those that wait for your yes.")
+@click.option("-n", "limit", type=click.IntRange(min=1), default=50, help="So many at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@config_option
+def list_(scope: str | None, scope_id: str, which: str | None, limit: int, as_json: bool, config: str | None) -> None:
+    """List what is remembered, the latest first.
+
+    \b
+    Examples:
+      deskhand memories list --scope user --scope-id ann
+      deskhand memories list --held
+    """
+    settings = settings_of(config)
+    only = Only(scope_id, which == "pinned", which == "held")
+    found = _with_memory(settings, lambda memory, _: memory.facts(ALL_SEEING, scope or "", limit, only=only))
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+    elif not found:
+        chosen = scope or scope_id or which
+        click.echo("No memory is like that." if chosen else "Nothing is remembered yet: tell an agent to.", err=True)
+    else:
+        _table(settings, found)
+
+
+def _table(settings: Settings, found: list[Fact]) -> None:
+    zone = ZoneInfo(settings.config.timezone)
+    rows = [[f"#{fact.id}", when(fact.valid_from, zone), _whose(fact), _marks(fact), fact.text] for fact in found]
+    table(["ID", "SINCE", "WHOSE", "", "WHAT"], rows)
+
+
+def _whose(fact: Fact) -> str:
+    return f"{fact.scope} {fact.owner}".strip()
+
+
+def _marks(fact: Fact) -> str:
+    marks = {"pinned": fact.pinned, "held": fact.held, "candidate": fact.retention == "candidate"}
+    return ", ".join(name for name, on in marks.items() if on) or "-"
+
+
+@memories.command()
+@config_option
+def stats(config: str | None) -> None:
+    """Count what is remembered, by owner, and what has a vector.
+
+    \b
+    Example:
+      deskhand memories stats
+    """
+    settings = settings_of(config)
+
+    async def use(_: Memory, store: SqliteStore) -> tuple[list[tuple[str, ...]], list[tuple[str, int]]]:
+        return await store.rows("fact_counts", ()), [(row[0], row[1]) for row in await store.rows("vector_counts", ())]
+
+    counts, vectors = _with_memory(settings, use)
+    rows = [[f"{scope} {owner}".strip(), *map(str, numbers)] for scope, owner, *numbers in counts]
+    table(["WHOSE", "MEMORIES", "HELD", "PINNED", "CANDIDATES", "CLOSED"], rows)
+    for model, count in vectors:
+        click.echo(f"{count} found by meaning, by {model}")
+    if not vectors:
+        click.echo("All are found by words: pip install 'deskhand[memory]' also finds them by meaning.", err=True)
+
+
+@memories.command()
+@click.argument("query", default="")
+@click.option("-n", "limit", type=click.IntRange(1, 50), default=5, help="So many at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@config_option
+@click.pass_context
+def search(context: click.Context, query: str, limit: int, as_json: bool, config: str | None) -> None:
+    """Find memories by meaning and words, the best first. Without a query: count them.
+
+    \b
+    Example:
+      deskhand memories search "what may I not eat?"
+    """
+    if not query.strip():
+        context.invoke(stats, config=config)
+        return
+    settings = settings_of(config)
+
+    async def use(memory: Memory, store: SqliteStore) -> list[tuple[Fact, float]]:
+        async with Models(settings) as models:
+            await _open_meaning(memory, models, settings, store)
+            return [(each.fact, each.relevance) for each in await memory.search(query, ALL_SEEING, limit)]
+
+    found = _with_memory(settings, use)
+    if as_json:
+        click.echo(msgspec.json.encode([{"relevance": round(near, 3), "fact": fact} for fact, near in found]))
+    elif not found:
+        click.echo("Nothing is remembered about that.", err=True)
+    else:
+        _table(settings, [fact for fact, _ in found])
+
+
+async def _open_meaning(memory: Memory, models: Models, settings: Settings, store: SqliteStore) -> None:
+    """Compare meanings as the settings say, and make the vectors that are missing, within reason."""
+    try:
+        meaning = models.meaning(settings.config.memory, store)
+        if meaning is None:
+            return
+        made = 0
+        while made < MADE_AT_ONCE and (more := await meaning.embed()):
+            made += more
+        memory.meaning = meaning
+    except (ConfigError, ModelError) as error:
+        click.echo(f"deskhand: by words alone: {plain(str(error))}", err=True)
+
+
+@memories.command()
+@click.argument("number", type=int)
+@config_option
+def why(number: int, config: str | None) -> None:
+    """Say where a memory comes from, who sees it, and what became of it.
+
+    \b
+    Example:
+      deskhand memories why 12
+    """
+    settings = settings_of(config)
+
+    async def use(memory: Memory, store: SqliteStore) -> tuple[Fact | None, str]:
+        fact = await memory.get(number, ALL_SEEING)
+        return fact, await _said(store, fact) if fact is not None else ""
+
+    fact, said = _with_memory(settings, use)
+    if fact is None:
+        _unknown(number)
+    zone = ZoneInfo(settings.config.timezone)
+    click.echo(plain(fact.text))
+    for name, value in _reasons(fact, said, lambda at: when(at, zone)):
+        click.echo(f"  {name + ':':<12}{plain(value)}")
+
+
+def _reasons(fact: Fact, said: str, day: Callable[[float], str]) -> list[tuple[str, str]]:
+    """What is known about a memory, in pairs."""
+    trust = {
+        "owner": "an owner's word",
+        "member": "a member's word",
+        "tool_local": "this machine's own",
+        "untrusted": f"untrusted: {told(fact.label)} had been read",
+    }
+    place = f"{fact.session}, event {fact.n}" if fact.session else "no conversation"
+    found = [("whose", f"{_whose(fact)} ({_seen_by(fact)})"), ("written by", f"{fact.writer}, {day(fact.at)}")]
+    found += [("from", place), *([("said there", said)] if said else []), ("trust", trust[fact.label.integrity])]
+    if fact.label.readers is not None:
+        found.append(("readers", ", ".join(fact.label.readers)))
+    if fact.valid_to is not None:
+        by = f", by #{fact.superseded_by}" if fact.superseded_by else ""
+        found.append(("closed", f"{day(fact.valid_to)}: {fact.closed_why}{by}"))
+    elif fact.held:
+        found.append(("held", f"told nobody until you say yes: deskhand memories promote {fact.id}"))
+    elif fact.expires_at is not None:
+        found.append(("candidate", f"forgotten on {day(fact.expires_at)} unless it is promoted"))
+    used = f"{fact.uses} times, last {day(fact.used_at)}" if fact.used_at else "never"
+    return [*found, ("recalled", used), ("confidence", f"{fact.confidence:.2f}")]
+
+
+def _seen_by(fact: Fact) -> str:
+    match fact.scope:
+        case "user":
+            return "told in conversations with that person alone"
+        case "agent":
+            return "told to everybody who talks to this agent"
+        case "global":
+            return "told to everybody"
+
+
+async def _said(store: SqliteStore, fact: Fact) -> str:
+    """What a person said last before it was written."""
+    if not fact.session:
+        return ""
+    events = await store.events(fact.session, max(fact.n - EVENTS_BEFORE, 0), EVENTS_BEFORE)
+    said = [each.event.message.text for each in events if isinstance(each.event, MessageReceived) and each.n <= fact.n]
+    return " ".join(said[-1].split())[:SAID_CHARS] if said else ""
+
+
+@memories.command()
+@click.argument("number", type=int)
+@config_option
+def history(number: int, config: str | None) -> None:
+    """Show what a memory came in place of, and what came in its place.
+
+    \b
+    Example:
+      deskhand memories history 12
+    """
+    settings = settings_of(config)
+    found = _with_memory(settings, lambda memory, _: memory.history(number, ALL_SEEING))
+    if not found:
+        _unknown(number)
+    zone = ZoneInfo(settings.config.timezone)
+    rows = [
+        [
+            f"#{fact.id}",
+            when(fact.valid_from, zone),
+            when(fact.valid_to, zone) if fact.valid_to else "now",
+            fact.closed_why or _marks(fact),
+            fact.text,
+        ]
+        for fact in found
+    ]
+    table(["ID", "FROM", "TO", "", "WHAT"], rows)
+
+
+@memories.command()
+@click.argument("number", type=int, required=False)
+@config_option
+def undo(number: int | None, config: str | None) -> None:
+    """Take back the last thing that happened to a memory: it was written, replaced or forgotten. Without a number: to
+    the one that changed last.
+
+    \b
+    Example:
+      deskhand memories undo 12
+    """
+    settings = settings_of(config)
+
+    async def use(memory: Memory, store: SqliteStore) -> tuple[Fact, Fact] | None:
+        last = await store.rows("fact_latest", ()) if number is None else [(number,)]
+        fact = await memory.get(last[0][0], ALL_SEEING) if last else None
+        if fact is None:
+            return None
+        await store.change(put_back(fact, SystemClock().now()))
+        now = await memory.get(fact.id, ALL_SEEING)
+        return fact, now or fact
+
+    done = _with_memory(settings, use)
+    if done is None:
+        _unknown(number or 0)
+    before, fact = done
+    held = fact.valid_to is None
+    click.echo(f"#{fact.id} {'holds again' if held else 'is taken back'}: {plain(fact.text)}")
+    if before.superseded_by and held:
+        click.echo(f"#{before.superseded_by}, which had come in its place, is taken back.")
+
+
+@memories.command()
+@click.argument("number", type=int)
+@config_option
+def promote(number: int, config: str | None) -> None:
+    """Say yes to a memory that is held, or keep one that is only a candidate.
+
+    \b
+    Example:
+      deskhand memories promote 12
+    """
+    settings = settings_of(config)
+
+    async def use(memory: Memory, store: SqliteStore) -> Fact | None:
+        fact = await memory.get(number, ALL_SEEING)
+        if fact is not None and fact.valid_to is None:
+            await store.change(promoted(fact, SystemClock().now()))
+        return fact
+
+    fact = _with_memory(settings, use)
+    if fact is None:
+        _unknown(number)
+    if fact.valid_to is not None:
+        fail(f"#{number} is closed ({fact.closed_why}): `deskhand memories undo {number}` opens it again", USAGE)
+    click.echo(f"#{number} is told from now on: {plain(fact.text)}")
+
+
+@memories.command()
+@click.argument("number", type=int)
+@click.option("--erase", is_flag=True, help="Also from the history and from the bytes of the database, for good.")
+@config_option
+def forget(number: int, erase: bool, config: str | None) -> None:
+    """Forget a memory. It stays in the history, and `undo` brings it back, unless it is erased.
+
+    \b
+    Examples:
+      deskhand memories forget 12
+      deskhand memories forget 12 --erase
+    """
+    settings = settings_of(config)
+
+    async def use(memory: Memory, store: SqliteStore) -> Fact | None:
+        fact = await memory.get(number, ALL_SEEING)
+        if fact is not None:
+            now = SystemClock().now()
+            await store.change(erased(number) if erase else (closed(number, now, "forgotten"),))
+        return fact
+
+    fact = _with_memory(settings, use)
+    if fact is None:
+        _unknown(number)
+    click.echo(f"#{number} is {'erased' if erase else 'forgotten'}: {plain(fact.text)}")
+
+
+def _unknown(number: int) -> NoReturn:
+    fail(f"there is no memory #{number}: `deskhand memories` lists them" if number else "nothing is remembered", USAGE)

@@ -1,0 +1,133 @@
+"""`deskhand jobs`: made, looked at, changed and removed in a terminal, beside a Deskhand that runs or none."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from deskhand.cli.root import cli
+from deskhand.runtime.blueprints import BLUEPRINTS, command
+from deskhand.runtime.config import read_settings
+from deskhand.runtime.keyring import Keyring
+from deskhand.runtime.secrets import Secrets
+from deskhand.runtime.signatures import delivered, signed
+
+DAILY = "---\nschedule: daily 09:00\n---\n\nLook around.\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "deskhand.yaml").write_text("memory: {enabled: false}\n")
+    return tmp_path
+
+
+def run(home: Path, *words: str, stdin: str | None = None, editor: str = "") -> Result:
+    env = {"DESKHAND_HOME": str(home), "HOME": str(home), "EDITOR": editor, "VISUAL": editor}
+    return CliRunner().invoke(cli, words, env=env, prog_name="deskhand", input=stdin)
+
+
+def test_from_the_first_to_the_last(home: Path) -> None:
+    said = run(home, "jobs", "add", "brief", "-s", "30 7 * * 1-5", "-p", "What is on?", "--to", "telegram:1")
+    assert said.exit_code == 0, said.output
+    assert "Made brief: at 07:30 on Monday through Friday (UTC)." in said.output
+    assert "Forecast: 2" in said.output and "nobody runs jobs now" in said.output
+    text = (home / "jobs/brief/JOB.md").read_text()
+    assert "schedule: 30 7 * * 1-5" in text and "channel: telegram" in text and text.endswith("What is on?\n")
+    assert "brief\ton\t" in run(home, "jobs").output and "brief\ton\t" in run(home, "cron", "list").output
+    assert "go to telegram:1" in run(home, "job", "info", "brief").output
+    found = json.loads(run(home, "jobs", "list", "--json").output)
+    assert next(each for each in found if each["name"] == "brief")["to"] == "telegram:1"
+    assert "off now" in run(home, "jobs", "disable", "brief").output
+    assert "brief is on now; next: 20" in run(home, "jobs", "enable", "brief").output
+    assert run(home, "jobs", "forecast", "brief").output.startswith("Forecast: 2")
+    assert "has not run yet" in run(home, "jobs", "runs", "brief").output
+    assert run(home, "jobs", "run", "brief").exit_code == 0
+    assert "waits for an earlier run" in run(home, "jobs", "runs", "brief", "-n", "1").output
+    assert json.loads(run(home, "jobs", "runs", "brief", "--json").output)[0]["state"] == "waiting"
+    assert run(home, "jobs", "remove", "brief").output == "Removed brief.\n"
+    assert not (home / "jobs/brief").exists()
+    refused = run(home, "jobs", "show", "brief")
+    assert refused.exit_code != 0 and "there is no job 'brief'" in refused.output
+
+
+def test_a_file_is_taken_changed_and_refused(home: Path) -> None:
+    assert run(home, "jobs", "add", "look", "--file", "-", stdin=DAILY).exit_code == 0
+    changed = run(home, "jobs", "edit", "look", "--file", "-", stdin=DAILY.replace("09:00", "10:00"))
+    assert "Changed look: at 10:00 every day" in changed.output
+    refused = run(home, "jobs", "edit", "look", "--file", "-", stdin=DAILY.replace("09:00", "25:00"))
+    assert refused.exit_code != 0 and "10:00" in (home / "jobs/look/JOB.md").read_text()
+    assert "Nothing was changed" in run(home, "jobs", "edit", "look", editor="true").output
+    typed = run(home, "jobs", "edit", "look", editor="sed -i s/10:00/11:00/")
+    assert "Changed look: at 11:00" in typed.output, typed.output
+    (home / "jobs/bad").mkdir()
+    (home / "jobs/bad/JOB.md").write_text("---\nschedule: never\n---\n\nx")
+    shown = run(home, "jobs", "show", "bad")
+    assert shown.exit_code == 0 and "cannot run:" in shown.output and "schedule: never" in shown.output
+    assert "cannot run" in run(home, "jobs").output
+    assert run(home, "jobs", "edit", "bad", "--file", "-", stdin=DAILY).exit_code == 0, "what is broken can be mended"
+
+
+def test_each_blueprint_is_made_by_the_command_that_it_names(home: Path) -> None:
+    given = {"inbox": "inbox", "url": "https://example.org/", "folder": "b", "text": "call Ann", "when": "daily 17:00"}
+    listed = run(home, "jobs", "blueprints").output
+    for each in BLUEPRINTS:
+        slots = {slot.name: given[slot.name] for slot in each.slots if slot.required}
+        assert command(each) in listed
+        words = shlex.split(command(each, slots, "telegram:1"))[1:]
+        tried = run(home, *words, "--dry-run")
+        assert (tried.exit_code == 0 and "Forecast" in tried.output) or "when something sets it off" in tried.output
+        assert not (home / "jobs" / each.name).exists()
+        made = run(home, *words)
+        assert made.exit_code == 0 and (home / "jobs" / each.name / "JOB.md").exists(), made.output
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("add",), "by one of --prompt, --file and --blueprint"),
+        (("add", "-p", "x"), "give it a name"),
+        (("add", "x", "-p", "x", "-b", "reminder"), "by one of"),
+        (("add", "../x", "-p", "x", "-s", "hourly"), "cannot name a job"),
+        (("add", "x", "-p", "x", "-s", "often"), "no schedule"),
+        (("add", "x", "-p", "x", "--on", "rain"), "nothing that sets a job off"),
+        (("add", "x", "-p", "x", "-s", "hourly", "--deliver"), "needs `to:`"),
+        (("add", "-b", "none"), "there are: morning-brief"),
+        (("add", "-b", "reminder", "--slot", "text"), "BLANK=VALUE"),
+        (("add", "-b", "reminder", "--slot", "text=x"), "'when' is missing"),
+        (("hook", "none"), "no job 'none'"),
+        (("remove", "heartbeat"), "part of Deskhand"),
+        (("run", "none"), "no job 'none'"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(home: Path, words: tuple[str, ...], why: str) -> None:
+    said = run(home, "jobs", *words)
+    assert said.exit_code != 0 and why in said.output, said.output
+    assert "Traceback" not in said.output
+
+
+def test_a_hook_is_opened_with_a_secret_that_is_shown_once(home: Path) -> None:
+    run(home, "jobs", "add", "plain", "-p", "x", "-s", "hourly")
+    assert "takes no webhooks" in run(home, "jobs", "hook", "plain").output
+    made = run(home, "jobs", "add", "door", "-p", "See who is there.", "--on", "webhook")
+    assert "the webhook is closed: it has no secret" in made.output
+    said = run(home, "jobs", "hook", "door").output
+    secret = said.split("Secret:")[1].split()[0]
+    assert "/api/hooks/door" in said and secret.startswith("whsec_")
+    settings = read_settings(None, {"DESKHAND_HOME": str(home), "HOME": str(home)})
+    held = Secrets(settings.home, dict, lambda: Keyring("x")).held()
+    assert [(each.name, each.value) for each in held] == [("webhook.door", secret)]
+    assert delivered(secret, signed(secret, "1", 1e9, b"x"), b"x", 1e9) == "1"
+    shown = run(home, "jobs", "show", "door").output
+    assert secret not in shown and "no secret" not in shown
+
+
+def test_a_pause_stops_all(home: Path) -> None:
+    assert "They were not paused" in run(home, "jobs", "resume").output
+    assert run(home, "jobs", "pause", "on holiday").exit_code == 0
+    run(home, "jobs", "add", "look", "-p", "x", "-s", "hourly")
+    assert "paused: on holiday" in run(home, "jobs", "show", "look").output
+    assert "They were paused: on holiday" in run(home, "job", "resume").output
