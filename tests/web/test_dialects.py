@@ -120,6 +120,9 @@ def test_modes_errors_and_commands_for_agent_computer() -> None:
         {"type": "cleared"},
         {"type": "text", "text": "words"},
     ]
+    system = Principal("system", ("owner",), "system")
+    spent = e.CommandRun(1, system, "deep_work_spent", "", "used up")
+    assert as_computer(spent) == [{"type": "error", "message": "used up"}]
     failed = as_computer(
         said("hi"), e.ModelFailed("m/x", "ModelKeyRefused", "no key"), e.TurnEnded("failed", (), "No key.")
     )

@@ -94,6 +94,8 @@ class View:
                 return self._answered(event)
             case e.CommandRun(reply="", name="stop"):
                 return []
+            case e.CommandRun(reply=reply, principal=principal) if principal.kind == "system":
+                return ["", *self._paint.text(reply, "quiet"), ""]
             case e.CommandRun(name=name, args=args, reply=reply):
                 typed = self._paint.line((f"> /{name} {args}".rstrip(), "you"))
                 return ["", typed, *self._paint.text(reply, "quiet"), ""]

@@ -10,6 +10,7 @@ import anyio
 from ..agent.state import State, fold
 from ..tools.task_rows import read
 from ..tools.task_words import SHORT, label_of, listed, percent, progress, there
+from ..types.budget import Charge
 from ..types.errors import Refused
 from ..types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
 from ..types.goals import REACHED
@@ -133,7 +134,9 @@ class Deep:
         if await store.rows("inbox_find", (run.address.channel, run.address.account, key)):
             return
         state = fold(State(session), await store.history(session))
-        verdict, label = await judged(self._thinking, self._ground.agent_of(session).name, run.goal, state)
+        person = acts_for(run.principal) if run.principal else ""
+        charge = Charge(session, person, self._ground.agent_of(session).name)
+        verdict, label = await judged(self._thinking, charge, run.goal, state)
         fresh = await store.events(session, run.n)
         if fold_run(run, fresh).open or fresh or await store.waiting(session):
             self._due.setdefault(session, 0.0)  # somebody wrote meanwhile: that comes first

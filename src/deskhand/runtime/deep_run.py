@@ -14,7 +14,7 @@ import msgspec
 from ..tools.task_graph import stuck
 from ..tools.task_words import left, listed, progress, there
 from ..types import events as e
-from ..types.goals import ENDED, GOALS, OFF, goal_of
+from ..types.goals import ENDED, GOALS, OFF, SPENT, goal_of
 from ..types.identity import Address, Principal
 from ..types.messages import Usage
 from ..types.tasks import Graph
@@ -213,7 +213,7 @@ def _deep(run: Run, graph: Graph, config: DeepWorkConfig) -> tuple[Move, ...]:
     if share >= 1:
         words = f"The {config.tokens:,} tokens of this deep work are used up. {_told(graph)}"
         again = "Write /deep on for as many again, or /deep off." if open_ else ""
-        return (_note(run, f"spent:{run.deep_n}", f"{words}\n{again}".strip()),)
+        return (Note(f"deep:{run.session}:spent:{run.deep_n}", SPENT, f"{words}\n{again}".strip()),)
     pushed = run.pushes.count(state) >= config.nudges
     if not open_:
         if not run.said.strip() and not pushed:

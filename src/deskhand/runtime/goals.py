@@ -8,6 +8,7 @@ import msgspec
 
 from ..agent.state import State
 from ..models.aside import Aside
+from ..types.budget import Charge
 from ..types.errors import ModelError
 from ..types.labels import LOCAL, Label, join
 from ..types.messages import Message, Text, ToolCall, ToolResult
@@ -41,12 +42,12 @@ SCHEMA = {
 NOT_REACHED = Verdict("not_reached")
 
 
-async def judged(thinking: Thinking, agent: str, goal: str, state: State) -> tuple[Verdict, Label]:
+async def judged(thinking: Thinking, charge: Charge, goal: str, state: State) -> tuple[Verdict, Label]:
     """What the judge says, and the label of what it has read. Without an answer that can be read, or without a model,
     the goal counts as not reached."""
     text = f"# Goal\n{goal}\n\n# Conversation\n{told(state)}"
     try:
-        aired = await thinking.ask(agent, Aside(SYSTEM, text, SCHEMA, 300))
+        aired = await thinking.ask(charge.agent, Aside(SYSTEM, text, SCHEMA, 300), charge=charge)
     except ModelError:
         return NOT_REACHED, LOCAL
     return verdict_of(aired.text), join((LOCAL, state.label))

@@ -6,6 +6,8 @@ GOAL, REACHED, ENDED = "goal", "goal_reached", "goal_ended"
 """The command of a person, and the notes of ours that end what it began."""
 GOALS = frozenset({GOAL, REACHED, ENDED})
 OFF = "off"
+SPENT = "deep_work_spent"
+"""The note that what a deep work may use is used up."""
 
 
 def goal_of(name: str, args: str) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from ..policy.plan import EXIT
 from ..types import events as e
 from ..types.door import Progress
+from ..types.goals import ENDED, SPENT
 from ..types.messages import Usage
 from ..types.options import SessionOptions
 from .tasks import TASK_TOOLS
@@ -82,8 +83,8 @@ def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
             return _resolved(state, event)
         case e.OptionsSet(options=options) if options.mode is not None:
             return _mode(state, options.mode)
-        case e.CommandRun(name=name, reply=reply):
-            return [{"type": "cleared"}] if name == "start" else [{"type": "text", "text": state.redact(reply)}]
+        case e.CommandRun():
+            return _ran(state, event)
         case e.TurnEnded():
             return _ended(state, event)
         case _:
@@ -93,6 +94,15 @@ def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
 def _mode(state: State, mode: str) -> list[Out]:
     state.mode, state.used = mode_of(mode), 0
     return [{"type": "mode_changed", "mode": state.mode}]
+
+
+def _ran(state: State, event: e.CommandRun) -> list[Out]:
+    if event.name == "start":
+        return [{"type": "cleared"}]
+    words = state.redact(event.reply)
+    if event.principal.kind == "system" and event.name in (SPENT, ENDED):
+        return [{"type": "error", "message": words}]
+    return [{"type": "text", "text": words}]
 
 
 def _thinking(state: State) -> Out:

@@ -141,7 +141,7 @@ const EVENTS = {
   },
   command_run(next, event, recorded) {
     if (event.name === "stop" && !event.reply) return;
-    aside(next, recorded, { kind: "command", text: `/${event.name} ${event.args ?? ""}`.trim(), reply: event.reply ?? "" });
+    aside(next, recorded, { kind: "command", text: event.principal?.kind === "system" ? "" : `/${event.name} ${event.args ?? ""}`.trim(), reply: event.reply ?? "" });
   },
   model_replied(next, event, recorded) {
     next.live = null;
@@ -182,6 +182,7 @@ const EVENTS = {
   question_answered(next, event, recorded) { answered(next, event, recorded, textOf(event.message) || "answered"); },
   hinted() {},
   masked() {},
+  recalled() {},
   compacted(next, event, recorded) {
     if (next.broke === recorded.n - 1) return kept(next, event, recorded); // it belongs to what stands before it
     aside(next, recorded, { kind: "divider", text: "The older part was summed up, so that the model keeps the thread", note: event.note, dropped: event.dropped });

@@ -40,7 +40,7 @@ function Item({ item, turn, last }) {
     case "user": return html`<${User} item=${item} turn=${turn} />`;
     case "answer": return html`<${Answer} item=${item} />`;
     case "ask": return item.answer ? html`<${Ask} ask=${item} />` : null;
-    case "command": return html`<div class="command-run"><p class="small"><code>${item.text}</code></p><p class="pre muted">${item.reply}</p></div>`;
+    case "command": return html`<div class="command-run">${item.text && html`<p class="small"><code>${item.text}</code></p>`}<p class="pre muted">${item.reply}</p></div>`;
     case "divider": return html`<p class="divider"><span>${item.text}${item.dropped ? ` (${many(item.dropped, "message")})` : ""}</span></p>`;
     case "note": return html`<${Note} item=${item} last=${last && turn.end !== null} />`;
     default: return null;
