@@ -26,6 +26,7 @@ from deskhand.types.effects import Replay
 from deskhand.types.errors import StoreFull
 from deskhand.types.events import MessageDelivered, MessageReceived, ModelFailed, ModelReplied, TurnEnded
 from deskhand.types.identity import Command, Edit, Reaction, When
+from deskhand.types.limits import Limits
 from deskhand.types.messages import Message, ToolCall
 from deskhand.types.turn import TURN
 
@@ -437,3 +438,20 @@ async def test_reactions_and_edits_are_told_with_the_next_message(bench: MakeBen
     assert asked == ["one", f"{told}two", "two"]
     cold = fold(State(SESSION), await b.store.history(SESSION))
     assert [shown.message.text for shown in view(cold) if shown.message.role == "user"] == ["one", f"{told}two", "two"]
+
+
+async def test_who_takes_what_it_has_room_for_is_given_all(bench: MakeBench) -> None:
+    """The embedded model has room for less than our tools take, and makes its own requests of ours."""
+
+    class Own(ScriptedModel):
+        selective = True
+
+    limits = Limits(window=100)
+    for model, said_last in (
+        (Own(lambda request: say("fine")), "fine"),
+        (ScriptedModel(), "choose a model with a larger"),
+    ):
+        talk = bench(model, [ChangeTool()])
+        talk.configure(limits=limits)
+        await talk.say("hello " * 100)
+        assert said_last in (await talk.sent())[-1]

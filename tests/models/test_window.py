@@ -84,6 +84,13 @@ def test_a_prompt_that_fills_the_window_is_refused_in_words() -> None:
         sized(request([person("hi")], "p" * 40_000), Limits(window=8_000), 0, 1.0)
 
 
+def test_what_is_only_guessed_refuses_nothing() -> None:
+    """Ollama says nowhere how much it was started with."""
+    asked = request([person("hi " * 900), *step(1, "x" * 900), person("now")], "p" * 40_000)
+    sent = sized(asked, Limits(window=8_000, guessed=True), 0, 1.0)
+    assert [each.message.text for each in sent.messages] == ["now"] and sent.system == asked.system
+
+
 def test_the_room_of_the_model_itself_counts() -> None:
     asked = request([person("w" * 9_000), *step(1, "x" * 9_000), person("now")])
     assert sized(asked, Limits(window=100_000), 0, 1.0) is asked

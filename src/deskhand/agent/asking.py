@@ -8,7 +8,7 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.base import Reply, Request, TextDelta, schema_of
+from ..models.base import Reply, Request, Selective, TextDelta, schema_of
 from ..models.forms import mask_due
 from ..models.usable import usable
 from ..models.window import at_most, sized
@@ -98,14 +98,14 @@ class Asking:
         return chosen[0] if chosen else ""
 
     def _request(self, model: str, step: AskModel) -> Request:
-        journal = self._journal
-        agent, state = journal.agent, journal.state
+        journal, agent, state = self._journal, self._journal.agent, self._journal.state
         schemas = tuple(schema for schema in self._schemas if offered(agent.tools[schema.name].spec, state.options))
         shown = (agent.prompt(state), view(state), schemas if step.tools else ())
         how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
         request = Request(model.partition("/")[2], *shown, *how, journal.encoded, journal.ports.blob)
         limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models)) else agent.limits
-        return sized(request, limits, state.context_tokens, journal.ports.meter.scale(model))
+        whole = isinstance(journal.ports.model(model), Selective)
+        return request if whole else sized(request, limits, state.context_tokens, journal.ports.meter.scale(model))
 
     async def _call(self, model: str, request: Request) -> Reply:
         journal, n, offset = self._journal, self._journal.state.n + 1, 0

@@ -132,6 +132,13 @@ class Model(Protocol):
 
 
 @runtime_checkable
+class Selective(Protocol):
+    """A model that takes of a request what it has room for: none is too long for it."""
+
+    selective: bool
+
+
+@runtime_checkable
 class Closable(Protocol):
     """A model with connections of its own, which whoever opened it frees at the end."""
 

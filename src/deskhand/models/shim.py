@@ -74,6 +74,8 @@ class Shim:
     Everything is derived from the request's messages: after a restart the next step is the same.
     """
 
+    selective = True
+
     def __init__(self, inner: TextModel, dialect: Dialect = "grammar") -> None:
         self._inner, self._dialect = inner, dialect
 

@@ -112,7 +112,7 @@ def sized(request: Request, limits: Limits, context_tokens: int, scale: float) -
     not known): where that is far below, nothing is measured."""
     most = room(limits.model_window or limits.window, limits.output_tokens)
     known = context_tokens and context_tokens + scale * fresh(request.messages)
-    return request if 0 < known < SURE * most else within(request, most, scale)
+    return request if 0 < known < SURE * most else within(request, most, scale, guessed=limits.guessed)
 
 
 def at_most(request: Request, context_tokens: int, scale: float) -> int:
@@ -128,16 +128,16 @@ def counted(request: Request) -> int:
     return overhead(request.system, request.tools) + sum(tokens(shown.message) for shown in request.messages)
 
 
-def within(request: Request, most: int, scale: float = 1.0) -> Request:
+def within(request: Request, most: int, scale: float = 1.0, *, guessed: bool = False) -> Request:
     """The request with at most `most` tokens, by our count times `scale`: as it is, or with its messages shortened as
-    `fit` does it. Raises ContextOverflow where even that is too long."""
+    `fit` does it. Raises ContextOverflow where even that is too long, unless `most` is only guessed."""
     beside = overhead(request.system, request.tools)
     if (beside + sum(tokens(shown.message) for shown in request.messages)) * scale <= most:
         return request
     budget = int(most / scale) - beside
     cut = fit([shown.message for shown in request.messages], max(budget, 1))
     shown = tuple(Shown(request.messages[i].key, message) for i, message in cut.kept)
-    if sum(tokens(each.message) for each in shown) > budget:
+    if sum(tokens(each.message) for each in shown) > budget and not guessed:
         raise ContextOverflow(
             f"the prompt and the tools take about {int(beside * scale):,} tokens and the last message more than is left"
             f" of the {most:,} that there is room for: choose a model with a larger window (/model), or allow the agent"

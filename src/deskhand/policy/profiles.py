@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-Profile = Literal["minimal", "coding", "full"]
+Profile = Literal["minimal", "small", "coding", "full"]
 
 _TALK = (
     *("think", "ask_user", "send_message", "read_output", "list_skills", "read_skill"),
@@ -16,6 +16,11 @@ _TALK = (
 )
 PROFILES: dict[Profile, tuple[str, ...]] = {
     "minimal": _TALK,
+    "small": (
+        *("think", "ask_user", "read_output", "list_skills", "read_skill", "compact", "restart"),
+        *("read_file", "write_file", "edit_file", "list_files", "search_files", "shell", "web_fetch", "web_search"),
+        *("save_memory", "search_memories", "search_past", "kv_get", "kv_set"),
+    ),
     "coding": (
         *_TALK,
         *("read_file", "write_file", "edit_file", "list_files", "search_files", "list_symbols", "find_references"),
@@ -24,7 +29,8 @@ PROFILES: dict[Profile, tuple[str, ...]] = {
     ),
     "full": ("*",),
 }
-"""`minimal` talks; `coding` also works on files, with commands and looks things up; `full` is everything."""
+"""`minimal` talks; `small` is what a model with little room can hold; `coding` also works on files, with commands and
+looks things up; `full` is everything."""
 
 
 class Offered(msgspec.Struct, frozen=True):

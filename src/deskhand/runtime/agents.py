@@ -18,12 +18,13 @@ from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
 from ..types.clock import Clock
 from ..types.identity import Address, Principal
+from ..types.limits import Limits
 from ..types.options import SessionOptions
 from ..types.people import People
 from .commands import Check, beyond, run, unusable
-from .config import Settings
+from .config import AgentConfig, Settings
 from .judging import judge_of
-from .models import facts_of, is_small
+from .models import facts_of, is_local, is_small
 from .plugins import Plugins
 from .prompt import Prompt, Prompting, Sources, machine_of
 from .reach import Reaches, without_secrets, workspace_of
@@ -89,7 +90,7 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
         judge_of(settings, name),
         reach,
         str(workspace),
-        settings.limits(config, facts_of(settings, next(iter(config.models), "")).window),
+        limits_of(settings, config, next(iter(config.models), "")),
         config.thinking or "off",
         config.temperature,
         ZoneInfo(settings.config.timezone),
@@ -99,7 +100,7 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
         look=house.reaches.quarantine.look,
         recall=partial(house.works.recall, name),
         condense=partial(house.works.condense, name),
-        fit=lambda model: settings.limits(config, facts_of(settings, model).window),
+        fit=partial(limits_of, settings, config),
     )
 
 
@@ -107,6 +108,13 @@ def _tools(settings: Settings, name: str, house: House, skills: Skills) -> Tools
     more = (*house.works.tools(name), *house.plugins.tools)
     taken = {tool.spec.name for tool in (*ours(settings, name, skills, house.people), *more)}
     return toolbox(settings, name, skills, more, house.people) | house.works.own.tools(settings, name, taken)
+
+
+def limits_of(settings: Settings, config: AgentConfig, model: str) -> Limits:
+    """What a turn of this agent may use with this model. How much room there is on a server of one's own only that
+    server knows."""
+    limits = settings.limits(config, facts_of(settings, model).window)
+    return msgspec.structs.replace(limits, guessed=is_local(settings, model))
 
 
 def check_of(settings: Settings, model: Callable[[str], Model]) -> Check:

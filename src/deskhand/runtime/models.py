@@ -182,6 +182,12 @@ def facts_of(settings: Settings, model: str) -> Facts:
         return UNKNOWN
 
 
+def is_local(settings: Settings, model: str) -> bool:
+    """Whether `provider/name` runs on a server of one's own."""
+    known = catalogue_of(settings).providers.get(model.partition("/")[0])
+    return known is not None and known.local
+
+
 def is_small(settings: Settings, model: str) -> bool:
     """Whether `provider/name` needs our protocol for tools, and with it the guards for small models."""
     provider = model.partition("/")[0]

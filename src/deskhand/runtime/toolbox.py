@@ -6,7 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..policy.profiles import offers
+import msgspec
+
+from ..policy.profiles import Offered, offers
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
 from ..tools import context, extract, files, folders, kv, network, plan, shell, symbols, talk, task_board, tasks
@@ -20,10 +22,13 @@ from ..tools.web import WebFetch
 from ..types.people import People
 from .config import SURFACES, Settings
 from .manage_users import ManageUsers
+from .models import facts_of, is_small
 from .plugins import Plugins, load_plugins
 from .reach import workspace_of
 
 READ_FROM_LOG = SURFACES
+ROOMY = 16_000
+"""Tokens of a window in which all tools and a conversation have room. They take about 7,000."""
 
 _BUNDLED = Allowed(str(BUNDLED.resolve()))
 
@@ -58,9 +63,20 @@ def toolbox(
     settings: Settings, agent: str, skills: Skills, plugins: Sequence[Tool] = (), people: People | None = None
 ) -> dict[str, Tool]:
     """The agent's tools by name, in the order in which the model is shown them."""
-    offered = settings.offered(agent)
+    offered = _offered(settings, agent)
     everything = (*ours(settings, agent, skills, people), *plugins)
     return {tool.spec.name: tool for tool in everything if offers(offered, tool.spec.name)}
+
+
+def _offered(settings: Settings, agent: str) -> Offered:
+    """What is offered: to a model that has no room beside all tools only those that everybody needs, unless somebody
+    chose."""
+    config, offered = settings.agent(agent), settings.offered(agent)
+    first = next(iter(config.models), "")
+    chosen = config.profile or config.tools not in (None, ("*",))
+    if chosen or is_small(settings, first) or facts_of(settings, first).window >= ROOMY:
+        return offered
+    return msgspec.structs.replace(offered, profile="small")
 
 
 def ours(settings: Settings, agent: str, skills: Skills, people: People | None = None) -> tuple[Tool, ...]:
