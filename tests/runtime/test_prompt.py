@@ -100,6 +100,15 @@ def test_everything_in_its_order(tmp_path: Path) -> None:
     found(place, "# Context", *context, "It runs Linux.", "Nobody else reads chat 1", WRITTEN)
 
 
+def test_a_job_is_told_that_it_is_one(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    job = Principal("job:brief", ("owner",), "clock", "ann")
+    alone = desk.prompt(state(Address("job", chat="brief"), job))[-1]
+    found(alone, "# Job", "a run of the job brief, for ann.", "sent to nobody", "send_message")
+    sent = desk.prompt(state(Address("telegram", chat="7"), job))[-1]
+    assert "Your answer is sent to telegram, chat 7." in sent and "# Context" not in sent + alone
+
+
 def test_what_is_private_is_for_owners_in_private_chats(tmp_path: Path) -> None:
     """Neither what is remembered nor who the owner is: whoever else asks, and wherever others listen."""
     desk = Desk(tmp_path)

@@ -54,6 +54,8 @@ async def test_a_job_from_its_file_to_its_end(served: Served) -> None:
     assert (await served.owner.ask("POST", "/api/jobs/look/enable"))[1]["enabled"] is True
     status, started = await served.owner.ask("POST", "/api/jobs/look/run")
     assert status == 202 and started["slot"]
+    (theirs,) = [each for each in (await served.owner.get("/api/cron"))["jobs"] if each["id"] == "look"]
+    assert theirs["prompt_preview"] == "Look around." and theirs["next_run"] and theirs["run_count"] in (0, 1)
     (run,) = await served.owner.get("/api/jobs/look/runs?limit=5")
     assert run["slot"] == started["slot"]
     assert (await served.owner.get("/api/status"))["cron_jobs"] == len(await served.owner.get("/api/jobs"))

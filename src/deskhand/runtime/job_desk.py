@@ -26,6 +26,7 @@ from .triggers import HOOKS
 from .using_jobs import Using
 
 RUNS = 20
+PREVIEW_CHARS = 100
 NO_SECRET = "the webhook is closed: it has no secret. Make one with `deskhand jobs hook {name}`"
 
 
@@ -142,6 +143,7 @@ class Desk:
             became(last),
             counted.runs,
             counted.errors,
+            " ".join(job.prompt.split())[:PREVIEW_CHARS],
         )
 
     def _runs(self, principal: Principal, view: Known, ran: Sequence[Run]) -> list[RunView]:

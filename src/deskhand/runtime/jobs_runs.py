@@ -30,12 +30,13 @@ from .jobs_alerts import after_failure, after_success, told
 from .jobs_folder import Found
 from .jobs_ledger import Entry, Ledger, counted, ended, finishing
 from .places import Places
+from .prompt import JOBS
 from .toolbox import READ_FROM_LOG
 from .waking import Waker
 
 log = logging.getLogger(__name__)
 
-CLOCK = "job"
+CLOCK = JOBS
 """The channel of conversations that a job has for itself: nobody reads there, the log holds them."""
 HOOK_LEASE_S = 630.0
 """Longer than any hook may take, with what is to be done around it."""

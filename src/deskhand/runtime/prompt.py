@@ -50,6 +50,8 @@ MINIMAL_FILES = WORKSPACE_FILES[:2]
 """Who it is, and what it must never do: that does not depend on how much it is told."""
 USER_FILE, MEMORY_FILE = "USER.md", "memory/MEMORY.md"
 NAME_CHARS = 80
+JOBS = "job"
+"""The channel of jobs whose answers go nowhere."""
 
 Mode = Literal["full", "minimal", "none"]
 Prompting = Callable[[State], tuple[str, ...]]
@@ -160,7 +162,9 @@ class Prompt:
         here = "this group" if address.group else "this person"
         memory = f"notes and, with USER.md beside it, facts about the owner: private, not for {here}"
         lines = [f"# Context\nYou are talking on {where}{', in a group' if address.group else ''}."]
-        if not address.group:  # elsewhere it would change from turn to turn, and the model would read all anew
+        if principal.kind == "clock":
+            lines = [_job(address, principal)]
+        elif not address.group:  # elsewhere it would change from turn to turn, and the model would read all anew
             roles = f" ({', '.join(map(_plain, principal.roles))})" if principal.roles else ""
             behalf = f", for {_plain(principal.on_behalf_of)}" if principal.on_behalf_of else ""
             lines.append(f"You are talking with {_plain(principal.id)}{roles}{behalf}.")
@@ -177,6 +181,15 @@ def day_files(now: float, zone: tzinfo) -> tuple[str, ...]:
     """The notes of yesterday and of today."""
     today = datetime.fromtimestamp(now, zone).date()
     return tuple(f"memory/{day.isoformat()}.md" for day in (today - timedelta(days=1), today))
+
+
+def _job(address: Address, principal: Principal) -> str:
+    """What a job is told in place of with whom it talks."""
+    name, person = _plain(principal.id.removeprefix("job:")), _plain(principal.on_behalf_of) or "the owner"
+    goes = f"Your answer is sent to {_plain(address.channel)}, chat {_plain(address.chat)}."
+    if address.channel == JOBS:
+        goes = "Your answer is kept and sent to nobody: what somebody must read, say with send_message."
+    return f"# Job\nThis is a run of the job {name}, for {person}. Nobody is there to be asked. {goes}"
 
 
 def private(address: Address, principal: Principal) -> bool:

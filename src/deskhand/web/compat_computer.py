@@ -66,6 +66,8 @@ class Cron(msgspec.Struct, frozen=True):
     next_run: float | None
     last_run: float | None
     last_result: str
+    run_count: int
+    prompt_preview: str
 
 
 class Jobs(msgspec.Struct, frozen=True):
@@ -169,7 +171,7 @@ async def cron(call: Call) -> Jobs:
 
 def _cron(job: JobView) -> Cron:
     seen = (job.name, job.name, job.when, job.enabled, job.description)
-    return Cron(*seen, job.next_at, job.last_at, job.last_result)
+    return Cron(*seen, job.next_at, job.last_at, job.last_result, job.runs, job.preview)
 
 
 async def run_job(call: Call) -> Did:

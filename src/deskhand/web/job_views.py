@@ -13,7 +13,8 @@ Words = Annotated[str, Meta(max_length=4_000)]
 
 class JobView(msgspec.Struct, frozen=True):
     """A job in a list. `when` and `last_result` are sentences; `state` is `on`, `off`, or why it cannot run. `to` is
-    where its answers go, '' is nowhere. `builtin`: it is set in the configuration."""
+    where its answers go, '' is nowhere. `builtin`: it is set in the configuration. `preview` is how its prompt
+    begins."""
 
     name: str
     description: str
@@ -30,6 +31,7 @@ class JobView(msgspec.Struct, frozen=True):
     last_result: str
     runs: int
     errors: int
+    preview: str = ""
 
 
 class RunView(msgspec.Struct, frozen=True):
