@@ -64,10 +64,9 @@ def apply(graph: Graph, step: tuple[str, int, object]) -> graphs.Changed:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(STEP, max_size=40))
+@given(st.lists(STEP, min_size=4, max_size=40))
 def test_what_always_holds(steps: list[tuple[str, int, object]]) -> None:
-    graph: dict[int, Task] = {}
-    given_ids = 0
+    graph, given_ids = made(*"abcd"), 4
     for step in steps:
         try:
             changed = apply(graph, step)
