@@ -67,9 +67,15 @@ COMMAND_RULES = dict.fromkeys(
         "title",
         "approval",
         "plan",
+        "context",
+        "compact",
+        "uncompact",
+        "cost",
+        "deep",
+        "goal",
     ),
     "",
-) | {"restart": "owner"}
+) | {"restart": "owner", "skills": "owner"}
 """The role that each chat command needs; '' for everyone who may talk here."""
 BODY_RULES: dict[type, tuple[str, ...]] = {
     Said: ("chat",),
@@ -91,8 +97,14 @@ PEOPLE_RULES: dict[str, set[str]] = {
     "anyone": {"acting", "health", "note", "authorise", "may_talk", "grant_of", "redeem_login", "ask_in"},
 }
 """Who may call each method: `test_only_an_owner_changes_anything` in test_people.py tries those of owners."""
-PUBLIC_ROUTES = {"POST /api/login", "GET /health", "GET /openapi.json", "GET /api/auth/config"}
-"""What is answered without a credential: nothing that tells or changes anything of anyone."""
+PUBLIC_ROUTES = {
+    "POST /api/login",
+    "GET /health",
+    "GET /openapi.json",
+    "GET /api/auth/config",
+    "POST /api/hooks/{name}",
+}
+"""What is answered without a credential: nothing that tells or changes anything of anyone. A hook wants a signature."""
 READING_POSTS = {"POST /api/logout", "DELETE /api/tokens/{id}"}
 """What changes nothing but the caller's own credentials."""
 NEEDS: dict[str, Needs] = {each.name: each.needs for each in ENDPOINTS} | {f"WS {s.path}": s.needs for s in SOCKETS}
