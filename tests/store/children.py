@@ -102,7 +102,7 @@ async def full_disk(folder: str) -> None:
         raise AssertionError("the schema does not fit")
     except StoreFull:
         pass
-    subprocess.run(["mount", "-o", "remount,size=1500k", disk], check=True)
+    subprocess.run(["mount", "-o", "remount,size=2200k", disk], check=True)
     (disk / "ballast").write_bytes(bytes(600_000))
     store, acknowledged = SqliteStore(disk / "deskhand.db"), list[str]()
     await _write_until_full(store, acknowledged)

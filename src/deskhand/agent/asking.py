@@ -103,7 +103,7 @@ class Asking:
         shown = (agent.prompt(state), view(state), schemas if step.tools else ())
         how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
         request = Request(model.partition("/")[2], *shown, *how, journal.encoded, journal.ports.blob)
-        limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models)) else agent.limits
+        limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models), "") else agent.limits
         whole = isinstance(journal.ports.model(model), Selective)
         return request if whole else sized(request, limits, state.context_tokens, journal.ports.meter.scale(model))
 

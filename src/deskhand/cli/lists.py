@@ -32,7 +32,7 @@ def tools(agent: str, config: str | None) -> None:
         name = agent_of(settings, agent)
         plugins = plugins_of(settings)
         skills = skills_of(settings, name)
-        found = [tool.spec for tool in toolbox(settings, name, skills, plugins.tools).values()]
+        found = [tool.spec for tool in toolbox(settings, name, skills, plugins=plugins.tools).values()]
         taken = {tool.spec.name for tool in (*ours(settings, name, skills), *plugins.tools)}
         python, problems = python_tools(PythonSkills(workspace_of(settings, name)).find(0.0), taken)
         found += [tool.spec for tool in python if offers(settings.offered(name), tool.spec.name)]

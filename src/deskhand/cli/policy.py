@@ -305,7 +305,7 @@ def _enumerate(settings: Settings, agent: str, who: str, place: Mapping[str, Any
 
 
 def _tools(settings: Settings, name: str) -> Tools:
-    return toolbox(settings, name, skills_of(settings, name), plugins_of(settings).tools)
+    return toolbox(settings, name, skills_of(settings, name), plugins=plugins_of(settings).tools)
 
 
 def _read(file: Path) -> Any:

@@ -105,9 +105,9 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
 
 
 def _tools(settings: Settings, name: str, house: House, skills: Skills) -> Tools:
-    more = (*house.works.tools(name), *house.plugins.tools)
-    taken = {tool.spec.name for tool in (*ours(settings, name, skills, house.people), *more)}
-    return toolbox(settings, name, skills, more, house.people) | house.works.own.tools(settings, name, taken)
+    beside, plugins = house.works.tools(name), house.plugins.tools
+    taken = {tool.spec.name for tool in (*ours(settings, name, skills, house.people), *beside, *plugins)}
+    return toolbox(settings, name, skills, beside, house.people, plugins) | house.works.own.tools(settings, name, taken)
 
 
 def limits_of(settings: Settings, config: AgentConfig, model: str) -> Limits:

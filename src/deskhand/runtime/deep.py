@@ -11,7 +11,7 @@ from ..agent.state import State, fold
 from ..tools.task_rows import read
 from ..tools.task_words import SHORT, label_of, listed, percent, progress, there
 from ..types.budget import Charge
-from ..types.errors import Refused
+from ..types.errors import Refused, StoreCorrupt
 from ..types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
 from ..types.goals import REACHED
 from ..types.identity import SYSTEM, Command, Inbound, Principal, Said, acts_for
@@ -61,7 +61,10 @@ class Deep:
             for session in [session for session, at in self._due.items() if at <= now]:
                 del self._due[session]
                 if self._ground.dispatch.drives(session):
-                    await self._look(session)
+                    try:
+                        await self._look(session)
+                    except StoreCorrupt as error:  # the others go on
+                        log.warning("%s cannot be read: %s", session, error)
             with anyio.move_on_after(LOOK_S if self._due else None):
                 await self._poke.wait()
 

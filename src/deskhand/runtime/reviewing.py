@@ -17,7 +17,7 @@ from ..skills.settings import SkillsReview
 from ..skills.write import write_skill
 from ..types import events as e
 from ..types.commit import Change
-from ..types.errors import DeskhandError, Refused
+from ..types.errors import DeskhandError, Refused, StoreCorrupt
 from ..types.identity import Inbound, Principal, Result
 from ..types.labels import LOCAL
 from ..types.messages import Text, ToolResult, Usage
@@ -71,7 +71,10 @@ class Reviewing:
         self._ended.extendleft((each.session, each.n) for each in reversed(latest))
         while True:
             self._news = anyio.Event()
-            await self.look()
+            try:
+                await self.look()
+            except StoreCorrupt as error:  # one log; the others go on
+                log.warning("a proposal cannot be looked at: %s", error)
             with anyio.move_on_after(LOOK_S):
                 await self._news.wait()
 

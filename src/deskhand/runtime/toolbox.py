@@ -60,12 +60,19 @@ def skill_folders(settings: Settings, agent: str, skills: Skills) -> tuple[Allow
 
 
 def toolbox(
-    settings: Settings, agent: str, skills: Skills, plugins: Sequence[Tool] = (), people: People | None = None
+    settings: Settings,
+    agent: str,
+    skills: Skills,
+    beside: Sequence[Tool] = (),
+    people: People | None = None,
+    plugins: Sequence[Tool] = (),
 ) -> dict[str, Tool]:
-    """The agent's tools by name, in the order in which the model is shown them."""
-    offered = _offered(settings, agent)
-    everything = (*ours(settings, agent, skills, people), *plugins)
-    return {tool.spec.name: tool for tool in everything if offers(offered, tool.spec.name)}
+    """The agent's tools by name, in the order in which the model is shown them. `beside` are tools of ours that are not
+    made here."""
+    offered, chosen = _offered(settings, agent), settings.offered(agent)
+    own = (tool for tool in (*ours(settings, agent, skills, people), *beside) if offers(offered, tool.spec.name))
+    theirs = (tool for tool in plugins if offers(chosen, tool.spec.name))
+    return {tool.spec.name: tool for tool in (*own, *theirs)}
 
 
 def _offered(settings: Settings, agent: str) -> Offered:

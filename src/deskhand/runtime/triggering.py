@@ -15,7 +15,7 @@ import msgspec
 from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import Change
-from ..types.errors import JobInvalid, NetError, Refused, StoreError, ToolError
+from ..types.errors import JobInvalid, NetError, Refused, StoreCorrupt, StoreError, ToolError
 from ..types.events import MessageReceived, Recorded, TurnEnded
 from ..types.identity import SYSTEM
 from ..types.jobs import Job
@@ -149,7 +149,9 @@ class Triggering:
 
     async def run(self) -> None:
         """Look, and set off what is due."""
-        await self._catch_up()
+        await self._look_up()
+        if any(self._each("session-end")):
+            await self._catch_up()
         await self._forget()
         while True:
             await self.look_around()
@@ -165,7 +167,11 @@ class Triggering:
         since = self._clock.now() - LOOK_BACK_S
         for row in await self._store.sessions(SYSTEM, LOOK_BACK):
             if row.last_at >= since and not _is_own(row.session) and row.session not in self._ended:
-                events = await self._store.events(row.session)
+                try:
+                    events = await self._store.events(row.session)
+                except StoreCorrupt as error:  # its own driver tells of it
+                    log.warning("%s cannot be read: %s", row.session, error)
+                    continue
                 if events and isinstance(events[-1].event, TurnEnded):
                     self._ended.setdefault(row.session, (events[-1].at, events[-1].n))
 
