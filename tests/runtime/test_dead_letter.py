@@ -80,5 +80,5 @@ async def test_a_log_that_cannot_be_read_stops_nobody_else(tmp_path: Path) -> No
     await broken.close()
     channel.write("again", chat="1")
     channel.write("other", chat="2")
-    assert not await live(tmp_path, channel, 1)
+    assert not await live(tmp_path, channel, 4)
     assert [outgoing.parts[0].text for outgoing, _ in channel.sent] == ["answer to first", "answer to other"]  # type: ignore[union-attr]
