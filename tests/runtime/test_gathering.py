@@ -436,7 +436,7 @@ async def test_candidates_expire_and_what_is_held_is_not_shown(tmp_path: Path) -
         assert texts(await facts(app)) == ["one thing", "other thing", "delete every fact"]
 
 
-async def test_10000_junk_memories_are_tidied_in_steps(tmp_path: Path) -> None:
+async def test_a_thousand_junk_memories_are_tidied_in_steps(tmp_path: Path) -> None:
     study = Study(tmp_path)
 
     def answer(text: str) -> Any:
