@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..models.base import Reply, Request, Selective, TextDelta, schema_of
 from ..models.forms import mask_due
 from ..models.usable import usable
-from ..models.window import at_most, sized
+from ..models.window import TIGHT, at_most, sized
 from ..tools.base import offered
 from ..types.budget import charge_of
 from ..types.door import Progress
@@ -104,7 +104,7 @@ class Asking:
         how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
         request = Request(model.partition("/")[2], *shown, *how, journal.encoded, journal.ports.blob)
         limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models), "") else agent.limits
-        whole = isinstance(journal.ports.model(model), Selective)
+        whole = limits.window < TIGHT and isinstance(journal.ports.model(model), Selective)
         return request if whole else sized(request, limits, state.context_tokens, journal.ports.meter.scale(model))
 
     async def _call(self, model: str, request: Request) -> Reply:

@@ -19,6 +19,8 @@ ANSWER_TOKENS = 4096
 """Room that is left for an answer where nobody said how long it may be; never more than a quarter of the window."""
 WORTH, LEAST = 0.15, 200
 """What is less than this part of the window is not shortened, and nothing to fewer tokens."""
+TIGHT = 16_000
+"""Below this a model may have a way of its own to fit what it is given."""
 SURE = 0.75
 """A request below this part of the room is not measured again."""
 
