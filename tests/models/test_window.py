@@ -69,6 +69,7 @@ def test_a_long_turn_loses_its_oldest_steps_and_keeps_what_was_asked() -> None:
     cut = fit([person("old"), Message("assistant", (Text("yes"),)), person("the task"), *steps], 2_000)
     kept = [message for _, message in cut.kept]
     assert kept[0].text == "the task" and kept[1].role == "assistant" and kept[-1] == steps[-1]
+    assert len(fit([person("the task"), *steps], 1, 1_000_000).kept) == 1 + 2 * KEEP, "the last steps stay"
     assert sum(map(tokens, kept)) <= 2_000 and len(kept) >= 2 * KEEP and len(cut.kept) + len(cut.dropped) == 123
     assert all("cut to fit" not in part.text for m in kept for part in m.parts if isinstance(part, ToolResult))
 

@@ -110,7 +110,7 @@ async def test_it_knows_all_of_that_after_a_restart(tmp_path: Path) -> None:
         assert "in view again" in await long.say(app, "/uncompact")
     async with long.running() as app:
         await long.say(app, "and?")
-        assert "one otter" in long.view and "nothing of this conversation" not in long.view
+        assert "one otter" in long.view
 
 
 async def test_without_a_model_it_is_shortened_and_says_so(tmp_path: Path) -> None:
