@@ -17,7 +17,7 @@ from deskhand.memory.meaning import Meanings
 from deskhand.memory.recall import Memory
 from deskhand.models.embeddings import Kind, Vectors
 from deskhand.runtime.clock import SystemClock
-from deskhand.runtime.remembering import viewer_of
+from deskhand.runtime.learning.remembering import viewer_of
 from deskhand.runtime.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Change

@@ -42,7 +42,7 @@ def test_broad_excepts_stand_in_six_kinds_of_places() -> None:
         "runtime/dispatch.py",  # a supervised child
         "runtime/outbox.py",  # a send
         "runtime/worker.py",  # a supervised child
-        "runtime/jobs_runs.py",  # a supervised child
+        "runtime/jobs/runs.py",  # a supervised child
         "runtime/plugins.py",  # a plugin
         "tools/hooks.py",  # and its handlers
         "store/writer.py",  # handed to the caller, who raises it

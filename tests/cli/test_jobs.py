@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.runtime.blueprints import BLUEPRINTS, command
 from deskhand.runtime.config import read_settings
+from deskhand.runtime.jobs.blueprints import BLUEPRINTS, command
 from deskhand.runtime.keyring import Keyring
 from deskhand.runtime.secrets import Secrets
-from deskhand.runtime.signatures import delivered, signed
+from deskhand.runtime.triggers.signatures import delivered, signed
 
 DAILY = "---\nschedule: daily 09:00\n---\n\nLook around.\n"
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.runtime.proposals import Proposal, proposed
+from deskhand.runtime.learning.proposals import Proposal, proposed
 from deskhand.runtime.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.labels import LOCAL, Label

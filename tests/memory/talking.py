@@ -13,7 +13,7 @@ from deskhand.memory.recall import Memory
 from deskhand.memory.telling import known, recalled
 from deskhand.memory.tools import Remembered, memory_tools
 from deskhand.runtime.clock import RandomIds
-from deskhand.runtime.remembering import alone, viewer_of
+from deskhand.runtime.learning.remembering import alone, viewer_of
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.tools.base import Context, Done

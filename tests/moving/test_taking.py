@@ -16,7 +16,7 @@ from deskhand.memory.recall import Memory
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app
 from deskhand.runtime.config import Settings, read_settings
-from deskhand.runtime.jobfile import parse_job
+from deskhand.runtime.jobs.file import parse_job
 from deskhand.runtime.moving.homes import read_home
 from deskhand.runtime.moving.plan import plan
 from deskhand.runtime.moving.take import Taking

@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
-from deskhand.runtime.blueprints import BLUEPRINTS, DAYS, Blueprint, blueprint, command, fill, form, told
-from deskhand.runtime.triggers import parse_trigger
+from deskhand.runtime.jobs.blueprints import BLUEPRINTS, DAYS, Blueprint, blueprint, command, fill, form, told
+from deskhand.runtime.triggers.spec import parse_trigger
 from deskhand.types.errors import JobInvalid
 from deskhand.types.schedules import Cron, Every, parse_schedule
 

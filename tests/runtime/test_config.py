@@ -19,8 +19,8 @@ from deskhand.policy.rules import Case, Rule
 from deskhand.runtime import keys
 from deskhand.runtime.aliases import TABLE, translate
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
-from deskhand.runtime.deep_run import DeepWorkConfig
-from deskhand.runtime.job_settings import HeartbeatConfig
+from deskhand.runtime.deep.run import DeepWorkConfig
+from deskhand.runtime.jobs.settings import HeartbeatConfig
 from deskhand.runtime.judging import judge_of
 from deskhand.runtime.routing import Binding
 from deskhand.testing.effort import least_cpu_s

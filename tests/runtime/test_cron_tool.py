@@ -13,7 +13,7 @@ import pytest
 
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
-from deskhand.runtime.cron_tool import Cron
+from deskhand.runtime.jobs.cron import Cron
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say

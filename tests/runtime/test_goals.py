@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from deskhand.models.base import Request
-from deskhand.runtime.goals import verdict_of
+from deskhand.runtime.deep.judge import verdict_of
 from deskhand.testing.long_work import House, log, nudges, until
 from deskhand.testing.scripted import say
 from deskhand.types import events as e

@@ -11,7 +11,7 @@ import pytest
 
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
-from deskhand.runtime.heartbeat import Known, due_of, items_of
+from deskhand.runtime.jobs.heartbeat import Known, due_of, items_of
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk

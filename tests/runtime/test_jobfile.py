@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.runtime.jobfile import parse_job, with_enabled, written
+from deskhand.runtime.jobs.file import parse_job, with_enabled, written
 from deskhand.types.errors import JobInvalid
 from deskhand.types.identity import Address
 from deskhand.types.jobs import Hooks, Job, checked, inside, job_of_session, slot_of

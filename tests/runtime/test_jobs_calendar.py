@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import anyio
 
-from deskhand.runtime.jobs_due import due
+from deskhand.runtime.jobs.due import due
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.types.jobs import Job

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.runtime.jobs_due import ASTRAY_S, due, first_seen
+from deskhand.runtime.jobs.due import ASTRAY_S, due, first_seen
 from deskhand.types.jobs import Misfire
 from deskhand.types.schedules import due_within, parse_schedule
 

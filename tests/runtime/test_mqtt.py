@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from deskhand.runtime.app import App
-from deskhand.runtime.listening import Broker, Wants, found, keep_listening, words_of
-from deskhand.runtime.triggers_mqtt import listen
+from deskhand.runtime.triggers.listening import Broker, Wants, found, keep_listening, words_of
+from deskhand.runtime.triggers.mqtt import listen
 from deskhand.testing.broker import free_port, mosquitto
 from deskhand.testing.jobs import JobDesk
 from deskhand.types.errors import NetError

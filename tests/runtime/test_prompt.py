@@ -12,7 +12,7 @@ import pytest
 
 from deskhand.agent.state import State, fold
 from deskhand.models.base import Shown
-from deskhand.runtime.knowledge import INDEX_CHARS, LOOK_S
+from deskhand.runtime.learning.knowledge import INDEX_CHARS, LOOK_S
 from deskhand.runtime.presets import presets
 from deskhand.runtime.prompt import ONE_LINE, SPOKEN, SYSTEM, WORKSPACE_FILES, WRITTEN, Prompt, Sources, machine_of
 from deskhand.runtime.templates import TEMPLATES

@@ -10,8 +10,8 @@ import pytest
 
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER
-from deskhand.runtime.proposals import Proposal, Row, propose_skill, proposed
-from deskhand.runtime.reviewing import Reviewing, skills_read, verdict, worse
+from deskhand.runtime.learning.proposals import Proposal, Row, propose_skill, proposed
+from deskhand.runtime.learning.reviewing import Reviewing, skills_read, verdict, worse
 from deskhand.skills.settings import SkillsReview
 from deskhand.testing.bad_skills import BAD, GOOD, BadSkill
 from deskhand.testing.conversations import Conversations

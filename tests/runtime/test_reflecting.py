@@ -10,8 +10,8 @@ import pytest
 
 from deskhand.memory.facts import NewFact, added
 from deskhand.runtime.app import App
-from deskhand.runtime.proposals import Proposal
-from deskhand.runtime.reflecting import Reflecting
+from deskhand.runtime.learning.proposals import Proposal
+from deskhand.runtime.learning.reflecting import Reflecting
 from deskhand.types.commit import Change
 from deskhand.types.errors import DeskhandError
 from deskhand.types.labels import OWNER, Label

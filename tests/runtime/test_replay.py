@@ -18,8 +18,8 @@ from deskhand.models.aside import Aside
 from deskhand.models.base import Reply, Request
 from deskhand.models.meter import Meter
 from deskhand.policy.rules import Case, Decision
-from deskhand.runtime.recordings import Made, Recording, recording, recordings
-from deskhand.runtime.replay import NOT_RECORDED, Trial, replay
+from deskhand.runtime.replay.recordings import Made, Recording, recording, recordings
+from deskhand.runtime.replay.rerun import NOT_RECORDED, Trial, replay
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import STATEMENTS, FileTool

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from deskhand.models.base import Request
-from deskhand.runtime.cases import Call, Expect, case_of, expected, failing, judge
-from deskhand.runtime.recordings import Course, Made
-from deskhand.runtime.replay import equal
-from deskhand.runtime.replaying import Wanted, tried_skill
+from deskhand.runtime.replay.cases import Call, Expect, case_of, expected, failing, judge
+from deskhand.runtime.replay.recordings import Course, Made
+from deskhand.runtime.replay.replaying import Wanted, tried_skill
+from deskhand.runtime.replay.rerun import equal
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.person import no
 from deskhand.testing.scripted import say

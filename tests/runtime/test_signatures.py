@@ -7,7 +7,7 @@ from base64 import b64encode
 
 import pytest
 
-from deskhand.runtime.signatures import WINDOW_S, delivered, signed
+from deskhand.runtime.triggers.signatures import WINDOW_S, delivered, signed
 from deskhand.types.errors import Refused
 
 SECRET, BODY, NOW = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", b'{"test": 2432232314}', 1_614_265_330.0

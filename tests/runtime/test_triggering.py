@@ -13,9 +13,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.runtime.signatures import signed
 from deskhand.runtime.statements import statements
-from deskhand.runtime.triggering import MOST_AN_HOUR, Looks, Triggering, secret_name
+from deskhand.runtime.triggers.signatures import signed
+from deskhand.runtime.triggers.triggering import MOST_AN_HOUR, Looks, Triggering, secret_name
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.runtime.triggers import Trigger, fits, parse_trigger
-from deskhand.runtime.watched import MOST, SETTLE_S, Watched, digest, look, told
+from deskhand.runtime.triggers.spec import Trigger, fits, parse_trigger
+from deskhand.runtime.triggers.watched import MOST, SETTLE_S, Watched, digest, look, told
 from deskhand.types.errors import JobInvalid
 
 

@@ -10,8 +10,8 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.runtime.blueprints import BLUEPRINTS
-from deskhand.runtime.signatures import signed
+from deskhand.runtime.jobs.blueprints import BLUEPRINTS
+from deskhand.runtime.triggers.signatures import signed
 from deskhand.types.people import Identity
 
 from .served import Client, Served, serving

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from ..runtime.app import App
-from ..runtime.cases import Cases, Verdict, judge
 from ..runtime.config import Settings
 from ..runtime.datafile import read_text
-from ..runtime.replay import REPLAY_TOKENS
-from ..runtime.replaying import Wanted
+from ..runtime.replay.cases import Cases, Verdict, judge
+from ..runtime.replay.replaying import Wanted
+from ..runtime.replay.rerun import REPLAY_TOKENS
 from ..types.errors import ConfigError
 from .live import with_app
 from .plain import one_line, plain

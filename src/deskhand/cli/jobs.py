@@ -14,10 +14,10 @@ import msgspec
 
 from ..runtime.app import App
 from ..runtime.automation import Automation
-from ..runtime.blueprints import BLUEPRINTS, blueprint, command, told
 from ..runtime.config import Settings
-from ..runtime.jobs_told import became, moment
-from ..runtime.triggering import secret_name
+from ..runtime.jobs.blueprints import BLUEPRINTS, blueprint, command, told
+from ..runtime.jobs.told import became, moment
+from ..runtime.triggers.triggering import secret_name
 from ..types.jobs import OPEN, Job
 from ..web.job_views import JobDetail, JobDraft, JobView, Preview
 from .asks import somebody_drives

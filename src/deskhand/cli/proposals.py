@@ -9,8 +9,8 @@ import click
 
 from ..runtime.app import App
 from ..runtime.config import Settings
-from ..runtime.proposals import Row
-from ..runtime.reviewing import verdict
+from ..runtime.learning.proposals import Row
+from ..runtime.learning.reviewing import verdict
 from ..skills.scan import Finding
 from .live import with_app
 from .plain import one_line, plain

@@ -12,11 +12,11 @@ import click
 import msgspec
 
 from ..runtime.app import App
-from ..runtime.cases import Cases, case_of
 from ..runtime.datafile import read_text
-from ..runtime.recordings import Course, Made, recordings
-from ..runtime.replay import Replayed
-from ..runtime.replaying import Wanted, tried_skill
+from ..runtime.replay.cases import Cases, case_of
+from ..runtime.replay.recordings import Course, Made, recordings
+from ..runtime.replay.replaying import Wanted, tried_skill
+from ..runtime.replay.rerun import Replayed
 from ..types.errors import ConfigError
 from .live import with_app
 from .plain import one_line, plain

@@ -28,10 +28,10 @@ from .models import facts_of, is_local, is_small
 from .plugins import Plugins
 from .prompt import Prompt, Prompting, Sources, machine_of
 from .reach import Reaches, without_secrets, workspace_of
+from .replay.tried import Tried
 from .small import with_listing
 from .templates import lay_out
 from .toolbox import ours, skill_folders, skills_of, toolbox
-from .tried import Tried
 from .works import Works
 
 log = logging.getLogger(__name__)

@@ -56,6 +56,7 @@ from .hands import Ground, Hands
 from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
 from .hiding import hidden
 from .keyring import Keyring
+from .learning.remembering import MeaningOf, words_alone
 from .lock import Holder, held, holder_of
 from .logs import renew_logging
 from .outbox import Outbox, as_it_stands
@@ -64,7 +65,7 @@ from .people import Guests, open_people
 from .plugins import Plugins
 from .reach import Room
 from .redaction import Redactor
-from .remembering import MeaningOf, words_alone
+from .replay.tried import Tried
 from .restart import Restart
 from .retries import Retries
 from .roster import OWNER as OWNER
@@ -77,7 +78,6 @@ from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
 from .strangers import Strangers, Ways
 from .toolbox import READ_FROM_LOG, plugins_of
-from .tried import Tried
 from .usage import UsageShown
 from .vitals import Vitals
 from .works import Works

@@ -23,20 +23,20 @@ from ..types.messages import Message, Text
 from ..types.people import OWNER_NAME
 from ..types.schedules import parse_schedule
 from .children import Child
-from .cron_tool import Cron
 from .hands import Ground
-from .heartbeat import NAME as HEARTBEAT
-from .heartbeat import Body, Heartbeat
-from .job_desk import Desk
-from .job_settings import HeartbeatConfig
-from .jobs import Jobs
-from .jobs_told import Forecast, forecast
-from .listening import Broker, Wants, keep_listening
-from .manage_jobs import ManageJob
-from .own_jobs import OwnJobs, Rules
+from .jobs.cron import Cron
+from .jobs.desk import Desk
+from .jobs.heartbeat import NAME as HEARTBEAT
+from .jobs.heartbeat import Body, Heartbeat
+from .jobs.jobs import Jobs
+from .jobs.manage import ManageJob
+from .jobs.own import OwnJobs, Rules
+from .jobs.settings import HeartbeatConfig
+from .jobs.told import Forecast, forecast
+from .jobs.using import Using
 from .reach import workspace_of
-from .triggering import Fires, Looks, Triggering
-from .using_jobs import Using
+from .triggers.listening import Broker, Wants, keep_listening
+from .triggers.triggering import Fires, Looks, Triggering
 from .waking import Waker
 
 log = logging.getLogger(__name__)

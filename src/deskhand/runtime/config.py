@@ -39,10 +39,10 @@ from . import keys
 from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
 from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
-from .deep_run import DeepWorkConfig
+from .deep.run import DeepWorkConfig
 from .home import FILE_NAME
 from .home import Home as Home
-from .job_settings import HeartbeatConfig, JobsConfig
+from .jobs.settings import HeartbeatConfig, JobsConfig
 from .routing import Binding, check_bindings
 
 PREFIX = "DESKHAND_"

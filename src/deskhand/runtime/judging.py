@@ -16,7 +16,7 @@ from ..tools.command_line import SHELL
 from ..tools.command_line import command_of as run_by
 from ..tools.define import decoded
 from .config import Settings, rules_under_our_names
-from .manage_jobs import asking_about_jobs
+from .jobs.manage import asking_about_jobs
 from .manage_users import asking_about_users
 from .models import is_small
 from .reach import workspace_of

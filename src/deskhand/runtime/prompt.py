@@ -17,7 +17,7 @@ from ..types.errors import ConfigError
 from ..types.identity import EVERYBODY, Address, Principal
 from ..types.labels import LOCAL
 from ..types.messages import Audio, Text
-from .knowledge import Knowledge
+from .learning.knowledge import Knowledge
 from .presets import Body
 from .quarantine import Quarantine
 from .texts import Texts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from ..store.sql import load_sql
 
@@ -11,9 +12,14 @@ ROOMS = ("deskhand.tools", "deskhand.memory", "deskhand.runtime")
 
 
 def statements() -> Mapping[str, str]:
-    """All of them by name: of every `.sql` file in these rooms."""
+    """All of them by name: of every `.sql` file in these rooms and their folders."""
     found = dict[str, str]()
     for room in ROOMS:
-        for name in sorted(each.name for each in files(room).iterdir() if each.name.endswith(".sql")):
-            found |= load_sql(room, name)
+        for package in (room, *(f"{room}.{each.name}" for each in _inner(files(room)))):
+            for name in sorted(each.name for each in files(package).iterdir() if each.name.endswith(".sql")):
+                found |= load_sql(package, name)
     return found
+
+
+def _inner(room: Traversable) -> list[Traversable]:
+    return sorted((each for each in room.iterdir() if each.joinpath("__init__.py").is_file()), key=lambda it: it.name)

@@ -15,18 +15,18 @@ from .children import Child
 from .commands import Live
 from .condense import Condense
 from .continuing import Continuing
-from .deep import Deep
+from .deep.keeper import Deep
 from .hands import Ground
-from .jobs import Jobs
-from .learning import Learning
+from .jobs.jobs import Jobs
+from .learning.chores import Learning
+from .learning.proposals import propose_skill
+from .learning.remembering import MeaningOf, Remembering, words_alone
+from .learning.reviewing import Reviewing
 from .own_tools import OwnTools
 from .past import Past
-from .proposals import propose_skill
-from .remembering import MeaningOf, Remembering, words_alone
-from .replaying import Replaying
-from .reviewing import Reviewing
+from .replay.replaying import Replaying
+from .replay.tried import Tried
 from .thinking import Thinking
-from .tried import Tried
 from .waking import Waker
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ...types.errors import JobInvalid
 from ...types.identity import Address
-from ..jobfile import parse_job
+from ..jobs.file import parse_job
 from ..transcript import Line
 from .found import AgentFound, Folder, Found, JobFound, Memory, Person, Talk, Value
 from .rows import Rows

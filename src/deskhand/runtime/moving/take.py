@@ -22,7 +22,7 @@ from ..config import Settings, convert, ours, read_settings
 from ..datafile import parse_value, read_text
 from ..edit import set_key, write_private
 from ..importing import add_secrets
-from ..jobfile import written
+from ..jobs.file import written
 from ..people import LocalPeople, open_people
 from ..redaction import Redactor
 from ..templates import TEMPLATES, lay_out

@@ -1,0 +1,180 @@
+"""Sees to it that long work goes on: after each turn, and after each start of this process."""
+
+from __future__ import annotations
+
+import logging
+from typing import assert_never
+
+import anyio
+
+from ...agent.state import State, fold
+from ...tools.task_rows import read
+from ...tools.task_words import SHORT, label_of, listed, percent, progress, there
+from ...types.budget import Charge
+from ...types.errors import Refused, StoreCorrupt
+from ...types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
+from ...types.goals import REACHED
+from ...types.identity import SYSTEM, Command, Inbound, Principal, Said, acts_for
+from ...types.labels import LOCAL, join
+from ...types.messages import Message, Text
+from ...types.tasks import Graph
+from ...types.turn import TURN
+from ..hands import Ground
+from ..thinking import Thinking
+from ..waking import Waker
+from .judge import judged
+from .run import DEEP, JUDGE, Ask, DeepWorkConfig, Halt, Later, Move, Note, Nudge, Run, fold_run, next_moves
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+"""How soon it is seen that a time has come."""
+
+
+class Deep:
+    """All conversations that go on by themselves. What it remembers of them only spares it to read the log again."""
+
+    def __init__(self, ground: Ground, waker: Waker, thinking: Thinking) -> None:
+        self._ground, self._waker, self._thinking = ground, waker, thinking
+        self._runs: dict[str, Run] = {}
+        self._due: dict[str, float] = {}
+        self._poke = anyio.Event()
+
+    @property
+    def _config(self) -> DeepWorkConfig:
+        return self._ground.settings().config.deep_work
+
+    def see(self, recorded: Recorded) -> None:
+        """An event passes. Never waits."""
+        event, known = recorded.event, recorded.session in self._runs
+        if isinstance(event, OptionsSet | CommandRun) or (known and isinstance(event, TurnEnded | ModelReplied)):
+            self._due[recorded.session] = 0.0
+            self._poke.set()
+
+    async def run(self) -> None:
+        """For ever. It begins with all that went on when the last process ended."""
+        for (session,) in await self._ground.store.rows("long_work_all", ()):
+            self._due[session] = 0.0
+        while True:
+            self._poke = anyio.Event()
+            now = self._ground.clock.now()
+            for session in [session for session, at in self._due.items() if at <= now]:
+                del self._due[session]
+                if self._ground.dispatch.drives(session):
+                    try:
+                        await self._look(session)
+                    except StoreCorrupt as error:  # the others go on
+                        log.warning("%s cannot be read: %s", session, error)
+            with anyio.move_on_after(LOOK_S if self._due else None):
+                await self._poke.wait()
+
+    async def _look(self, session: str) -> None:
+        """Do what is next there."""
+        store, run = self._ground.store, self._runs.get(session)
+        if run is None and not await self._works(session):
+            return
+        if run is None:
+            run = self._runs[session] = Run(session)
+        fold_run(run, await store.events(session, run.n))
+        if not (run.deep or run.goal):
+            del self._runs[session]
+            return
+        if await store.waiting(session):
+            return  # a turn will come of it, and end
+        for move in next_moves(run, self.graph(session) if run.deep else {}, self._config, self._ground.clock.now()):
+            await self._do(run, move)
+
+    async def _works(self, session: str) -> bool:
+        rows = await self._ground.store.rows("long_work_of", (session,))
+        return bool(rows) and any(rows[0])
+
+    def graph(self, session: str) -> Graph:
+        """The tasks of a conversation."""
+        return read(self._ground.store.look("task_of", (session,)))
+
+    async def _do(self, run: Run, move: Move) -> None:
+        match move:
+            case Nudge():
+                await self._push(run, move.key, move.by, Text(move.text, LOCAL))
+            case Note():
+                await self._tell(run, move.key, move.name, move.text)
+            case Ask():
+                await self._judge(run, move.key)
+            case Later(at=at):
+                self._due.setdefault(run.session, at)
+            case Halt():
+                stop = Principal(DEEP, (), "agent", acts_for(run.principal) if run.principal else "")
+                await self._hand_in(run, move.key, Command("stop", TURN), stop)
+                self._ground.dispatch.wake(run.session, cut=True)
+            case _:
+                assert_never(move)
+
+    async def _push(self, run: Run, key: str, by: str, said: Text) -> None:
+        """Tell the agent to go on, for the person who spoke last, with no more rights than they still have."""
+        who = run.principal
+        if who is None:
+            return
+        person = Principal(acts_for(who), who.roles)
+        roles = (await self._ground.as_now(person)).roles
+        if who.roles and not roles:
+            log.warning("%s does not go on: %s has no rights any more", run.session, person.id)
+            return
+        await self._hand_in(run, key, Said(Message("user", (said,))), Principal(by, roles, "agent", person.id))
+
+    async def _tell(self, run: Run, key: str, name: str, words: str) -> None:
+        await self._hand_in(run, key, Command(name, words), SYSTEM)
+
+    async def _hand_in(self, run: Run, key: str, body: Said | Command, principal: Principal) -> None:
+        inbound = Inbound(key, run.address, principal.id, self._ground.clock.now(), body, run.session)
+        try:
+            await self._waker.hand_in(inbound, principal)
+        except Refused as error:
+            log.warning("%s does not go on: %s", run.session, error)
+
+    async def _judge(self, run: Run, key: str) -> None:
+        """Ask whether the goal is reached, once after each turn."""
+        store, session = self._ground.store, run.session
+        if await store.rows("inbox_find", (run.address.channel, run.address.account, key)):
+            return
+        state = fold(State(session), await store.history(session))
+        person = acts_for(run.principal) if run.principal else ""
+        charge = Charge(session, person, self._ground.agent_of(session).name)
+        verdict, label = await judged(self._thinking, charge, run.goal, state)
+        fresh = await store.events(session, run.n)
+        if fold_run(run, fresh).open or fresh or await store.waiting(session):
+            self._due.setdefault(session, 0.0)  # somebody wrote meanwhile: that comes first
+            return
+        match verdict.verdict:
+            case "reached":
+                await self._tell(run, key, REACHED, "The goal is reached.")
+            case "needs_person":
+                words = f"The goal waits for you: {verdict.missing or 'say how to go on'}"
+                await self._tell(run, key, JUDGE + "_waits", words)
+            case "not_reached":
+                missing = f" What is missing: {verdict.missing}" if verdict.missing else ""
+                text = f"The goal is not reached yet: {run.goal}\nGo on.{missing}"
+                await self._push(run, key, JUDGE, Text(text, label))
+
+    # What is shown
+
+    def told(self, state: State, found: Recalled | None) -> Recalled | None:
+        """What memory found for this message, with how the tasks stand, where the conversation is in deep work."""
+        if state.options.mode != "deep_work":
+            return found
+        graph = self.graph(state.session)
+        if not there(graph):
+            return found
+        tasks = f"<tasks>\n{listed(graph, SHORT)}\n{progress(graph)}\n</tasks>"
+        label = label_of(graph)
+        if found is None:
+            return Recalled((), Text(tasks, label))
+        part = Text(f"{found.part.text}\n{tasks}", join((found.part.label, label)))
+        return Recalled(found.facts, part)
+
+    def shown(self, session: str) -> str:
+        """How far it is, for people; '' for nothing."""
+        run, graph = self._runs.get(session), self.graph(session)
+        goal = f"Goal: {run.goal}" if run is not None and run.goal else ""
+        used = f"Deep work: {run.used:,} of {self._config.tokens:,} tokens." if run is not None and run.deep else ""
+        done = f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}" if there(graph) else ""
+        return "\n".join(filter(None, (goal, used, done)))

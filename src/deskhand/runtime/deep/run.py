@@ -1,0 +1,277 @@
+"""Long work as a pure function: what is known of a conversation that goes on by itself, and what it does next.
+
+What is known is a fold over the log, and the tasks are rows: a new process knows as much as the one that died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Annotated
+
+import msgspec
+
+from ...tools.task_graph import stuck
+from ...tools.task_words import left, listed, progress, there
+from ...types import events as e
+from ...types.goals import ENDED, GOALS, OFF, SPENT, goal_of
+from ...types.identity import Address, Principal
+from ...types.messages import Usage
+from ...types.tasks import Graph
+
+DEEP, JUDGE = "deep-work", "goal"
+"""Who hands in what no person said: the ids of these principals."""
+SHOWN = 12
+
+
+class DeepWorkConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Long work. `tokens` is what one deep work may use, `warn_at` the share of it at which that is said. `nudges` is
+    how often it is told to go on while nothing changes. A goal is looked after for so many rounds and tokens; where a
+    person has written, it waits until they have been quiet for `quiet_s`."""
+
+    tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 1_500_000
+    warn_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.75
+    nudges: Annotated[int, msgspec.Meta(ge=0, le=20)] = 2
+    goal_rounds: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 20
+    goal_tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 500_000
+    quiet_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 120.0
+
+
+class Run(msgspec.Struct):
+    """What the log of one conversation says about it. `principal` and `address` are those of who spoke last,
+    `spoke`: they did in the last turn. `pushes` are the states of the tasks at which it was told to go on since then,
+    `rounds` counts those of the goal. `end_n` is the end of the last turn, `said` its last words. `halted`: a person
+    stopped it, and has not spoken since."""
+
+    session: str
+    n: int = 0
+    deep_n: int = 0
+    planning: bool = False
+    used: int = 0
+    used_before: int = 0
+    goal: str = ""
+    goal_n: int = 0
+    goal_used: int = 0
+    rounds: int = 0
+    begins: int = 0
+    open: bool = False
+    spoke: bool = False
+    pushes: list[str] = []
+    end_n: int = 0
+    end_at: float = 0.0
+    reason: str = ""
+    said: str = ""
+    halted: bool = False
+    principal: Principal | None = None
+    address: Address = Address("")
+
+    @property
+    def deep(self) -> bool:
+        return self.deep_n > 0
+
+
+class Nudge(msgspec.Struct, frozen=True):
+    """The agent is told to go on."""
+
+    key: str
+    by: str
+    text: str
+
+
+class Note(msgspec.Struct, frozen=True):
+    """The person is told something; the model does not see it."""
+
+    key: str
+    name: str
+    text: str
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """The judge is asked whether the goal is reached."""
+
+    key: str
+
+
+class Later(msgspec.Struct, frozen=True):
+    """Look again at this time."""
+
+    at: float
+
+
+class Halt(msgspec.Struct, frozen=True):
+    """The turn that is going on is stopped: what it may use is used up."""
+
+    key: str
+
+
+Move = Nudge | Note | Ask | Later | Halt
+
+
+def fold_run(run: Run, events: Iterable[e.Recorded]) -> Run:
+    """Apply events in order, in place."""
+    for recorded in events:
+        _fold(run, recorded)
+        run.n = recorded.n
+    return run
+
+
+def _fold(run: Run, recorded: e.Recorded) -> None:
+    match recorded.event:
+        case e.MessageReceived():
+            _received(run, recorded.event)
+        case e.ModelReplied(message=message, usage=usage):
+            _spend(run, usage)
+            if not message.calls and message.text.strip():
+                run.said = message.text
+        case e.AskedAside(usage=usage):
+            _spend(run, usage)
+        case e.TurnEnded(reason=reason, said=said):
+            run.open, run.end_n, run.end_at, run.reason = False, recorded.n, recorded.at, reason
+            run.said = said or run.said
+        case e.OptionsSet():
+            _options(run, recorded)
+        case e.CommandRun():
+            _command(run, recorded)
+        case e.Undone():
+            run.open = False
+        case e.Erased():
+            run.deep_n, run.goal, run.open, run.principal = 0, "", False, None
+        case _:
+            pass
+
+
+def _received(run: Run, event: e.MessageReceived) -> None:
+    who = event.principal
+    if not run.open:
+        run.open, run.spoke, run.said, run.used_before = True, False, "", run.used
+    if who.kind == "agent" and who.id == DEEP:
+        run.pushes = [*run.pushes, event.external_id.rpartition(":")[2]]
+    elif who.kind == "agent" and who.id == JUDGE:
+        run.rounds += 1
+    elif who.kind == "person" or run.principal is None:
+        run.principal, run.address = who, event.address
+        run.spoke, run.halted, run.pushes = event.inbox_id != run.begins, False, []
+
+
+def _spend(run: Run, usage: Usage) -> None:
+    tokens = usage.input_tokens + usage.output_tokens
+    run.used, run.goal_used = run.used + tokens, run.goal_used + tokens
+
+
+def _options(run: Run, recorded: e.Recorded) -> None:
+    event = recorded.event
+    if not isinstance(event, e.OptionsSet):
+        return
+    mode, planning = event.options.mode, event.options.plan_mode
+    run.planning = run.planning if planning is None else planning
+    if mode is not None:
+        run.deep_n = recorded.n if mode == "deep_work" else 0
+        run.used, run.used_before, run.pushes, run.halted = 0, 0, [], False
+
+
+def _command(run: Run, recorded: e.Recorded) -> None:
+    event = recorded.event
+    if not isinstance(event, e.CommandRun) or event.refused:
+        return
+    if event.name in GOALS and (goal := goal_of(event.name, event.args)):
+        run.goal, run.goal_n = "" if goal == OFF else goal, recorded.n
+        run.goal_used, run.rounds, run.begins, run.halted = 0, 0, event.inbox_id, False
+    elif event.name in ("stop", "start") and event.principal.kind == "person":
+        run.halted = True
+
+
+def state_of(graph: Graph) -> str:
+    """A short name for how far the tasks are: while it is the same, nothing has got further."""
+    told = [(task.id, task.status, task.title, task.result) for task in graph.values()]
+    return blake2b(msgspec.json.encode(told), digest_size=6).hexdigest()
+
+
+# What is next
+
+
+def next_moves(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
+    """What is to be done now, in this order. Doing it twice does no harm: each has a key that is the same again."""
+    if run.principal is None or run.halted:
+        return ()
+    spent = run.deep and run.used >= config.tokens
+    if run.open:
+        crossed = spent and run.used_before < config.tokens
+        return (Halt(f"deep:{run.session}:halt:{run.deep_n}"),) if crossed else ()
+    if not run.end_n:
+        return ()
+    if run.deep and there(graph):
+        moves = _deep(run, graph, config)
+        if left(graph) or run.planning or any(isinstance(move, Nudge) for move in moves):
+            return moves
+        return (*moves, *_goal(run, config, now))
+    return _goal(run, config, now)
+
+
+def _deep(run: Run, graph: Graph, config: DeepWorkConfig) -> tuple[Move, ...]:
+    state, open_ = state_of(graph), left(graph)
+    share = run.used / config.tokens
+    if share >= 1:
+        words = f"The {config.tokens:,} tokens of this deep work are used up. {_told(graph)}"
+        again = "Write /deep on for as many again, or /deep off." if open_ else ""
+        return (Note(f"deep:{run.session}:spent:{run.deep_n}", SPENT, f"{words}\n{again}".strip()),)
+    pushed = run.pushes.count(state) >= config.nudges
+    if not open_:
+        if not run.said.strip() and not pushed:
+            return (_nudge(run, state, REPORT),)
+        return (_note(run, f"done:{run.deep_n}:{state}", f"{progress(graph)}; {run.used:,} tokens used."),)
+    if run.reason in ("failed", "dead", "loop", "stopped"):
+        words = f"I rest here, since that turn did not end well. {_told(graph)}\nWrite to me, and I go on."
+        return (_note(run, f"rest:{run.end_n}", words),)
+    if blocked := stuck(graph):
+        lines = [f"#{task.id} {task.title}: {task.result or 'it is blocked'}" for task in blocked[:SHOWN]]
+        asked = "I cannot go on without you:\n" + "\n".join(lines)
+        return (_note(run, f"ask:{run.end_n}", asked),)
+    if pushed:
+        words = f"I got no further by myself. {_told(graph)}\nTell me how to go on, or write /deep off."
+        return (_note(run, f"stuck:{run.end_n}", words),)
+    told = PLAN if run.planning else GO_ON.format(len(open_))
+    if share < config.warn_at:
+        return (_nudge(run, state, told),)
+    warning = f"{share:.0%} of the tokens for this work are used"
+    return (
+        _note(run, f"warned:{run.deep_n}", f"{warning}. {progress(graph)}."),
+        _nudge(run, state, f"{told} {warning}: do what matters most first."),
+    )
+
+
+GO_ON = (
+    "Go on: {} tasks are open. Take the next one, do it, and complete it with its result. Where you need the person,"
+    " set the task blocked and write into its result what you need."
+)
+PLAN = "The plan is not approved yet: show it with exit_plan_mode, or ask with ask_user what you must know first."
+REPORT = "All tasks are done. Tell the person what was done, what came of it and what is left."
+
+
+def _goal(run: Run, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
+    if not run.goal:
+        return ()
+    if run.reason in ("failed", "dead", "loop", "stopped"):
+        words = "I rest here, since that turn did not end well; the goal stays. Write to me, and I go on."
+        return (_note(run, f"rest:{run.end_n}", words),)
+    spent = run.goal_used >= config.goal_tokens
+    if spent or run.rounds >= config.goal_rounds:
+        what = f"{config.goal_tokens:,} tokens" if spent else f"{config.goal_rounds} rounds"
+        words = f"I end the goal here, not reached: its {what} are used up. /goal TEXT sets it again."
+        return (Note(f"goal:{run.session}:ended:{run.goal_n}", ENDED, words),)
+    if run.spoke and now < (quiet := run.end_at + config.quiet_s):
+        return (Later(quiet),)
+    return (Ask(f"goal:{run.session}:{run.end_n}"),)
+
+
+def _nudge(run: Run, state: str, text: str) -> Nudge:
+    return Nudge(f"deep:{run.session}:{run.end_n}:{state}", DEEP, text)
+
+
+def _note(run: Run, key: str, text: str) -> Note:
+    return Note(f"deep:{run.session}:{key}", DEEP, text)
+
+
+def _told(graph: Graph) -> str:
+    """How far it is, and what is left, in words."""
+    open_ = {task.id: task for task in left(graph)}
+    return f"{progress(graph)}. Left:\n{listed(open_, SHOWN)}" if open_ else f"{progress(graph)}."

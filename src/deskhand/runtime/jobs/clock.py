@@ -1,0 +1,257 @@
+"""The clock of jobs: it looks at what there is, and decides each time that has come, once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
+
+from ...types.commit import Change
+from ...types.errors import StoreUnavailable
+from ...types.jobs import Job, slot_of
+from ...types.schedules import Schedule, Startup
+from ..hands import Ground
+from .alerts import told
+from .due import Due, due, first_seen
+from .folder import Folder, Found
+from .ledger import KEPT_S, Ledger, State, added, counted, planned, seen
+from .runs import Runs, run_of
+
+log = logging.getLogger(__name__)
+
+SCAN_S = 60.0
+"""How often the folder is looked at; what is done through us is seen at once."""
+POLL_S, BEGIN_S, AGAIN_S = 1.0, 0.05, 5.0
+RESUME = "deskhand job resume"
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """A job, when it is due, and under which plan that was reckoned ('' for never)."""
+
+    found: Found
+    job: Job
+    schedule: Schedule | None
+    plan: str
+
+
+class JobClock:
+    """One for each process; only who drives may `run` it. `looks` counts how often it looked at anything."""
+
+    def __init__(self, ground: Ground, ledger: Ledger, folder: Folder, runs: Runs) -> None:
+        self._ground, self._ledger, self._folder, self._runs = ground, ledger, folder, runs
+        self.looks = 0
+        self._plans: dict[str, Planned] = {}
+        self._states: dict[str, State] = {}
+        self._next: dict[str, tuple[str, float | None]] = {}
+        self._broken: dict[str, str] = {}
+        self._poke, self._settle = anyio.Event(), set[str]()
+        self._scanned_at: float | None = None
+        self._version, self._paused, self._booted = -1, "", False
+
+    def poke(self) -> None:
+        """Something is to be done."""
+        self._poke.set()
+
+    def settle(self, session: str) -> None:
+        """A run may be over in this conversation."""
+        self._settle.add(session)
+        self._poke.set()
+
+    def look_again(self) -> None:
+        """Look at the folder now."""
+        self._scanned_at = None
+        self._poke.set()
+
+    @property
+    def next_at(self) -> float | None:
+        """When the next job is due, as far as is known now; seconds since the epoch."""
+        return min((at for plan, at in self._next.values() if at is not None and plan), default=None)
+
+    async def run(self) -> None:
+        """For ever. Only for who drives; where that sees to no jobs, it rests."""
+        while not self._ground.dispatch.driving:  # noqa: ASYNC110 -- it is on its way
+            await anyio.sleep(BEGIN_S)
+        if not self._ground.dispatch.drives(f"{self._ground.settings().agents[0]}/job:"):
+            await anyio.sleep_forever()
+        try:
+            async with anyio.create_task_group() as self._runs.tasks:
+                await self.begin()
+                while True:
+                    await self._rest(await self._careful())
+        finally:
+            self._runs.tasks = None
+            self._runs.live.clear()
+
+    async def _careful(self) -> float:
+        try:
+            return await self.tick()
+        except (StoreUnavailable, OSError) as error:
+            log.warning("the clock waits: %s", error)
+            return AGAIN_S
+
+    async def _rest(self, seconds: float) -> None:
+        """Until so long has passed, somebody pokes, or another process has written something."""
+        give_up = anyio.current_time() + seconds
+        while not self._poke.is_set() and (left := give_up - anyio.current_time()) > 0:
+            with anyio.move_on_after(min(left, POLL_S)):
+                await self._poke.wait()
+            if self._ground.store.version() != self._version:
+                return
+
+    async def begin(self) -> None:
+        """Take over: see whether we are in a storm of starts, and go on with what was cut off."""
+        store, now = self._ground.store, self._ground.clock.now()
+        self._scan(await anyio.to_thread.run_sync(self._folder.everything))
+        if not self._booted:
+            self._booted = True
+            await self._count_start(now)
+        self._paused = await self.why_paused()
+        for entry in await self._ledger.open():
+            goes_on = entry.run.state == "finishing" or (entry.run.state == "running" and entry.job.kind == "prompt")
+            if entry.run.state != "waiting" and entry.key not in self._runs.live and (goes_on or not self._paused):
+                await self._runs.resume(entry)
+        await self._runs.drop_done([plan.found for plan in self._plans.values()])
+        await store.change([Change("job_run_expire", (now - KEPT_S,))])
+        if self._paused:
+            return
+        for plan in self._plans.values():
+            if isinstance(plan.schedule, Startup) and plan.plan:
+                await self._fire(plan.job, f"startup {self._ledger.holder}", now, ())
+
+    async def _count_start(self, now: float) -> None:
+        config, store = self._ground.settings().config.jobs, self._ground.store
+        window_s = 60.0 * config.storm_minutes
+        await store.change([Change("job_boot_expire", (now - window_s, now)), Change("job_boot_add", (now,))])
+        (starts,) = (await store.rows("job_boot_count", (now - window_s, now)))[0]
+        own = [plan for plan in self._plans.values() if plan.plan and plan.found.at]
+        if not config.storm_starts or starts < config.storm_starts or not own or await self.why_paused():
+            return
+        why = f"Deskhand was started {starts} times within {config.storm_minutes:g} minutes, and a job may be the cause"
+        text = f"No job runs any more: {why}. Look at `deskhand job list`; `{RESUME}` lets them go on."
+        rows = await told(store, f"storm:{self._ledger.holder}", text, now)
+        await store.change([Change("job_pause_set", (why, now)), *rows])
+
+    async def why_paused(self) -> str:
+        """Why no job is run; '' where they are."""
+        if not self._ground.settings().config.jobs.enabled:
+            return "`jobs.enabled` is false in the configuration"
+        rows = await self._ground.store.rows("job_pause_get", ())
+        return str(rows[0][0]) if rows else ""
+
+    async def tick(self) -> float:
+        """Do all that is due. Returns for how many seconds nothing is. Raises StoreUnavailable: call it again."""
+        self._poke, now = anyio.Event(), self._ground.clock.now()
+        self.looks += 1
+        changed, self._version = self._ground.store.version() != self._version, self._ground.store.version()
+        if self._scanned_at is None or not 0 <= now - self._scanned_at < SCAN_S:
+            self._scan(await anyio.to_thread.run_sync(self._folder.everything))
+            self._scanned_at, changed = now, True
+        if changed:
+            self._paused, self._states = await self.why_paused(), await self._ledger.states()
+            await self._plan(now)
+        await self._settled()
+        await self._runs.expire()
+        waiting = [each for each in await self._ledger.open() if each.run.state == "waiting"] if changed else []
+        if not self._paused:
+            waits = set[str]()
+            for entry in waiting:
+                if self._runs.busy(entry.job.name):
+                    waits.add(entry.job.name)
+                else:
+                    await self._runs.begin(entry)
+            for plan in list(self._plans.values()):
+                await self._due(plan, now, plan.job.name in waits)
+        return self._until_next(now)
+
+    def _until_next(self, now: float) -> float:
+        ahead = [at for plan, at in self._next.values() if at is not None and plan]
+        if self._paused:
+            ahead = []
+        scan = SCAN_S - (now - self._scanned_at) if self._scanned_at is not None else 0.0
+        return max(0.0, min([scan, *self._runs.expire_in(), *(at - now for at in ahead)]))
+
+    async def _settled(self) -> None:
+        sessions, self._settle = self._settle, set()
+        for session in sessions:
+            for live in self._runs.session_of(session):
+                await self._runs.settle(live.entry)
+                await self._runs.ask_for_yes(live)
+
+    async def _due(self, plan: Planned, now: float, waits: bool) -> None:
+        """Decide all times of one job that have come."""
+        job, state = plan.job, self._states.get(plan.job.name)
+        if plan.schedule is None or not plan.plan or state is None or state.plan != plan.plan:
+            return
+        known = self._next.get(job.name)
+        if known is not None and known[0] == plan.plan and (known[1] is None or state.seen_at <= now < known[1]):
+            return
+        found = due(plan.schedule, state.seen_at, now, job.misfire, job.grace_s)
+        rows = list(_missed(job, found, now))
+        if found.seen_at < state.seen_at:
+            rows.append(planned(job.name, found.seen_at, plan.plan))
+        elif found.seen_at > state.seen_at:
+            rows.append(seen(job.name, found.seen_at))
+        if len(found.fire) > 1:
+            rows += [added(run_of(job, slot_of(at), at), "waiting") for at in found.fire]
+            self._poke.set()
+        if len(found.fire) == 1:
+            await self._fire(job, slot_of(found.fire[0]), found.fire[0], rows, waits=waits)
+        elif rows:
+            await self._ground.store.change(rows)
+        self._states[job.name] = replace(state, seen_at=found.seen_at)
+        self._next[job.name] = (plan.plan, found.next_at)
+
+    async def _fire(self, job: Job, slot: str, at: float, rows: Sequence[Change], *, waits: bool = False) -> None:
+        """A time has come."""
+        entry, now = run_of(job, slot, at), self._ground.clock.now()
+        if await self._ledger.get(job.name, slot) is not None:  # it was decided before the clock went back
+            await self._ground.store.change(rows)
+        elif not self._runs.busy(job.name) and not waits:
+            await self._runs.begin(entry, rows)
+        elif job.overlap == "queue_one" and not waits:
+            await self._ground.store.change([added(entry, "waiting"), *rows])
+        else:
+            over = added(entry, "skipped", now, "the run before it was still going on")
+            await self._ground.store.change([over, counted(job.name, skips=1), *rows])
+
+    def _scan(self, found: Mapping[str, Found]) -> None:
+        self._plans, broken = {}, dict[str, str]()
+        for name, one in found.items():
+            if one.job is None:
+                if self._broken.get(name) != one.problem:
+                    log.warning("the job %r cannot run as it is written: %s", name, one.problem)
+                broken[name] = one.problem
+                continue
+            schedule = one.job.when(self._folder.zone)
+            on = one.job.enabled and schedule is not None
+            plan = f"{one.job.schedule} {one.job.timezone or self._folder.zone}" if on else ""
+            self._plans[name] = Planned(one, one.job, schedule, plan)
+        self._broken = broken
+        self._next = {name: each for name, each in self._next.items() if name in self._plans}
+
+    async def _plan(self, now: float) -> None:
+        """From when on the times of new jobs, and of those whose plan has changed, are looked at."""
+        rows = []
+        for name, plan in self._plans.items():
+            state = self._states.get(name)
+            if state is not None and state.plan == plan.plan:
+                continue
+            at = first_seen(plan.found.at or now, now)
+            if state is not None and plan.found.at <= state.seen_at:
+                at = now
+            rows.append(planned(name, at, plan.plan))
+            self._states[name] = replace(state or State(name, at, ""), seen_at=at, plan=plan.plan)
+            self._next.pop(name, None)
+        if rows:
+            await self._ground.store.change(rows)
+
+
+def _missed(job: Job, found: Due, now: float) -> Iterable[Change]:
+    if found.missed is not None:
+        more = f"; {found.lost - 1} earlier ones too" if found.lost > 1 else ""
+        said = f"it was not run at that time, and `misfire: {job.misfire}` makes up for no more{more}"
+        yield added(run_of(job, slot_of(found.missed), found.missed), "missed", now, said)

@@ -1,0 +1,245 @@
+"""The clock: what is due becomes a message to an agent, once, whatever dies in between.
+
+JOB.md files say what a job is. The rows of `jobs.sql` say what was due and what became of it; a time is decided once,
+by a row of its name that is written in the transaction that also hands the message in.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
+
+from ...agent.profile import Agent
+from ...policy.roles import may_talk
+from ...types.commit import Change
+from ...types.errors import ConfigError, JobInvalid
+from ...types.events import ApprovalAsked, Recorded, TurnEnded
+from ...types.identity import Principal
+from ...types.jobs import Job, JobView, Run, RunState, checked, job_of_session, named
+from ...types.messages import Text
+from ...types.people import OWNER_NAME
+from ...types.schedules import Startup, due_within, next_after
+from ..hands import Ground
+from ..waking import Waker
+from .clock import JobClock
+from .folder import Folder, Found, no_such
+from .ledger import Entry, Ledger, State, added, as_result, counted
+from .runs import Chore, Port, Runs, run_of
+
+log = logging.getLogger(__name__)
+
+WEEK_S = 7 * 86_400.0
+FORECAST_MOST = 20_000
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """How often it comes in the next seven days, and the most tokens that one run may use (None: what a turn may)."""
+
+    runs_in_a_week: int
+    tokens_per_run: int | None
+
+
+class Jobs:
+    """All jobs of this home. Whoever drives calls `run`; everything else may be asked of any process."""
+
+    def __init__(self, ground: Ground, waker: Waker) -> None:
+        self._ground = ground
+        self._ledger = Ledger(ground.store, ground.ids.new("boot"))
+        self.builtins: list[Callable[[], Iterable[Job]]] = []
+        zone = lambda: ground.settings().config.timezone  # noqa: E731 -- beside its neighbours
+        self._folder = Folder(ground.settings().home.root / "jobs", zone, self.builtins)
+        self.chores: dict[str, Chore] = {}
+        port = Port(ground, waker, self._ledger, self._folder.of, self._who, self._chore, self._over)
+        self.runs_now = Runs(port)
+        self.clock = JobClock(ground, self._ledger, self._folder, self.runs_now)
+        self.run = self.clock.run
+
+    # ------------------------------------------------------------------ for everybody
+
+    def files(self) -> Mapping[str, Found]:
+        """What the folder holds now. Blocks for a moment."""
+        return self._folder.scan()
+
+    async def all(self) -> list[JobView]:
+        """Every job with what is known of it, also those that are broken, and those without a file."""
+        found = await anyio.to_thread.run_sync(self._folder.everything)
+        states, last, now = await self._ledger.states(), await self._ledger.last(), self._ground.clock.now()
+        paused = await self.clock.why_paused()
+        return [self._view(one, states, last, (paused, now)) for one in found.values()]
+
+    def _view(
+        self, one: Found, states: Mapping[str, State], last: Mapping[str, Run], here: tuple[str, float]
+    ) -> JobView:
+        (paused, now), name, state = here, one.name, states.get(one.name)
+        schedule = one.job.when(self._folder.zone) if one.job is not None and one.job.enabled else None
+        problem = one.problem or (self._agent_problem(one.job) if one.job is not None else "")
+        next_at = next_after(schedule, max(now, state.seen_at if state else 0.0)) if schedule is not None else None
+        view = JobView(name, one.job, problem, one.notes, paused, next_at=next_at, last=last.get(name))
+        counters = state.counters if state is not None else view.counters
+        return replace(view, last_result=as_result(last, name), counters=counters, builtin=one.builtin)
+
+    async def get(self, name: str) -> JobView:
+        """One of them. Raises JobInvalid where there is none."""
+        view = next((each for each in await self.all() if each.name == name), None)
+        if view is None:
+            raise no_such(name)
+        return view
+
+    async def put(self, job: Job, by: Principal) -> Path:
+        """Write its file; it holds from the next look on, which is at once where this process drives. Raises JobInvalid
+        with what is wrong, OSError."""
+        if wrong := self._agent_problem(checked(job, self._folder.zone)):
+            raise JobInvalid(wrong)
+        schedule = job.when(self._folder.zone)
+        if schedule is not None and next_after(schedule, self._ground.clock.now()) is None and schedule != Startup():
+            raise JobInvalid(f"{job.schedule!r} is in the past; choose a time that is still to come")
+        path = await anyio.to_thread.run_sync(self._folder.put, job)
+        log.info("the job %r was written by %s", job.name, by.id)
+        self.clock.look_again()
+        return path
+
+    async def remove(self, name: str, by: Principal) -> None:
+        """Remove it, with its folder. What it did stays in the log. Raises JobInvalid, OSError."""
+        await anyio.to_thread.run_sync(self._folder.remove, name)
+        log.info("the job %r was removed by %s", name, by.id)
+        drop = Change("job_run_drop", (self._ground.clock.now(), "the job was removed", name))
+        await self._ground.store.change([drop, Change("job_state_forget", (name,))])
+        self.clock.look_again()
+
+    async def enable(self, name: str, enabled: bool, by: Principal) -> None:
+        """Switch it on or off. Raises JobInvalid, OSError."""
+        await anyio.to_thread.run_sync(self._folder.enable, name, enabled)
+        log.info("the job %r was switched %s by %s", name, "on" if enabled else "off", by.id)
+        self.clock.look_again()
+
+    async def run_now(self, name: str, by: Principal) -> str:
+        """Run it once, now, or behind the run that goes on. Returns the slot. Raises JobInvalid."""
+        job = await self._usable(name)
+        slot = f"{self._ground.ids.new('run')} by {by.id}"
+        await self._ground.store.change([added(run_of(job, slot, self._ground.clock.now()), "waiting")])
+        self.clock.poke()
+        return slot
+
+    async def trigger(self, name: str, slot: str, payload: Text) -> bool:
+        """An event starts it: once for each `slot`, which names the event for ever. False where that was here before,
+        or another run goes on and none may wait. Raises JobInvalid."""
+        job, now = await self._usable(name), self._ground.clock.now()
+        if not job.enabled or await self._ledger.get(name, slot) is not None:
+            return False
+        entry = replace(run_of(job, slot, now), payload=payload)
+        if await self._is_full(job):
+            said = "the run before it was still going on"
+            await self._ground.store.change([added(entry, "skipped", now, said), counted(name, skips=1)])
+            return False
+        wrote = await self._ground.store.change([added(entry, "waiting")])
+        self.clock.poke()
+        return bool(wrote[0])
+
+    async def runs(self, name: str, limit: int = 20) -> list[Run]:
+        """What it did, the latest first."""
+        return await self._ledger.runs(named(name), limit)
+
+    def forecast(self, job: Job) -> Forecast:
+        """What it will come to. Raises JobInvalid."""
+        schedule, now = job.when(self._folder.zone), self._ground.clock.now()
+        times = 0
+        for times, _ in enumerate(due_within(schedule, now, now + WEEK_S) if schedule is not None else (), 1):
+            if times >= FORECAST_MOST:
+                break
+        return Forecast(times, job.tokens)
+
+    async def pause(self, why: str) -> None:
+        """Run no job any more, until `resume`. What goes on is not stopped."""
+        await self._ground.store.change([Change("job_pause_set", (why, self._ground.clock.now()))])
+        self.clock.poke()
+
+    async def resume(self) -> str:
+        """Let them go on. Returns why they were paused, '' where they were not."""
+        why = await self.clock.why_paused()
+        forget = Change("job_boot_expire", (self._ground.clock.now(), 0.0))
+        await self._ground.store.change([Change("job_pause_drop", ()), forget])
+        self.clock.poke()
+        return why
+
+    async def _usable(self, name: str) -> Job:
+        view = await self.get(name)
+        if view.job is None or view.problem:
+            raise JobInvalid(f"the job {name!r} cannot run as it is written: {view.problem}")
+        return view.job
+
+    async def _is_full(self, job: Job) -> bool:
+        """Whether another run goes on, and one more may not wait."""
+        entries = [each for each in await self._ledger.open() if each.run.job == job.name]
+        waiting = sum(each.run.state == "waiting" for each in entries)
+        return bool(entries) and (job.overlap == "skip" or waiting > 0)
+
+    # ------------------------------------------------------------------ what a run may do
+
+    def driving(self, session: str, agent: Agent) -> Agent:
+        """The agent as it is in this conversation: in one that a job has for itself, as the job says."""
+        if not job_of_session(session):
+            return agent
+        rows = self._ground.store.look("job_run_of", (session,))
+        if not rows:
+            return agent
+        job = msgspec.json.decode(rows[0][0], type=Job)
+        limits = agent.limits
+        if job.models and agent.fit is not None:
+            limits = agent.fit(job.models[0])
+        limits = replace(limits, steps=job.steps or limits.steps, tokens=job.tokens or limits.tokens)
+        tools = agent.tools
+        if job.tools is not None:
+            tools = {name: tool for name, tool in tools.items() if _listed(name, job.tools)}
+        return replace(agent, models=job.models or agent.models, limits=limits, tools=tools)
+
+    def see(self, recorded: Recorded) -> None:
+        """An event passes: it may be the end of a run."""
+        if isinstance(recorded.event, TurnEnded | ApprovalAsked) and self.runs_now.session_of(recorded.session):
+            self.clock.settle(recorded.session)
+
+    async def _who(self, job: Job) -> Principal:
+        """In whose name it acts, with the roles that they have now. Raises JobInvalid."""
+        person = job.person or OWNER_NAME
+        rows = await self._ground.store.rows("job_person", (person,))
+        if not rows:
+            raise JobInvalid(f"`for: {person}` names nobody who is known here; see `deskhand users list`")
+        roles = tuple(role for (role,) in rows if role)
+        custom = {name: role.agents for name, role in self._ground.settings().config.roles.items()}
+        agent = job.agent or self._ground.settings().agents[0]
+        if wrong := self._agent_problem(job):
+            raise JobInvalid(wrong)
+        if not may_talk(Principal(person, roles), agent, custom):
+            raise JobInvalid(f"{person} may not talk to the agent {agent!r}; choose another in `agent:` or `for:`")
+        return Principal(f"job:{job.name}", roles, "clock", person)
+
+    def _agent_problem(self, job: Job) -> str:
+        agents = self._ground.settings().agents
+        if job.agent and job.agent not in agents:
+            return f"there is no agent {job.agent!r}; there are: {', '.join(agents)}"
+        if "/" in job.session and job.session.partition("/")[0] != (job.agent or agents[0]):
+            return f"the session {job.session!r} belongs to another agent; name it {job.agent or agents[0]}/…"
+        return ""
+
+    def _chore(self, name: str) -> Chore | None:
+        return self.chores.get(name)
+
+    async def _over(self, entry: Entry, state: RunState) -> None:
+        """A run is over: the next one may begin."""
+        if entry.job.delete_after_run and state not in ("skipped", "missed", "interrupted"):
+            try:
+                await anyio.to_thread.run_sync(partial(self._folder.remove, entry.job.name, scripts=False))
+            except (ConfigError, OSError) as error:
+                log.warning("the job %r stays, though it is done: %s", entry.job.name, error)
+            self.clock.look_again()
+        self.clock.poke()
+
+
+def _listed(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, each) for each in patterns)

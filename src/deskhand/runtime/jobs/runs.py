@@ -1,0 +1,459 @@
+"""One run of a job, from its slot to its end. Whatever dies in between, the rows say how far it came."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+from msgspec.structs import replace
+
+from ...tools.base import Context
+from ...types.commit import Change
+from ...types.errors import DeskhandError, JobInvalid, StoreUnavailable
+from ...types.events import MessageReceived, ModelReplied, Recorded, TurnEnded
+from ...types.identity import Address, Command, Inbound, Principal, Said, session_key
+from ...types.jobs import CHAT, ISOLATED, Job, Run, RunState
+from ...types.labels import LOCAL, Label
+from ...types.messages import Message, Part, Text
+from ...types.people import OWNER_NAME
+from ...types.turn import TURN
+from ..children import fatal
+from ..hands import Ground
+from ..places import Places
+from ..prompt import JOBS
+from ..toolbox import READ_FROM_LOG
+from ..waking import Waker
+from .alerts import after_failure, after_success, told
+from .folder import Found
+from .hooks import Hook, Ran, framed, label_of_hook, run_hook
+from .ledger import Entry, Ledger, counted, ended, finishing
+
+log = logging.getLogger(__name__)
+
+CLOCK = JOBS
+"""The channel of conversations that a job has for itself: nobody reads there, the log holds them."""
+HOOK_LEASE_S = 630.0
+"""Longer than any hook may take, with what is to be done around it."""
+STOPPING_S = 60.0
+PAUSES_S = (0.2, 1.0, 5.0, 15.0)
+SAID_CHARS = 500
+FAILED: tuple[RunState, ...] = ("error", "interrupted")
+
+Chore = Callable[[Job], Awaitable[str]]
+
+
+class Port(msgspec.Struct, frozen=True):
+    """What runs need of the house. `who` is in whose name a job acts, with the roles they have now; raises JobInvalid.
+    `chore` gives a chore by its name, None for an unknown one. `over` hears of each end."""
+
+    ground: Ground
+    waker: Waker
+    ledger: Ledger
+    folder: Callable[[str], Path]
+    who: Callable[[Job], Awaitable[Principal]]
+    chore: Callable[[str], Chore | None]
+    over: Callable[[Entry, RunState], Awaitable[None]]
+
+
+class Live(msgspec.Struct):
+    """A run that this process looks after. `until` is on the monotonic clock: then it is taken for hung."""
+
+    entry: Entry
+    principal: Principal
+    until: float
+    stopping: bool = False
+    asked: set[str] = set()
+
+
+class Runs:
+    """Carries them out. `tasks` are set while it may."""
+
+    def __init__(self, port: Port) -> None:
+        self._port, self._ground = port, port.ground
+        self.tasks: TaskGroup | None = None
+        self.live: dict[str, Live] = {}
+
+    def busy(self, job: str) -> bool:
+        """Whether it runs now."""
+        return any(live.entry.job.name == job for live in self.live.values())
+
+    def session_of(self, session: str) -> list[Live]:
+        """What goes on in this conversation."""
+        return [live for live in self.live.values() if live.entry.run.session == session]
+
+    async def begin(self, entry: Entry, rows: Sequence[Change] = ()) -> None:
+        """Begin a run, with these rows. Raises StoreUnavailable, and then nothing of it has happened."""
+        job = entry.job
+        try:
+            principal = await self._port.who(job)
+            entry = replace(entry, run=replace(entry.run, session=self._session(entry)))
+            if job.kind == "chore":
+                await self._claim(entry, principal, "running", job.timeout_s, rows)
+                self._start(entry, partial(self._chore, entry))
+            elif job.kind == "prompt" and job.hooks.prerun:
+                await self._claim(entry, principal, "checking", HOOK_LEASE_S, rows)
+                self._start(entry, partial(self._check, entry))
+            elif job.kind == "prompt":
+                await self._hand_in(entry, principal, (), rows)
+            else:
+                await self._deliver(entry, rows)
+        except StoreUnavailable:
+            raise
+        except DeskhandError as error:
+            claim = self._port.ledger.claim(entry, "running", self._now(), 0.0)
+            await self.end(entry, "error", str(error), errors=0, rows=(claim, *rows))
+
+    async def resume(self, entry: Entry) -> None:
+        """Go on with what an earlier process had begun; what it was in the middle of is decided by the policy."""
+        state = entry.run.state
+        if state == "finishing":
+            said = "a restart cut off its postrun; it may or may not have finished"
+            await self.end(entry, "interrupted", said)
+        elif state == "running" and entry.job.kind == "prompt":
+            self._look_after(entry, "running", await self._known(entry.job), entry.job.timeout_s)
+            await self._insist(self._port.ledger.hold(entry, self._now() + entry.job.timeout_s))
+            await self.settle(entry)
+        elif entry.job.misfire == "skip" or entry.run.attempts >= 3:
+            times = f" for the {entry.run.attempts}rd time" if entry.run.attempts >= 3 else ""
+            await self.end(entry, "interrupted", f"a restart cut it off{times}; it is not tried again")
+        else:
+            log.warning("the job %r was cut off by a restart and is tried again", entry.job.name)
+            await self.begin(entry)
+
+    async def _known(self, job: Job) -> Principal:
+        """In whose name it goes on: with no rights where they are gone."""
+        try:
+            return await self._port.who(job)
+        except JobInvalid:
+            return Principal(f"job:{job.name}", (), "clock", job.person)
+
+    # Its stages
+
+    async def _claim(
+        self, entry: Entry, principal: Principal, state: RunState, lease_s: float, rows: Sequence[Change]
+    ) -> None:
+        claim = self._port.ledger.claim(entry, state, self._now(), lease_s)
+        count = [counted(entry.job.name, runs=1)] if state == "running" else []
+        await self._ground.store.change([claim, *count, *rows])
+        self._look_after(entry, state, principal, lease_s)
+
+    def _look_after(self, entry: Entry, state: RunState, principal: Principal, lease_s: float) -> None:
+        entry = replace(entry, run=replace(entry.run, state=state))
+        self.live[entry.key] = Live(entry, principal, self._ground.clock.monotonic() + lease_s)
+
+    async def _check(self, entry: Entry) -> None:
+        """Its prerun, and then the model, if that says so."""
+        live, job = self.live[entry.key], entry.job
+        try:
+            ran = await self._hook(entry, live.principal, job.hooks.prerun, b"")
+            if not ran.ok:
+                await self.end(entry, "gated", ran.said, gates=1, rows=ran.rows)
+                return
+            part = Text(framed(ran.stdout), label_of_hook(job.name))
+            await self._until_written(partial(self._hand_in, entry, live.principal, (part,), ran.rows))
+        except DeskhandError as error:
+            await self.end(entry, "error", str(error), errors=0)
+
+    async def _hand_in(
+        self, entry: Entry, principal: Principal, more: tuple[Part, ...], rows: Sequence[Change]
+    ) -> None:
+        """The conversation gets it: in one transaction with the row that says so."""
+        job, session, now = entry.job, entry.run.session, self._now()
+        head = await self._ground.store.rows("event_head", (session,))
+        entry = replace(entry, after_n=head[0][0] if head else 0)
+        ours = Label(LOCAL.integrity, None, principal.id)
+        payload = (entry.payload,) if entry.payload is not None else ()
+        parts = (Text(f"{_heading(entry)}\n\n{job.prompt}", ours), *more, *payload)
+        body = Said(Message("user", parts))
+        inbound = Inbound(entry.key, self._address(entry), principal.id, now, body, session, when="queue")
+        claim = self._port.ledger.claim(entry, "running", now, job.timeout_s)
+        members = [Change("session_join", (session, principal.on_behalf_of))] if "owner" not in principal.roles else []
+        counts = counted(job.name, runs=1)
+        self._look_after(entry, "running", principal, job.timeout_s)
+        try:
+            await self._port.waker.hand_in(inbound, principal, (claim, counts, *rows, *members))
+        except BaseException:
+            self.live.pop(entry.key, None)
+            raise
+
+    async def _deliver(self, entry: Entry, rows: Sequence[Change]) -> None:
+        """Its text is said as it is, and stands in the log of that chat."""
+        job, now = entry.job, self._now()
+        said = Command("deliver", job.prompt)
+        by = Principal(f"job:{job.name}", ("owner",), "system", job.person or OWNER_NAME)
+        inbound = Inbound(entry.key, self._address(entry), by.id, now, said, entry.run.session)
+        claim = self._port.ledger.claim(entry, "running", now, 0.0)
+        done = ended(entry.run, "done", now, "")
+        known = await self._port.ledger.state(job.name)
+        more = (counted(job.name, runs=1), *await after_success(self._ground.store, job, known, entry.key, now))
+        await self._port.waker.hand_in(inbound, by, (claim, done, *rows, *more))
+        await self._port.over(entry, "done")
+
+    async def _chore(self, entry: Entry) -> None:
+        chore, job = self._port.chore(entry.job.chore), entry.job
+        try:
+            if chore is None:
+                raise JobInvalid(f"there is no chore {job.chore!r} here")
+            with anyio.fail_after(job.timeout_s):
+                said = await chore(job)
+        except TimeoutError:
+            await self.end(entry, "error", _too_long(job))
+        except DeskhandError as error:
+            await self.end(entry, "error", str(error))
+        else:
+            await self.end(entry, "done", said)
+
+    async def settle(self, entry: Entry) -> None:
+        """See whether its turn is over, and go on from there."""
+        log_ = await self._ground.store.events(entry.run.session, entry.after_n)
+        found = _turn_of(log_, entry.key)
+        live = self.live.get(entry.key)
+        if found is None or live is None:
+            return
+        end, answer = found
+        stopped = live.stopping and end.reason == "stopped"
+        if end.reason != "done":
+            await self.end(entry, "error", _too_long(entry.job) if stopped else end.said or answer)
+        elif not entry.job.hooks.postrun:
+            await self.end(entry, "done", answer)
+        elif live.entry.run.state != "finishing":
+            live.entry = replace(entry, run=replace(entry.run, state="finishing"))
+            live.until = self._ground.clock.monotonic() + HOOK_LEASE_S
+            await self._insist(finishing(entry.run, self._now() + HOOK_LEASE_S))
+            self._start(entry, partial(self._finish, entry, live.principal, answer))
+
+    async def _finish(self, entry: Entry, principal: Principal, answer: str) -> None:
+        """Its postrun gets the answer."""
+        try:
+            ran = await self._hook(entry, principal, entry.job.hooks.postrun, answer.encode())
+        except DeskhandError as error:
+            await self.end(entry, "error", str(error))
+            return
+        if ran.ok:
+            await self.end(entry, "done", answer, rows=ran.rows)
+        else:
+            await self.end(entry, "error", f"its postrun failed: {ran.said}", rows=ran.rows)
+
+    async def _hook(self, entry: Entry, principal: Principal, script: str, stdin: bytes) -> Ran:
+        agent = self._ground.agent_of(self._agent(entry.job))
+        job, home = entry.job, self._ground.settings().home
+        about = {
+            "JOB_NAME": job.name,
+            "JOB_SLOT": entry.run.slot,
+            "OPERATOR_AGENT": agent.name,
+            "OPERATOR_HOME": str(home.root),
+            "OPERATOR_DB": str(home.database),
+            "DESKHAND_AGENT": agent.name,
+            "DESKHAND_HOME": str(home.root),
+        }
+        hook = Hook(
+            self._port.folder(job.name),
+            script,
+            tuple(about.items()),
+            stdin,
+            self._ground.settings().config.jobs.hook_timeout_s,
+        )
+        session = entry.run.session
+        place = (session, principal, Address(CLOCK, chat=job.name), agent.name, await agent.reach())
+        key = f"{entry.key}:{script}:{entry.run.attempts}"
+        context = Context(*place, self._ground.clock, self._ground.ids, _quiet, key, LOCAL)
+        return await run_hook(hook, context)
+
+    # Its end
+
+    async def end(
+        self,
+        entry: Entry,
+        state: RunState,
+        said: str,
+        *,
+        rows: Sequence[Change] = (),
+        gates: int = 0,
+        errors: int | None = None,
+    ) -> None:
+        """Write how it ended, with all that follows from it, in one transaction."""
+        job, now, store = entry.job, self._now(), self._ground.store
+        said = " ".join(self._ground.redact(said).split())[:SAID_CHARS]
+        failed = state in FAILED
+        counts = counted(job.name, gates=gates, errors=int(failed) if errors is None else errors)
+        known, key = await self._port.ledger.state(job.name), f"{entry.key}:{state}"
+        if failed:
+            more = await after_failure(store, job, known, key, said or "it does not say why", now)
+        else:
+            more = await after_success(store, job, known, key, now) if state == "done" else []
+        await self._insist(*rows, ended(entry.run, state, now, said), counts, *more)
+        self.live.pop(entry.key, None)
+        await self._port.over(entry, state)
+
+    async def expire(self) -> None:
+        """What takes longer than it may is stopped; what does not even stop is given up. Who waits for a person's yes
+        is left alone: the question has an end of its own."""
+        now = self._ground.clock.monotonic()
+        for live in [each for each in self._leased() if each.until <= now]:
+            entry = live.entry
+            if await self._rests(entry.run.session):
+                live.until = now + STOPPING_S
+            elif live.stopping:
+                await self.end(entry, "error", f"{_too_long(entry.job)}, and did not stop")
+            else:
+                live.stopping, live.until = True, now + STOPPING_S
+                await self._stop(live)
+
+    def expire_in(self) -> list[float]:
+        """In how many seconds each of them will have taken too long."""
+        return [live.until - self._ground.clock.monotonic() for live in self._leased()]
+
+    def _leased(self) -> list[Live]:
+        """Those whose conversation goes on; for hooks and chores limits of their own hold."""
+        return [
+            each for each in self.live.values() if each.entry.run.state == "running" and each.entry.job.kind == "prompt"
+        ]
+
+    async def ask_for_yes(self, live: Live) -> None:
+        """Where nobody reads along, the owner is told that a run waits for them: once."""
+        session = live.entry.run.session
+        rows = await self._ground.store.rows("job_asks", (session,))
+        if not rows or rows[0][0] in live.asked or self._address(live.entry).channel != CLOCK:
+            return
+        live.asked.add(rows[0][0])
+        name = live.entry.job.name
+        text = f"The job {name!r} waits for your yes. See the page, or `deskhand approvals`."
+        await self._insist(*await told(self._ground.store, f"ask:{rows[0][0]}", text, self._now()))
+
+    async def drop_done(self, found: Iterable[Found]) -> None:
+        """Remove the files of those that were to go after their run, where a crash came between."""
+        last = await self._port.ledger.last()
+        for one in found:
+            run = last.get(one.name)
+            if one.job is None or not one.job.delete_after_run or run is None or (run.ended_at or 0.0) < one.at:
+                continue
+            if run.state in ("done", "error", "gated"):
+                await self._port.over(Entry(run, one.job), run.state)
+
+    async def _rests(self, session: str) -> bool:
+        turn = self._ground.dispatch.turn(session)
+        asks = await self._ground.store.rows("job_asks", (session,)) if turn is not None else []
+        return bool(asks)
+
+    async def _stop(self, live: Live) -> None:
+        entry = live.entry
+        stop = Command("stop", TURN)
+        at = (self._address(entry), live.principal.id, self._now())
+        await self._port.waker.hand_in(Inbound(f"{entry.key}:stop", *at, stop, entry.run.session), live.principal)
+        if self._ground.dispatch.drives(entry.run.session):
+            self._ground.dispatch.wake(entry.run.session, cut=True)
+
+    # Where it goes on
+
+    def _agent(self, job: Job) -> str:
+        return job.agent or self._ground.settings().agents[0]
+
+    def _session(self, entry: Entry) -> str:
+        """The conversation of this run."""
+        job, run = entry.job, entry.run
+        agent = self._agent(job)
+        if job.kind == "chore":
+            return ""
+        if job.session == ISOLATED and job.kind == "prompt":
+            epoch = f"{int(run.due_at)}"
+            if run.slot[:1].isdigit():
+                return f"{agent}/job:{job.name}:{epoch}"
+            return f"{agent}/job:{job.name}:{epoch}-{blake2b(run.slot.encode(), digest_size=3).hexdigest()}"
+        if job.to is not None and (job.session == CHAT or job.kind == "deliver"):
+            own = session_key(agent, job.to)
+            return Places(self._ground.store).now(own, Inbound("", job.to, "", 0.0, Said(Message("user", ()))))
+        if "/" in job.session:
+            return job.session
+        return session_key(agent, self._own_place(job))
+
+    def _own_place(self, job: Job) -> Address:
+        return Address("web", job.person or "owner", job.session)
+
+    def _address(self, entry: Entry) -> Address:
+        """Where its answer goes."""
+        job = entry.job
+        if job.to is not None:
+            return job.to
+        return Address(CLOCK, chat=job.name) if job.session == ISOLATED else self._own_place(job)
+
+    # Small things
+
+    def _now(self) -> float:
+        return self._ground.clock.now()
+
+    def _start(self, entry: Entry, work: Callable[[], Awaitable[None]]) -> None:
+        if self.tasks is not None:
+            self.tasks.start_soon(self._contained, entry, work)
+
+    async def _contained(self, entry: Entry, work: Callable[[], Awaitable[None]]) -> None:
+        """What breaks in one run is the end of that run alone."""
+        try:
+            await work()
+        except Exception as error:
+            if fatal(error):
+                raise
+            log.exception("a run of the job %r broke", entry.job.name)
+            await self.end(entry, "error", f"it broke ({type(error).__name__}: {error})")
+
+    async def _insist(self, *changes: Change) -> None:
+        """Write this, however long the disk takes to be there again."""
+        await self._until_written(partial(self._ground.store.change, changes))
+
+    async def _until_written(self, write: Callable[[], Awaitable[object]]) -> None:
+        failures = 0
+        while True:
+            try:
+                await write()
+                return
+            except StoreUnavailable as error:
+                log.warning("a run of a job is not written: %s", error)
+                await anyio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+                failures += 1
+
+
+def _heading(entry: Entry) -> str:
+    job, run = entry.job, entry.run
+    if job.to is None and job.session == ISOLATED:
+        where = "Nobody reads along, and your answer is only kept in the log: to tell somebody, use send_message."
+    elif job.to is not None and job.to.channel not in READ_FROM_LOG:
+        where = f"Your answer is sent to {job.to.channel}."
+    else:
+        where = "Your answer is read in this conversation."
+    return f"[The job {job.name!r} is due ({run.slot}). {where}]"
+
+
+def _turn_of(log_: Sequence[Recorded], key: str) -> tuple[TurnEnded, str] | None:
+    """The end of the turn that took this message in, and what the model said last in it; None while there is none."""
+    number, answer = 0, ""
+    for event in (recorded.event for recorded in log_):
+        match event:
+            case MessageReceived(external_id=external_id, inbox_id=inbox_id) if external_id == key:
+                number = inbox_id
+            case ModelReplied(message=message) if number:
+                answer = "" if message.calls else message.text
+            case TurnEnded(answers=answers) if number and number in answers:
+                return event, event.said or answer
+            case _:
+                pass
+    return None
+
+
+def _too_long(job: Job) -> str:
+    minutes, seconds = divmod(round(job.timeout_s), 60)
+    limit = f"{minutes} minutes" if minutes and not seconds else f"{round(job.timeout_s)} seconds"
+    return f"it took longer than {limit} and was stopped"
+
+
+def _quiet(text: str) -> None:
+    """Nobody watches."""
+
+
+def run_of(job: Job, slot: str, due_at: float) -> Entry:
+    """A run that nobody has begun."""
+    return Entry(Run(job.name, slot, "waiting", due_at), job)

@@ -1,0 +1,1 @@
+"""What is learned from conversations: facts, notes, and skills that are proposed."""

@@ -1,0 +1,98 @@
+"""The index of what an agent has written down by topics: a line for each, so that it knows what to look up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from ...skills.skill import split_front
+from ...tools.paths import Workspace
+from ...types.clock import Clock
+from ...types.errors import ToolError
+from ..quarantine import Quarantine
+from ..texts import without_comments
+
+FOLDER = "knowledge"
+HEADS = ("context.md", "index.md")
+"""A topic may be a folder: one of these, the first that is there, says what it holds."""
+MOST_TOPICS, LINE_CHARS, INDEX_CHARS, HEAD_BYTES = 300, 120, 8_000, 4_096
+LOOK_S = 1.0
+_INTRODUCTION = "# Knowledge\nWhat is known of these lies in files. Read the file before you deal with its topic."
+
+
+class Knowledge:
+    """The topics in the `knowledge` folder of a workspace."""
+
+    def __init__(self, workspace: Path, clock: Clock, quarantine: Quarantine | None = None) -> None:
+        self._quarantine, self._version = quarantine, 0
+        self._workspace, self._folder, self._clock = str(workspace), f"{workspace}/{FOLDER}", clock
+        self._watched: dict[str, tuple[int, int]] = {}
+        self._looked_s = 0.0
+        self._index = ""
+
+    def index(self) -> str:
+        """The lines for the prompt; '' without any topic. A topic that came, went or was replaced is seen at once, and
+        one that was edited in its place within LOOK_S: there may be hundreds to look at."""
+        now = self._clock.monotonic()
+        version = self._quarantine.version if self._quarantine else 0
+        if version != self._version:
+            self._version, self._watched = version, {}
+        fresh = self._watched and now - self._looked_s < LOOK_S and _looks(self._folder) == self._watched[self._folder]
+        if not fresh:
+            self._looked_s = now
+            if not self._watched or any(_looks(path) != looked for path, looked in self._watched.items()):
+                self._watched = {path: _looks(path) for path in self._paths()}
+                self._index = self._read()
+        return self._index
+
+    def _paths(self) -> Iterator[str]:
+        """Whatever changes when a topic comes, goes or gets another first line."""
+        yield self._folder
+        with suppress(OSError):
+            for path in sorted(str(path) for path in Path(self._folder).iterdir())[:MOST_TOPICS]:
+                yield path
+                if not path.endswith(".md"):
+                    yield from (f"{path}/{head}" for head in HEADS)
+
+    def _read(self) -> str:
+        lines, size = [_INTRODUCTION], 0
+        with suppress(ToolError), Workspace(self._workspace) as files:
+            names = [each.name for each in files.list(FOLDER, MOST_TOPICS)]
+            topics = [topic for name in names if not self._held(name) and (topic := _topic(files, name))]
+            for number, line in enumerate(topics):
+                size += len(line)
+                if size > INDEX_CHARS:
+                    lines.append(f"[and {len(topics) - number} more: list_files {FOLDER}]")
+                    break
+                lines.append(line)
+        return "\n".join(lines) if len(lines) > 1 else ""
+
+    def _held(self, name: str) -> bool:
+        return self._quarantine is not None and self._quarantine.holds(f"{self._folder}/{name}")
+
+
+def _topic(files: Workspace, name: str) -> str:
+    """The line of one topic; '' where this is none."""
+    flat = name.endswith(".md")
+    if name.startswith(".") or not name.isprintable():
+        return ""
+    for path in (name,) if flat else tuple(f"{name}/{head}" for head in HEADS):
+        with suppress(ToolError):
+            first = _first_line(files.read(f"{FOLDER}/{path}", HEAD_BYTES))
+            return f"- {name.removesuffix('.md')}{f': {first}' if first else ''} ({FOLDER}/{path})"
+    return ""
+
+
+def _first_line(data: bytes) -> str:
+    text = without_comments(split_front(data.decode("utf-8-sig", "replace"))[1])
+    return next((plain for line in text.split("\n") if (plain := line.lstrip("# ").strip())), "")[:LINE_CHARS]
+
+
+def _looks(path: str) -> tuple[int, int]:
+    try:
+        status = os.stat(path)  # noqa: PTH116 -- before every model call, and a third of the cost
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,282 @@
+"""Skills that agents propose: read, tried on recorded turns, and active only after a person said yes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
+
+from ...skills.scan import Finding, bad, scan
+from ...skills.skill import FILE_NAME
+from ...skills.write import skill_text
+from ...tools.base import Context, Done, done
+from ...tools.define import tool
+from ...tools.notes import By
+from ...tools.watch import ground as where_is
+from ...types.commit import Change
+from ...types.effects import Effect
+from ...types.errors import ConfigError, Refused, ToolError
+from ...types.events import AnyEvent, TurnEnded
+from ...types.identity import Principal
+from ...types.labels import Label
+from ...types.messages import Usage, clean
+from ..effects import Effects
+from ..hands import Ground
+from ..toolbox import skills_of
+
+State = Literal["proposed", "refused", "accepted", "rejected", "reverted", "kept"]
+"""`refused`: by what stands in it. `kept`: it did worse, and could not be taken out, since it was changed by hand."""
+KEPT_CHARS = 40_000
+LOCAL_WRITE: Effect = "local_write"
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A skill as somebody would have it. It comes from event `n` of `session`, and is the word of its label."""
+
+    name: str
+    description: str
+    body: str
+    agent: str
+    session: str
+    n: int
+    label: Label
+    writer: str = "reflection"
+
+
+class Side(msgspec.Struct, frozen=True):
+    """How a turn went, without the skill or with it. `solved`: it ended well, with what its answer had then."""
+
+    solved: bool
+    calls: int
+    tokens: int
+    steps: int
+
+
+class Score(msgspec.Struct, frozen=True):
+    """One recorded turn. `read`: the skill was read in it; `unknown` counts calls that have no recorded result."""
+
+    session: str
+    turn: int
+    asked: str
+    without: Side
+    with_it: Side
+    read: bool
+    unknown: int
+
+
+class Card(msgspec.Struct, frozen=True):
+    """How a proposal did in replays. `why` says what kept it from more."""
+
+    at: float
+    scores: tuple[Score, ...] = ()
+    spent: Usage = Usage()
+    why: str = ""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A proposal and what has become of it. `turns_before` and `bad_before` are how the turns of its agent ended before
+    it was taken."""
+
+    id: int
+    agent: str
+    name: str
+    description: str
+    body: str
+    session: str
+    n: int
+    label: Label
+    writer: str
+    at: float
+    state: State
+    findings: tuple[Finding, ...]
+    card: Card | None
+    decided_by: str
+    decided_at: float | None
+    why: str
+    turns_before: int
+    bad_before: int
+
+    @property
+    def untrusted(self) -> bool:
+        return self.label.integrity == "untrusted"
+
+    @property
+    def file(self) -> str:
+        """Where it is written in the workspace."""
+        return f"skills/{self.name}/{FILE_NAME}"
+
+    @property
+    def key(self) -> str:
+        """The name of its effect."""
+        return f"skill:{self.id}"
+
+
+_label = msgspec.json.Decoder(Label).decode
+_findings = msgspec.json.Decoder(tuple[Finding, ...]).decode
+_card = msgspec.json.Decoder(Card).decode
+
+
+def proposed(proposal: Proposal, at: float) -> tuple[Change, ...]:
+    """The rows of a proposal: once for each (session, n, name), and none for a name that waits or was turned down. What
+    plainly is bad is refused by that, and stands there for a person to see."""
+    name, description = clean(proposal.name)[:200], " ".join(clean(proposal.description).split())[:KEPT_CHARS]
+    body = clean(proposal.body)[:KEPT_CHARS]
+    findings = scan(proposal.name, proposal.description, proposal.body)
+    key = f"{proposal.session}#{proposal.n}:{name}"
+    whose = (proposal.session, proposal.n, msgspec.json.encode(proposal.label), proposal.writer)
+    state = "refused" if bad(findings) else "proposed"
+    row = (key, proposal.agent, name, description, body, *whose, at, state, msgspec.json.encode(findings))
+    return (Change("proposal_add", row),)
+
+
+@tool(effect=LOCAL_WRITE, replay="commit")
+async def propose_skill(name: str, description: str, body: str, context: Context) -> Done:
+    """Propose a skill for the next times: how something is done that took several steps and will be wanted again. It
+    is tried on what was said, and a person decides. Say that you have proposed it.
+
+    name: lower case letters, digits and hyphens
+    description: when it is to be used, in a sentence
+    body: the instructions, in Markdown: the steps, and what to look out for
+    """
+    findings = scan(name, description, body)
+    if bad(findings):
+        why = "; ".join(each.words for each in findings if each.severity == "bad")
+        raise ToolError(f"this is no skill that can be proposed: {why}")
+    made = re.match(r".*#(\d+)\.", context.key, re.DOTALL)
+    proposal = Proposal(
+        name, description, body, context.agent, context.session, int(made[1]) if made else 0, context.label, "tool"
+    )
+    said = done(f"ok, {name} is proposed, if it was not turned down before; `deskhand skills proposals` shows it")
+    return replace(said, changes=proposed(proposal, context.clock.now()))
+
+
+class Proposals:
+    """The proposals of a home."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    async def all(self, *, every: bool = False) -> list[Row]:
+        """Those that wait for a person, or all; the latest first."""
+        return [row_of(row) for row in await self._ground.store.rows("proposal_list", (int(every),))]
+
+    async def get(self, id_: int) -> Row:
+        """Raises Refused where there is none."""
+        rows = await self._ground.store.rows("proposal_get", (id_,))
+        if not rows:
+            raise Refused(f"there is no proposal {id_}; `deskhand skills proposals --all` lists them")
+        return row_of(rows[0])
+
+    def at_once(self, id_: int = 0) -> list[Row]:
+        """Those that wait, or this one, for who cannot wait."""
+        look = self._ground.store.look
+        found = look("proposal_get", (id_,)) if id_ else look("proposal_list", (0,))
+        return [row_of(row) for row in found]
+
+    async def taken(self) -> list[Row]:
+        """Those that are active."""
+        return [row_of(row) for row in await self._ground.store.rows("proposal_taken", ())]
+
+    async def check(self, row: Row) -> tuple[Finding, ...]:
+        """What stands in it, by what is known now. Raises ConfigError where its agent is gone."""
+        found = await anyio.to_thread.run_sync(skills_of(self._ground.settings(), row.agent).find)
+        return scan(row.name, row.description, row.body, frozenset(found))
+
+    async def accept(self, id_: int, who: Principal, *, untrusted: bool = False) -> Row:
+        """Make it a skill of its agent, as a change that can be undone. Only an owner may, and only one that waits and
+        has nothing bad in it; with `untrusted` also one that comes from what was read outside. Raises Refused,
+        ConfigError, ToolError."""
+        row, ground = await self.get(id_), self._ground
+        if "owner" not in who.roles:
+            raise Refused("only an owner may take a skill in")
+        if row.state != "proposed":
+            raise Refused(f"proposal {id_} ({row.name}) is not open: it is {row.state}")
+        wrong = [each for each in await self.check(row) if each.severity == "bad"]
+        if wrong:
+            raise Refused(f"{row.name} is not taken: {'; '.join(each.words for each in wrong)}")
+        if row.untrusted and not untrusted:
+            source = row.label.source or "outside"
+            raise Refused(
+                f"{row.name} was thought of in a conversation that had read {source}. Read it to its end"
+                f" (deskhand skills show {id_}), then: deskhand skills accept {id_} --untrusted"
+            )
+        text, now = skill_text(row.name, row.description, row.body), ground.clock.now()
+        if not await self._decide(row, "accepted", who.id):
+            raise Refused(f"somebody else has just decided about proposal {id_}")
+        try:
+            rows = await self._write(row, text, who, now)
+        except (ToolError, ConfigError, OSError):
+            await self._decide(replace(row, state="accepted"), "proposed", "")
+            raise
+        before = Change("proposal_before", (row.id, *await self._before(row.agent)))
+        await ground.store.change((*rows, before))
+        return await self.get(id_)
+
+    async def _write(self, row: Row, text: bytes, who: Principal, now: float) -> tuple[Change, ...]:
+        reach = await self._ground.agent_of(f"{row.agent}/").reach()
+        by = By(row.key, row.agent, row.session, who.on_behalf_of or who.id, "accept_skill", row.file, now)
+
+        def write() -> None:
+            try:
+                reach.files.stat(row.file)
+            except ToolError:
+                reach.files.write(row.file, text)
+                return
+            raise ToolError(f"there is a {row.file} already, which the skill would overwrite")
+
+        where, place = where_is(reach, row.file)
+        _, looked = await anyio.to_thread.run_sync(where.change, by, place, write)
+        real = f"{where.real}/{place}"
+        return (*looked.rows, Change("file_label_drop", (real,)))
+
+    async def _before(self, agent: str) -> tuple[int, int]:
+        """How the last turns of this agent ended: how many, and how many of them badly."""
+        owner = Principal("owner", ("owner",))
+        latest = await self._ground.store.latest(owner, ("turn_ended",), 500)
+        ends = [each.event for each in latest if each.session.partition("/")[0] == agent][-50:]
+        return len(ends), sum(ended_badly(event) for event in ends)
+
+    async def reject(self, id_: int, who: Principal, why: str = "") -> Row:
+        """Turn it down: nothing of its name is proposed again. Raises Refused."""
+        row = await self.get(id_)
+        if "owner" not in who.roles:
+            raise Refused("only an owner may turn a proposal down")
+        if row.state not in ("proposed", "refused") or not await self._decide(row, "rejected", who.id, why):
+            raise Refused(f"proposal {id_} ({row.name}) is not open: it is {row.state}")
+        return await self.get(id_)
+
+    async def take_out(self, row: Row, why: str) -> Row:
+        """Undo that it was taken in. Where it was changed since, it stays as it is, and is not watched any more."""
+        ground = self._ground
+        effects = Effects(ground.store, lambda agent: ground.agent_of(f"{agent}/").reach(), ground.clock, ground.ids)
+        system, state = Principal("deskhand", ("owner",), "system"), "kept"
+        rows = await ground.store.rows("effect_known", (row.key,))
+        if rows:
+            effect = await effects.get(system, rows[0][0])
+            if effect.undone_at is not None or (await effects.undo(system, effect)).undo is not None:
+                state = "reverted"
+        await self._decide(row, state, "deskhand", why)
+        return await self.get(row.id)
+
+    async def scored(self, row: Row, card: Card) -> None:
+        """Remember how it did in replays."""
+        await self._ground.store.change([Change("proposal_card", (row.id, msgspec.json.encode(card)))])
+
+    async def _decide(self, row: Row, state: str, by: str, why: str = "") -> bool:
+        decided = (row.id, state, by, self._ground.clock.now(), clean(why)[:1000], row.state)
+        return (await self._ground.store.change([Change("proposal_decide", decided)]))[0] == 1
+
+
+def ended_badly(event: AnyEvent) -> bool:
+    """Whether a turn that ended so did not come to an answer of its own."""
+    return not (isinstance(event, TurnEnded) and event.reason == "done")
+
+
+def row_of(row: tuple[Any, ...]) -> Row:
+    """A row of the database as it is read here."""
+    values = list(row)
+    values[7], values[11], values[12] = _label(row[7]), _findings(row[11]), _card(row[12]) if row[12] else None
+    return Row(*values)

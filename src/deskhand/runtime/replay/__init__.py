@@ -1,0 +1,1 @@
+"""Turns of the log run again, with something else tried on them."""

@@ -1,0 +1,109 @@
+"""What beside a time may set a job off, as it stands under `on` in its file. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ...types.errors import JobInvalid
+
+Kind = Literal["webhook", "file", "mqtt", "session-end", "page"]
+HOOKS = "/api/hooks/"
+"""Where webhooks are taken: the name of the job stands behind it."""
+QUIET_S, PAGE_S = 900.0, 3600.0
+SHORTEST_QUIET_S, SHORTEST_PAGE_S = 10.0, 60.0
+TOPIC_BYTES = 500
+_SPAN = re.compile(r"([1-9]\d{0,6})(s|m|h|d)")
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+SPELLINGS = "`webhook`, `file PATH`, `page URL [1h]`, `mqtt TOPIC` or `session-end [15m]`"
+
+
+class Trigger(msgspec.Struct, frozen=True):
+    """`what` is the path, the address or the topic. `every_s`: how often a page is looked at; after how much silence a
+    conversation has ended."""
+
+    kind: Kind
+    what: str = ""
+    every_s: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.what}".strip()
+
+
+def parse_trigger(line: str) -> Trigger:
+    """One line. Raises JobInvalid that says what would be right."""
+    kind, _, rest = line.strip().partition(" ")
+    rest = rest.strip()
+    match kind:
+        case "webhook" if not rest:
+            return Trigger("webhook")
+        case "file" if rest:
+            return Trigger("file", path_of(rest))
+        case "mqtt" if rest:
+            return Trigger("mqtt", topic_of(rest))
+        case "page" if rest:
+            url, _, span = rest.partition(" ")
+            return Trigger("page", page_of(url), _span(span, PAGE_S, SHORTEST_PAGE_S))
+        case "session-end":
+            return Trigger("session-end", "", _span(rest, QUIET_S, SHORTEST_QUIET_S))
+        case _:
+            raise JobInvalid(f"{line[:80]!r} is nothing that sets a job off; write {SPELLINGS}")
+
+
+def span_s(text: str) -> float | None:
+    """`90s`, `5m`, `2h` or `1d` in seconds; None for anything else."""
+    found = _SPAN.fullmatch(text.strip().lower())
+    return float(found[1]) * _UNITS[found[2]] if found else None
+
+
+def _span(text: str, usual_s: float, shortest_s: float) -> float:
+    if not text.strip():
+        return usual_s
+    seconds = span_s(text)
+    if seconds is None or seconds < shortest_s:
+        raise JobInvalid(f"{text.strip()[:40]!r} is no span of time here: from {shortest_s:g}s on, such as 15m or 1h")
+    return seconds
+
+
+def path_of(written: str) -> str:
+    """A path in the workspace, in one spelling. Raises JobInvalid."""
+    parts = [part for part in written.split("/") if part not in ("", ".")]
+    if written.startswith(("/", "~")) or ".." in parts or "\0" in written or not parts:
+        raise JobInvalid(f"{written[:80]!r} is no path in the workspace; write one such as inbox or notes/today.md")
+    return "/".join(parts)
+
+
+def page_of(url: str) -> str:
+    """Raises JobInvalid."""
+    try:
+        parts = urlsplit(url)
+        named = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        named = False
+    if not named or parts.username or parts.password:
+        raise JobInvalid(f"{url[:80]!r} is no address of a page; write one such as https://example.org/news")
+    return url
+
+
+def topic_of(topic: str) -> str:
+    """A topic as MQTT 3.1.1, section 4.7 has it: `+` is one level, `#` all that follow. Raises JobInvalid."""
+    levels = topic.split("/")
+    wild = any(("+" in level and level != "+") or ("#" in level and level != "#") for level in levels)
+    if wild or "#" in levels[:-1] or "\0" in topic or len(topic.encode()) > TOPIC_BYTES:
+        raise JobInvalid(f"{topic[:80]!r} is no topic; write one such as home/door or home/+/motion")
+    return topic
+
+
+def fits(pattern: str, topic: str) -> bool:
+    """Whether a message on this topic is meant. Topics that begin with `$` are the broker's own: wildcards at the
+    front leave them out (section 4.7.2)."""
+    wanted, given = pattern.split("/"), topic.split("/")
+    if topic.startswith("$") and wanted[0] in ("+", "#"):
+        return False
+    if wanted[-1] == "#":
+        wanted = wanted[:-1]
+        given = given[: len(wanted)] if len(given) >= len(wanted) else given
+    return len(wanted) == len(given) and all(one in ("+", other) for one, other in zip(wanted, given, strict=True))
