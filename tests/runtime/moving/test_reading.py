@@ -208,6 +208,7 @@ def test_openagent(tmp_path: Path) -> None:
     assert [task.title for task in found.tasks[0].tasks] == ["Make the price list", "Build the basket"]
     assert "Decisions: Prices are kept in cents" in [memory.text for memory in found.memories]
     assert found.secrets == {"OPENAI_API_KEY": "none"} and found.config["defaults"]["models"] == ("openai/gpt-4o",)
+    assert found.config["agents"] == {"openagent": {"also_allow": ["task_*", "todo_*"]}}, "its own view of the tasks"
 
 
 # ---------------------------------------------------------------------- what hurts
