@@ -14,7 +14,7 @@ from deskhand.runtime.moving.homes import homes_in, read_home
 from deskhand.runtime.transcript import Line
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address
-from tests.moving.moving import HOMES, NOW, home_of, looks, read
+from tests.runtime.moving.moving import HOMES, NOW, home_of, looks, read
 
 WHAT_THERE_IS = {
     "operator-ai-0.4": "2 agents, 2 users, 4 conversations, 2 jobs, 3 memories, 3 key-values, 1 skill",

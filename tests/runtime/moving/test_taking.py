@@ -33,7 +33,7 @@ from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text
 from deskhand.types.people import Identity
 from deskhand.types.tasks import Task
-from tests.moving.moving import NOW, home_of, looks, move, settings_in, with_store
+from tests.runtime.moving.moving import NOW, home_of, looks, move, settings_in, with_store
 
 ME = Principal("owner", ("owner",))
 GARDEN = "hermes/slack:D100:1760000101.000100"

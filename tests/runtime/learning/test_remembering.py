@@ -27,7 +27,7 @@ from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, Text, ToolCall
 
-from .test_hands import Agent, find
+from ..test_hands import Agent, find
 
 
 @pytest.fixture
