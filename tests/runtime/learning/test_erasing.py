@@ -23,7 +23,7 @@ BOB = Principal("bob", ("member",))
 
 
 def fact(text: str, session: str = ONE, n: int = 1, **more: Any) -> NewFact:
-    given = {"scope": "user", "owner": "owner", "label": OWNER, "writer": "tool", "key": text} | more
+    given: dict[str, Any] = {"scope": "user", "owner": "owner", "label": OWNER, "writer": "tool", "key": text} | more
     return NewFact(text, session=session, n=n, **given)
 
 
@@ -90,7 +90,7 @@ async def test_what_was_put_together_comes_from_all_of_its_parts(tmp_path: Path)
     study = Study(tmp_path)
     async with study.running() as app:
         await two_talks(study, app)
-        merged = {"writer": "cleaner", "n": 1}
+        merged: dict[str, Any] = {"writer": "cleaner", "n": 1}
         await app.store.change(added(fact("cat Zephyr"), 1.0))
         await app.store.change(added(fact("cat eats fish"), 1.0))
         await app.store.change(added(fact("cat Zephyr eats fish", replaces=(1, 2), **merged), 2.0))
