@@ -24,6 +24,7 @@ from ..web.views import (
     AgentView,
     ChangeDetail,
     ChangeView,
+    ErasedView,
     GrantView,
     ModelsView,
     ModelView,
@@ -41,6 +42,7 @@ from ..web.views import (
 from .adjust import adjusted, store, writable
 from .app import App
 from .effects import Effect
+from .erasing import erase
 from .grants import StandingGrant, grants, revoke
 from .models import Models, catalogue_of, facts_of
 from .presets import presets
@@ -179,15 +181,15 @@ class RunningHouse:
     def _store(self, key: str, value: Any) -> str:
         return store(self._app.settings, adjusted(self._app.settings, key, value))
 
-    async def erase(self, principal: Principal, session: str) -> int:
+    async def erase(self, principal: Principal, session: str) -> ErasedView:
         app = self._app
         if any(each.session == session for each in await app.store.open_sessions()):
             await app.door.stop(session, principal)
-        erased = await app.store.erase(principal, session, app.parts.clock.now())
+        gone = await erase(app.store, principal, session, app.parts.clock.now())
         n = (await app.store.rows("event_head", (session,)))[0][0]
         for recorded in await app.store.events(session, n - 1):
             app.feed.publish(session, recorded)
-        return erased
+        return ErasedView(gone.events, gone.memories, gone.kept)
 
     async def grants(self, principal: Principal) -> list[GrantView]:
         found = await grants(self._app.store, principal)
