@@ -9,6 +9,7 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from ..types.identity import EVERYBODY
 from .automation import Automation
 from .budgets import BudgetLedger
 from .children import Child
@@ -91,7 +92,9 @@ class Works:
         """The chat commands that are answered from here."""
         return {
             "cost": lambda state, principal, args: self.budgets.cost(state.session, principal),
-            "skills": lambda state, principal, args: self.reviewing.answer(principal, args),
+            "skills": lambda state, principal, args: self.reviewing.answer(
+                principal, args, alone=state.person != EVERYBODY
+            ),
         }
 
     def see(self, recorded: Recorded) -> None:
