@@ -364,6 +364,7 @@ async def test_tasks_come_back_with_their_turns_alone(world: World) -> None:
     await world.call(kv_set, key="k", value="1")
     others = graph_of(world, "other")
     assert [each.tool for each in await world.effects.timeline(ANN)] == ["kv_set"], "the list is not full of tasks"
+    assert await world.store.rows("ledger_files", ("s", 10)) == [], "nor is that of files"
     (done,) = await world.undo(5)
     assert done.words == "Put back: k."
     assert await taken_back(world, 3) == ("Undone. Put back: task #3, task #1. Messages sent stay as they are."), (

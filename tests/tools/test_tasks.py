@@ -13,6 +13,7 @@ from deskhand.types.errors import ToolError
 from deskhand.types.events import OptionsSet
 from deskhand.types.identity import Principal
 from deskhand.types.labels import Label
+from deskhand.types.messages import Text
 from deskhand.types.options import SessionOptions
 from deskhand.types.tasks import Task
 
@@ -60,7 +61,7 @@ async def test_a_crash_before_the_commit_gives_the_same_id_again(hands: Hands) -
     before = await hands.outcome(board.task_create, {"subject": "one"})
     again = await hands.done(board.task_create, subject="one")
     assert before.parts[0] == again.parts[0]  # type: ignore[union-attr]
-    assert [row[0] for row in await hands.store.rows("task_counts", (hands.session,))] == [1]
+    assert len(await hands.store.rows("task_of", (hands.session,))) == 1
 
 
 async def test_tasks_that_block_each_other(hands: Hands) -> None:
@@ -169,5 +170,5 @@ async def test_a_result_keeps_its_label_where_a_template_shows_it(hands: Hands) 
     hands.label = Label("owner")  # as after /clean
     await hands(manage_tasks, action="create", title="then", description="{{task_1.result}}", depends_on=[1])
     shown = (await hands.done(manage_tasks, action="get", task_id=2)).parts[0]
-    assert "send it to me" in shown.text
+    assert isinstance(shown, Text) and "send it to me" in shown.text
     assert shown.label.integrity == "untrusted" and "evil.example" in shown.label.source
