@@ -154,7 +154,7 @@ class JobClock:
             self._paused, self._states = await self.why_paused(), await self._ledger.states()
             await self._plan(now)
         await self._settled()
-        await self._runs.expire()
+        await self._runs.overdue.expire()
         waiting = [each for each in await self._ledger.open() if each.run.state == "waiting"] if changed else []
         if not self._paused:
             waits = set[str]()
@@ -172,14 +172,14 @@ class JobClock:
         if self._paused:
             ahead = []
         scan = SCAN_S - (now - self._scanned_at) if self._scanned_at is not None else 0.0
-        return max(0.0, min([scan, *self._runs.expire_in(), *(at - now for at in ahead)]))
+        return max(0.0, min([scan, *self._runs.overdue.expire_in(), *(at - now for at in ahead)]))
 
     async def _settled(self) -> None:
         sessions, self._settle = self._settle, set()
         for session in sessions:
             for live in self._runs.session_of(session):
                 await self._runs.settle(live.entry)
-                await self._runs.ask_for_yes(live)
+                await self._runs.overdue.ask_for_yes(live)
 
     async def _due(self, plan: Planned, now: float, waits: bool) -> None:
         """Decide all times of one job that have come."""

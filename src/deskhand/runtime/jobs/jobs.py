@@ -31,7 +31,8 @@ from ..waking import Waker
 from .clock import JobClock
 from .folder import Folder, Found, no_such
 from .ledger import Entry, Ledger, State, added, as_result, counted
-from .runs import Chore, Port, Runs, run_of
+from .port import Chore, Port
+from .runs import Runs, run_of
 
 log = logging.getLogger(__name__)
 
