@@ -91,6 +91,7 @@ class JobClock:
             return await self.tick()
         except (StoreUnavailable, OSError) as error:
             log.warning("the clock waits: %s", error)
+            self._version = -1  # what it had seen is to be seen again
             return AGAIN_S
 
     async def _rest(self, seconds: float) -> None:
