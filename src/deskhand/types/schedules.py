@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
+from itertools import islice, takewhile
 from math import floor
 from zoneinfo import ZoneInfo
 
@@ -177,6 +177,16 @@ def due_within(schedule: Schedule, after: float, until: float) -> Iterator[float
             yield t
 
     return takewhile(lambda t: t <= until, times())
+
+
+def count_due(schedule: Schedule, after: float, until: float, most: int) -> int:
+    """How often it was due after the one and up to the other; it is counted to `most` and no further."""
+    if isinstance(schedule, Every):
+        first = next_after(schedule, after)
+        if first is None or first > until:
+            return 0
+        return min(most, round((until - first) * 1000) // schedule.every_ms + 1)
+    return sum(1 for _ in islice(due_within(schedule, after, until), most))
 
 
 def last_due(schedule: Schedule, after: float, until: float, most: int) -> list[float]:

@@ -160,4 +160,4 @@ def readable(name: str) -> str:
 
 
 def no_such(name: str) -> JobInvalid:
-    return JobInvalid(f"there is no job {name[:80]!r}; `deskhand job list` shows all")
+    return JobInvalid(f"there is no job {name[:80]!r}; `deskhand jobs` lists them")
