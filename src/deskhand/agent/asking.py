@@ -8,7 +8,7 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.base import Reply, Request, Selective, TextDelta, schema_of
+from ..models.base import Reply, Request, TextDelta, schema_of, selective
 from ..models.forms import mask_due
 from ..models.usable import usable
 from ..models.window import TIGHT, at_most, sized
@@ -104,7 +104,7 @@ class Asking:
         how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
         request = Request(model.partition("/")[2], *shown, *how, journal.encoded, journal.ports.blob)
         limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models), "") else agent.limits
-        whole = limits.window < TIGHT and isinstance(journal.ports.model(model), Selective)
+        whole = limits.window < TIGHT and selective(journal.ports.model(model))
         return request if whole else sized(request, limits, state.context_tokens, journal.ports.meter.scale(model))
 
     async def _call(self, model: str, request: Request) -> Reply:
