@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.base import Model, Reply, Request, Selective, TextDelta
+from ..models.base import Model, Reply, Request, TextDelta, selective
 from ..models.forms import mask_due
 from ..models.usable import usable
 from ..models.window import TIGHT, at_most, sized
@@ -33,7 +33,7 @@ def request_of(agent: Agent, state: State, bare: Request, scale: float, opened: 
     told = (bare.model.partition("/")[2], agent.prompt(state), view(state), tools, agent.limits.output_tokens)
     request = Request(*told, agent.thinking, agent.temperature, bare.encoded, bare.blob)
     limits = agent.fit(bare.model) if agent.fit is not None and bare.model not in agent.models[:1] else agent.limits
-    whole = limits.window < TIGHT and isinstance(opened(bare.model), Selective)
+    whole = limits.window < TIGHT and selective(opened(bare.model))
     return request if whole else sized(request, limits, state.context_tokens, scale)
 
 
