@@ -179,7 +179,7 @@ async def test_it_is_tried_on_recorded_turns(house: House) -> None:
     assert (score.without.calls, score.with_it.calls) == (2, 2)
     assert card.spent.input_tokens == 30 and (await house.proposals.get(row.id)).card == card
     assert verdict(card) == (
-        "Tried on 1 recorded turn: 1 solved as well with it, read in 1, 60 tokens (without it 60)."
+        "Tried on 1 recorded turn: 1 solved as well with it, 1 read it; 60 tokens with it, 60 without."
     )
     assert house.active() == set()
     house.one.model.script = lambda request: say("I do not know.")
