@@ -24,6 +24,7 @@ from deskhand.runtime.learning.proposals import Card, Proposal, Score, Side, pro
 from deskhand.runtime.models import Models
 from deskhand.runtime.toolbox import skills_of, toolbox
 from deskhand.testing.scripted import say
+from deskhand.tools import task_board
 from deskhand.tools.base import Ask, Context, Outcome
 from deskhand.tools.define import tool
 from deskhand.types.commit import Change, Commit
@@ -191,7 +192,7 @@ class Scripted:
 async def main(home: Path) -> None:
     settings = read_settings(None, {**os.environ, "DESKHAND_HOME": str(home), "HOME": str(home)})
     model = Scripted(home)
-    own = {each.spec.name: each for each in (post_letter, count_slowly, choose, echo_back)}
+    own = {each.spec.name: each for each in (post_letter, count_slowly, choose, echo_back, *task_board.TOOLS)}
     tools = {**toolbox(settings, "default", skills_of(settings, "default")), **own}
     async with Models(settings) as models:
         parts = Parts(lambda name: model, tools, serve=page(models))

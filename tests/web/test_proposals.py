@@ -29,7 +29,7 @@ async def propose(served: Served, name: str = "weather-notes", label: Label = LO
 
 
 def file(served: Served, name: str) -> Path:
-    return Path(served.app.agent("default").folder) / "skills" / name / "SKILL.md"
+    return Path(served.app.current.agent("default").folder) / "skills" / name / "SKILL.md"
 
 
 async def test_a_yes_and_its_end(served: Served) -> None:

@@ -99,8 +99,13 @@ async def paid(model: str, request: Request, paying: Paying, open_: Callable[[st
 
 
 async def _reply(model: Model, request: Request) -> Reply:
-    async with aclosing(model.reply(request)) as items:  # type: ignore[type-var]
-        async for item in items:
-            if isinstance(item, Reply):
-                return item
+    try:
+        async with aclosing(model.reply(request)) as items:  # type: ignore[type-var]
+            async for item in items:
+                if isinstance(item, Reply):
+                    return item
+    except ModelError:
+        raise
+    except Exception as error:  # a model from outside may raise anything, and what asks goes on
+        raise MalformedReply(f"the model broke: {type(error).__name__}: {error}") from error
     raise MalformedReply("the model ended without a reply")

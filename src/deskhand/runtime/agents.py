@@ -31,7 +31,7 @@ from .reach import Reaches, without_secrets, workspace_of
 from .replay.tried import Tried
 from .small import with_listing
 from .templates import lay_out
-from .toolbox import ours, skill_folders, skills_of, toolbox
+from .toolbox import skill_folders, skills_of, taken, toolbox
 from .works import Works
 
 log = logging.getLogger(__name__)
@@ -106,8 +106,8 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
 
 def _tools(settings: Settings, name: str, house: House, skills: Skills) -> Tools:
     beside, plugins = house.works.tools(name), house.plugins.tools
-    taken = {tool.spec.name for tool in (*ours(settings, name, skills, house.people), *beside, *plugins)}
-    return toolbox(settings, name, skills, beside, house.people, plugins) | house.works.own.tools(settings, name, taken)
+    own = house.works.own.tools(settings, name, taken(settings, name, skills, (*beside, *plugins)))
+    return toolbox(settings, name, skills, beside, house.people, plugins) | own
 
 
 def limits_of(settings: Settings, config: AgentConfig, model: str) -> Limits:

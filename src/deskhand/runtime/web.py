@@ -119,7 +119,7 @@ class Site:
             RunningHouse(app, self._models),
             app.works.automation.desk,
             ProposalDesk(app.works.ground, app.works.reviewing.proposals),
-            Onboarding(app, self._models, tasks, app.reload),
+            Onboarding(app, self._models, tasks, app.current.reload),
             app.blobs,
             app.parts.clock,
             app.parts.ids,

@@ -13,7 +13,7 @@ import msgspec
 
 from ...memory import clean, harvest
 from ...memory.clean import Plan
-from ...memory.facts import Fact, NewFact, Scope, Viewer, added, fact_of, kept
+from ...memory.facts import Fact, NewFact, Scope, Viewer, added, also, fact_of, kept
 from ...memory.harvest import Line, Stored
 from ...memory.recall import Memory
 from ...memory.settings import MemoryConfig
@@ -57,7 +57,7 @@ class Gatherer:
         """Returns how many facts were found."""
         talk = await self.talk(session, after)
         shown = harvest.excerpt(talk.vouched(), after)
-        facts: list[NewFact] = []
+        facts, again = list[NewFact](), list[Change]()
         if any(line.who != harvest.MODEL for line in shown.new):  # else nobody has said anything
             scope, owner = whose(talk, agent)
             known = await self.known("\n".join(line.text for line in shown.new), scope, owner)
@@ -83,8 +83,11 @@ class Gatherer:
                 )
                 for each in found.facts
             ]
+            for each in found.again:
+                known_ = await self.memory.said(each.text, [(scope, owner)])
+                again += [also(fact.id, session, each.n) for fact in known_]
         fresh, changes = await self._fresh(facts)
-        await self.keep(fresh, *changes, self.noted("harvest", session, talk.n))
+        await self.keep(fresh, *changes, *again, self.noted("harvest", session, talk.n))
         return len(fresh)
 
     async def _fresh(self, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[Change]]:
@@ -94,7 +97,9 @@ class Gatherer:
             twin = await self.memory.twin(fact.text, fact.scope, fact.owner)
             if twin is None or (twin.held and not fact.held):
                 fresh.append(fact)
-            elif twin.retention == "candidate" and fact.retention == "durable" and not fact.held:
+                continue
+            changes.append(also(twin.id, fact.session, fact.n))
+            if twin.retention == "candidate" and fact.retention == "durable" and not fact.held:
                 changes.append(kept(twin.id))
         return fresh, changes
 
@@ -160,6 +165,8 @@ class Gatherer:
             if each.why != "merged":
                 by = each.by if each.why in ("duplicate", "contradicted") else 0
                 changes.append(Change("fact_give_way", (each.id, now, f"cleaner: {each.why}", by)))
+                if each.why == "duplicate":
+                    changes.append(also(by, batch[each.id].session, batch[each.id].n))
         facts = [stored(fact) for fact in batch.values()]
         for add in plan.add:
             sources = [batch[id_] for id_ in add.of]

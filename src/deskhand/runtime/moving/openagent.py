@@ -9,6 +9,7 @@ from typing import Any
 
 from ...tools.task_import import of_openagent
 from ...types.labels import Label
+from ..aliases import OPENAGENT_TASKS
 from ..transcript import Line
 from .found import AgentFound, Found, Memory, Talk, Tasks
 from .operator_ai import moment, skills_in
@@ -38,7 +39,7 @@ def read(tree: Tree, now: float) -> Found:
         "openagent-core",
         "0.1",
         str(tree.root),
-        keys.config,
+        keys.config | {"agents": {AGENT: OPENAGENT_TASKS["defaults"]}},
         keys.secrets | keys_in(env),
         (AgentFound(AGENT),),
         talks=talks,

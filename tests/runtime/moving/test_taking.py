@@ -33,7 +33,7 @@ from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text
 from deskhand.types.people import Identity
 from deskhand.types.tasks import Task
-from tests.moving.moving import NOW, home_of, looks, move, read, settings_in, with_store
+from tests.runtime.moving.moving import NOW, home_of, looks, move, read, settings_in, with_store
 
 ME = Principal("owner", ("owner",))
 GARDEN = "hermes/slack:D100:1760000101.000100"
@@ -338,6 +338,8 @@ async def test_tasks_go_on_in_their_conversation(tmp_path: Path) -> None:
     assert all(task.label.integrity == "tool_local" for task in tasks.values())
     other = settings_in(tmp_path / "other")
     await move(home_of("openagent", tmp_path), other)
+    now = read_settings(other.file, other.started_with)
+    assert now.agent(now.agents[-1]).also_allow == ("task_*", "todo_*"), "the view of the tasks that it had"
     ((name, tasks),) = (await graph(other)).items()
     assert said_in(await events(other, name))[0] == "please plan the shop"
     assert [(task.title, task.status, task.depends_on, task.owner) for task in tasks.values()] == [

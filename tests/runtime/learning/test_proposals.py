@@ -139,7 +139,7 @@ async def test_what_was_read_outside_is_told_and_does_nothing_by_itself(house: H
     label = Label("untrusted", source="https://a.example")
     row = await house.propose(label=label)
     config = msgspec.structs.replace(house.one.app.settings.config, skills_review=SkillsReview())
-    house.one.app.settings = msgspec.structs.replace(house.one.app.settings, config=config)
+    house.one.app.current.settings = msgspec.structs.replace(house.one.app.settings, config=config)
     await house.reviewing.look()
     assert (await house.proposals.get(row.id)).card is None and not house.one.model.requests
     with pytest.raises(Refused, match=r"had read https://a\.example.*--untrusted"):

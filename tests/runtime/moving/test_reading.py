@@ -16,7 +16,7 @@ from deskhand.runtime.moving.homes import homes_in, read_home
 from deskhand.runtime.transcript import Line
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address
-from tests.moving.moving import HOMES, NOW, home_of, looks, read
+from tests.runtime.moving.moving import HOMES, NOW, home_of, looks, read
 
 WHAT_THERE_IS = {
     "operator-ai-0.4": "2 agents, 2 users, 4 conversations, 2 jobs, 3 memories, 3 key-values, 1 skill",
@@ -210,6 +210,7 @@ def test_openagent(tmp_path: Path) -> None:
     assert [task.title for task in found.tasks[0].tasks] == ["Make the price list", "Build the basket"]
     assert "Decisions: Prices are kept in cents" in [memory.text for memory in found.memories]
     assert found.secrets == {"OPENAI_API_KEY": "none"} and found.config["defaults"]["models"] == ("openai/gpt-4o",)
+    assert found.config["agents"] == {"openagent": {"also_allow": ["task_*", "todo_*"]}}, "its own view of the tasks"
 
 
 # ---------------------------------------------------------------------- what hurts
