@@ -149,5 +149,12 @@ DELETE FROM fact_change WHERE seq <= (SELECT coalesce(max(seq), 0) FROM fact_cha
 -- fact_latest: to which something happened last --
 SELECT id FROM fact ORDER BY max(at, coalesce(valid_to, 0)) DESC, id DESC LIMIT 1
 
+-- fact_said: the last message before it was noted --
+SELECT body FROM event WHERE session = ?1 AND n <= ?2 AND kind = 'message_received' AND body IS NOT NULL
+ORDER BY n DESC LIMIT 1
+
+-- fact_latest_of: of this owner, to which something happened last --
+SELECT id FROM fact WHERE scope = ?1 AND owner = ?2 ORDER BY max(at, coalesce(valid_to, 0)) DESC, id DESC LIMIT 1
+
 -- fact_held: of all, the latest first --
 SELECT count(*) FROM fact WHERE held AND valid_to IS NULL

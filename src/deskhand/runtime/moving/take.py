@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ...memory.facts import NewFact, added
 from ...store.base import Store
 from ...tools.paths import Workspace
-from ...tools.task_rows import rows_of
+from ...tools.task_rows import imported
 from ...types.clock import Clock
 from ...types.commit import Change
 from ...types.errors import ConfigError, Refused, StaleSession, ToolError
@@ -269,7 +269,7 @@ class Taking:
             if not session:
                 self._taken.leave(f"{len(listed.tasks)} tasks", "there is no conversation that they belong to")
                 continue
-            rows = rows_of(session, listed.tasks, self._clock.now(), new=True)
+            rows = imported(session, listed.tasks, self._clock.now())
             await self._store.change([*rows, self._row("tasks", tasks_key(listed), session)])
             self._taken.add("task", len(listed.tasks))
 
