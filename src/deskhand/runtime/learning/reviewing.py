@@ -302,8 +302,9 @@ def verdict(card: Card) -> str:
     solved, read = sum(each.with_it.solved for each in card.scores), sum(each.read for each in card.scores)
     then, now = (sum(side.tokens for side in sides) for sides in _sides(card))
     turns = f"{len(card.scores)} recorded turn{'s' if len(card.scores) > 1 else ''}"
-    said = f"Tried on {turns}: {solved} solved as well with it, read in {read}, {now:,} tokens (without it {then:,})"
-    return f"{said}; {card.why}." if card.why else f"{said}."
+    tokens = f"{now:,} tokens with it, {then:,} without"
+    said = f"Tried on {turns}: {solved} solved as well with it, {read} read it; {tokens}"
+    return f"{said}. It went no further: {card.why}." if card.why else f"{said}."
 
 
 def listed(rows: Sequence[Row]) -> str:
