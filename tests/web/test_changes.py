@@ -124,4 +124,4 @@ async def test_undo_of_mere_words(tmp_path: Path) -> None:
         await served.owner.ask("POST", "/api/chat/work", {"message": "hello"})
         await served.owner.ask("POST", "/api/sessions/work/messages", {"text": "/undo"})
         said = await reply(served, "default/web:owner:work", 1)
-        assert said.endswith("“hello”. No file and no key-value was changed by it. Messages sent stay as they are.")
+        assert said.endswith("“hello”. No file, key-value or task was changed by it. Messages sent stay as they are.")

@@ -137,8 +137,8 @@ SELECT scope, owner, facts FROM fact_count WHERE facts > 0
 -- fact_last_change --
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fact_change'), 0)
 
--- fact_changes: which facts changed after that, each once --
-SELECT max(seq), fact FROM fact_change WHERE seq > ?1 GROUP BY fact ORDER BY 1 LIMIT ?2
+-- fact_changes: which facts changed after that, each once, with its last change and its first --
+SELECT max(seq), fact, min(seq) FROM fact_change WHERE seq > ?1 GROUP BY fact ORDER BY 1 LIMIT ?2
 
 -- fact_changes_from: the first that is kept --
 SELECT coalesce(min(seq), 0) FROM fact_change
@@ -148,6 +148,13 @@ DELETE FROM fact_change WHERE seq <= (SELECT coalesce(max(seq), 0) FROM fact_cha
 
 -- fact_latest: to which something happened last --
 SELECT id FROM fact ORDER BY max(at, coalesce(valid_to, 0)) DESC, id DESC LIMIT 1
+
+-- fact_said: the last message before it was noted --
+SELECT body FROM event WHERE session = ?1 AND n <= ?2 AND kind = 'message_received' AND body IS NOT NULL
+ORDER BY n DESC LIMIT 1
+
+-- fact_latest_of: of this owner, to which something happened last --
+SELECT id FROM fact WHERE scope = ?1 AND owner = ?2 ORDER BY max(at, coalesce(valid_to, 0)) DESC, id DESC LIMIT 1
 
 -- fact_held: of all, the latest first --
 SELECT count(*) FROM fact WHERE held AND valid_to IS NULL

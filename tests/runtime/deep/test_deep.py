@@ -350,3 +350,25 @@ async def test_closing_the_conversation_is_said(tmp_path: Path) -> None:
         await until(app, lambda events: sum(isinstance(each, e.TurnEnded) for each in events) == 2)
         await anyio.sleep(0.2)
         assert len([text for text in house.said() if "I got no further" in text]) == 1
+
+
+async def test_undo_takes_the_tasks_back_and_waits(tmp_path: Path) -> None:
+    idle = say("hm")
+    script = Scripted(create("one", "two"), idle, change(1, status="completed"), create("three"), idle, idle="so.")
+    house = House(tmp_path, script, nudges=0)
+    async with house.running() as app:
+        await begin(house)
+        await house.hears("0 of 2 tasks done")
+        house.channel.write("go on", external_id="more")
+        await house.hears("1 of 3 tasks done")
+        house.channel.write("/undo", external_id="undo")
+        assert "Put back: task #3, task #1." in await house.hears(
+            "Undone: the conversation is as it was before “go on”"
+        )
+        assert [task.status for task in app.works.deep.graph(SESSION).values()] == ["pending", "pending", "deleted"]
+        said = len(house.said())
+        await anyio.sleep(0.3)
+        assert len(house.said()) == said, "a person who goes back wants to say something"
+        house.channel.write("rather so", external_id="so")
+        await until(app, lambda events: sum(isinstance(each, e.TurnEnded) for each in events) == 3)
+        assert "[ ] #1 one\n[ ] #2 two\n0 of 2 tasks done" in script.asked[-1].messages[-1].message.text
