@@ -13,9 +13,9 @@ from deskhand.types.schedules import due_within, parse_schedule
 
 @pytest.mark.timeout(180)
 async def test_no_time_is_lost_or_doubled() -> None:
-    report = await torture(kills=6, seed=5)
+    report = await torture(kills=6, seed=5, times=12)
     assert report.good, report.show()
-    assert report.times > 8 and report.kills == 6
+    assert report.times >= 12 and report.kills >= 6
 
 
 async def test_what_is_beyond_ten_is_told_from_what_is_lost(tmp_path: Path) -> None:
@@ -41,5 +41,5 @@ async def test_what_is_beyond_ten_is_told_from_what_is_lost(tmp_path: Path) -> N
 
 @pytest.mark.timeout(180)
 async def test_a_claim_apart_from_its_message_is_caught() -> None:
-    report = await torture(kills=4, seed=3, mode="two-commits")
+    report = await torture(kills=4, seed=3, mode="two-commits", times=8)
     assert not report.good, report.show()

@@ -125,17 +125,18 @@ async def live(home: Path, mode: str) -> None:
 
 
 class Torture:
-    """One run of it."""
+    """One run of it: so many kills, and more until so many times have been decided, which a quick machine needs."""
 
-    def __init__(self, home: Path, kills: int, seed: int, mode: str, every_s: int = EVERY_S) -> None:
+    def __init__(self, home: Path, kills: int, seed: int, mode: str, every_s: int, times: int) -> None:
         self._home, self._kills, self._mode, self._every = home, kills, mode, f"every {every_s}s"
+        self._times, self._decided = times, 0
         self._random = random.Random(seed)
         self.report = Report()
 
     async def run(self) -> Report:
         """Kill, drain, compare."""
         lay_out(self._home, self._every)
-        for _ in range(self._kills):
+        while self.report.kills < self._kills or self._decided < self._times:
             began = monotonic()
             child = await self._start()
             # A busy machine must not make a life so short that nothing is done in any of them.
@@ -170,6 +171,9 @@ class Torture:
         rows = await store.rows("job_run_open", ())
         counts = collections.Counter(self.report.cut) + collections.Counter(row[2] for row in rows)
         self.report.cut = dict(counts)
+        self._decided = 0
+        for name in JOBS:
+            self._decided += len(await store.rows("job_run_list", (name, self._times)))
         await store.close()
 
     async def _drain(self) -> None:
@@ -259,10 +263,10 @@ def _answered(log: list[e.Recorded]) -> set[str]:
     return ended
 
 
-async def torture(kills: int, seed: int, mode: str = "true", every_s: int = EVERY_S) -> Report:
+async def torture(kills: int, seed: int, mode: str = "true", every_s: int = EVERY_S, times: int = 0) -> Report:
     """Run it in a home of its own."""
     with tempfile.TemporaryDirectory(prefix="deskhand-jobs-") as home:
-        return await Torture(Path(home), kills, seed, mode, every_s).run()
+        return await Torture(Path(home), kills, seed, mode, every_s, times).run()
 
 
 def main() -> None:
