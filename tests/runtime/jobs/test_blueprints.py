@@ -77,6 +77,8 @@ def test_blanks_become_schedules() -> None:
         ("reminder", {"text": "x" * 2001, "when": "x"}, "too long"),
         ("reminder", {"text": "x", "when": "x\ny"}, "one line"),
         ("reminder", {"text": "x", "whne": "x"}, "has no blank 'whne'; it has: text, when"),
+        ("reminder", {"text": "x", "when": "tomorrow"}, "'when' cannot be 'tomorrow': that is no time"),
+        ("reminder", {"text": "x", "when": "every 2 months"}, "'when' cannot be 'every 2 months'"),
         ("morning-brief", {"time": "25:00"}, "no time of a day, such as 07:30"),
         ("morning-brief", {"time": "7"}, "no time of a day"),
         ("morning-brief", {"days": "someday"}, "say one of: every day"),

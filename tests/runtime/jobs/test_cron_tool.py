@@ -152,7 +152,7 @@ async def test_a_job_is_listed_changed_and_removed(tmp_path: Path) -> None:
         assert job is not None and job.prompt == "Look!" and not job.enabled and job.to == HERE
         assert (await chat.call("cron", mode="remove", job_id="look-at-the-post"))[
             1
-        ] == "ok, look-at-the-post is removed"
+        ] == "ok, look-at-the-post is removed; a person brings it back with `deskhand jobs undo look-at-the-post`"
         status, text = await chat.call("cron", mode="remove", job_id="look-at-the-post")
         assert status == "error" and "no job 'look-at-the-post'" in text
 
@@ -174,6 +174,7 @@ async def test_a_job_is_listed_changed_and_removed(tmp_path: Path) -> None:
         ({"mode": "remove"}, "`job_id`"),
         ({"mode": "remove", "job_id": "harvest"}, "part of Deskhand"),
         ({"mode": "update", "job_id": "harvest", "message": "x"}, "part of Deskhand"),
+        ({"mode": "add", "message": "x", "schedule_expr": "in a while"}, "no date and time"),
         ({"mode": "dance"}, "invalid arguments"),
     ],
 )
@@ -184,6 +185,15 @@ async def test_what_cannot_be_says_what_would_be_right(tmp_path: Path, arguments
         status, text = await chat.call("cron", **arguments)
         assert status == "error" and why in text, text
         assert [view.name for view in await app.works.jobs.all()] == before
+
+
+async def test_in_a_while_is_a_time_whatever_the_mode(tmp_path: Path) -> None:
+    chat = Chat(tmp_path)
+    async with chat.running() as app:
+        status, text = await chat.call("cron", mode="add", message="Tea.", schedule_expr="in 20m", deliver=True)
+        assert status == "ok", text
+        (view,) = [each for each in await app.works.jobs.all() if not each.builtin]
+        assert view.job is not None and view.job.schedule.startswith("at ") and view.job.delete_after_run
 
 
 async def test_a_member_has_their_own(tmp_path: Path) -> None:
@@ -255,6 +265,7 @@ async def test_another_chat_is_asked_about(tmp_path: Path) -> None:
         ({**add, "channel": "mail", "chat_id": "1"}, "send_other"),
         ({"mode": "update", "job_id": "a", "chat_id": "2"}, "send_other"),
         ({"mode": "remove", "job_id": "a"}, "local_write"),
+        ({"mode": "add", "message": "x", "schedule_expr": "in a while"}, "no date and time"),
         ({"mode": "dance"}, "local_write"),
     ):
         assert tool.effect_of(msgspec.Raw(msgspec.json.encode(arguments)), HERE) == effect

@@ -256,9 +256,10 @@ async def test_what_jobs_say_in_a_chat_is_no_conversation_that_ends(tmp_path: Pa
         here.triggering.see(ended(session, 6, here.clock.now()))
         await here.passes(1200, 60)
         assert len(here.ledger.fired) == 1
-        accepted = await here.store.accept(Inbound("1", address, "job", 1.0, Said(said)), by, session)
+        other = "default/memory:2"
+        accepted = await here.store.accept(Inbound("1", address, "job", 1.0, Said(said)), by, other)
         events = (MessageReceived(accepted.inbox_id, by, address, said), TurnEnded("done", (accepted.inbox_id,)))
-        await here.store.commit(Commit(session, 1, here.clock.now(), events, (accepted.inbox_id,), close=True))
+        await here.store.commit(Commit(other, 1, here.clock.now(), events, (accepted.inbox_id,), close=True))
         here.clock.advance(900)
         here.again()
         with anyio.move_on_after(0.5):

@@ -12,6 +12,7 @@ import msgspec
 
 from ...types.errors import JobInvalid
 from ...types.messages import clean
+from ...types.schedules import parse_schedule
 
 Kind = Literal["text", "time", "when", "every", "days", "url", "path", "number"]
 LONGEST = 2_000
@@ -24,7 +25,7 @@ DAYS = {
 """What a person may say -> the last field of a cron line."""
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _EVERY = re.compile(r"[1-9]\d{0,4}\s?(s|m|h|d)")
-_AT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:?\d\d)?")
+_AT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:?\d\d)?)?")
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -238,6 +239,14 @@ def _path(value: str) -> str:
     return "it must be a path in the workspace" if value.startswith(("/", "~")) or ".." in parts else ""
 
 
+def _when(value: str) -> str:
+    try:
+        parse_schedule(_shown(value, ""))
+    except JobInvalid:
+        return "that is no time, and none that comes again and again"
+    return ""
+
+
 _CHECKS: dict[str, Callable[[str], str]] = {
     "time": lambda value: "" if _TIME.fullmatch(value) else "that is no time of a day",
     "every": lambda value: "" if _EVERY.fullmatch(value) else "that is no span of time",
@@ -245,6 +254,7 @@ _CHECKS: dict[str, Callable[[str], str]] = {
     "number": lambda value: "" if re.fullmatch(r"[1-9]\d{0,5}", value) else "that is no number",
     "url": _url,
     "path": _path,
+    "when": _when,
 }
 
 

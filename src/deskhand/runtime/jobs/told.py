@@ -15,7 +15,7 @@ from ...types.schedules import At, Cron, Every, Startup, described, due_within, 
 DAYS = 30
 MOST_COUNTED = 50_000
 STATES: dict[RunState, str] = {
-    "waiting": "waits for an earlier run",
+    "waiting": "waits to begin",
     "checking": "its prerun decides",
     "running": "runs now",
     "finishing": "its postrun runs",
