@@ -265,7 +265,6 @@ async def test_another_chat_is_asked_about(tmp_path: Path) -> None:
         ({**add, "channel": "mail", "chat_id": "1"}, "send_other"),
         ({"mode": "update", "job_id": "a", "chat_id": "2"}, "send_other"),
         ({"mode": "remove", "job_id": "a"}, "local_write"),
-        ({"mode": "add", "message": "x", "schedule_expr": "in a while"}, "no date and time"),
         ({"mode": "dance"}, "local_write"),
     ):
         assert tool.effect_of(msgspec.Raw(msgspec.json.encode(arguments)), HERE) == effect
