@@ -128,7 +128,10 @@ async def test_a_reader_only_reads(served: Served) -> None:
         ({"text": DAILY, "blueprint": "reminder"}, "either `text`"),
         ({"blueprint": "none"}, "there are: morning-brief"),
         ({"blueprint": "reminder", "slots": {"text": "x", "when": "daily 09:00"}}, "where it is said"),
-        ({"blueprint": "reminder", "slots": {"text": "x", "when": "soon"}, "to": "web:a"}, "'when' cannot be 'soon'"),
+        (
+            {"blueprint": "reminder", "slots": {"text": "x", "when": "soon"}, "to": "web:a"},
+            "'when' (when) cannot be 'soon'",
+        ),
         ({"blueprint": "morning-brief", "to": "telegram"}, "channel:chat"),
     ],
 )

@@ -84,7 +84,7 @@ class Automation:
         shelf = Shelf(ground, jobs)
         own = OwnJobs(jobs, rules, shelf.forget)
         self.using = Using(own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast)
-        looks = Looks(self._workspace, self._page, self._secret)
+        looks = Looks(self._workspace, self._page, self._secret, self._agent)
         self.triggering = Triggering(ground.store, ground.clock, shelf, looks)
         body = Body(ground.store, ground.clock, self._folder, self._held, self._zone, self._beat)
         self.heartbeat = Heartbeat(body)

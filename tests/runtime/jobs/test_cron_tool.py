@@ -97,7 +97,10 @@ async def test_what_is_asked_for_is_done_when_it_is_due_and_said_there(tmp_path:
         )
         when, cost = text.split(". ", 1)
         assert (status, when) == ("ok", "ok, tea: once, at 2023-11-14 23:33; next: 2023-11-14 23:33 (Europe/Berlin)")
-        assert cost == "Forecast: 1 run in 30 days; each takes what its conversation does; `tokens:` bounds it."
+        assert (
+            cost
+            == "Forecast: 1 run in 30 days; each takes what its conversation does, and `deskhand budget` bounds that."
+        )
         view = await app.works.jobs.get("tea")
         assert view.job == Job(
             "tea",

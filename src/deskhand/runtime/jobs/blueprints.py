@@ -206,15 +206,15 @@ def _shown(value: str, form: str) -> str:
 def checked(slot: Slot, given: str) -> str:
     """The value of this blank, in its one spelling. Raises JobInvalid."""
     value = clean(given).strip() or slot.default
-    hint = f", such as {slot.example}" if slot.example else ""
+    hint = f"; write one such as {slot.example}" if slot.example else ""
     if not value:
-        raise JobInvalid(f"{slot.name!r} is missing: {slot.asks}{hint and f' ({hint[2:]})'}")
+        raise JobInvalid(f"{slot.name!r} is missing: {slot.asks}" + (f" (such as {slot.example})" if hint else ""))
     if len(value) > LONGEST:
         raise JobInvalid(f"{slot.name!r} is too long: at most {LONGEST:,} characters")
     if slot.kind != "text" and "\n" in value:
         raise JobInvalid(f"{slot.name!r} must be one line{hint}")
     if why := _CHECKS.get(slot.kind, _any)(value):
-        raise JobInvalid(f"{slot.name!r} cannot be {value[:80]!r}: {why}{hint}")
+        raise JobInvalid(f"{slot.name!r} ({slot.asks.lower().rstrip('?')}) cannot be {value[:80]!r}: {why}{hint}")
     if slot.kind == "time":
         value = value.zfill(5)
     return value.lower() if slot.kind == "days" else value.replace(" ", "") if slot.kind == "every" else value

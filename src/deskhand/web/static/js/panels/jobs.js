@@ -8,6 +8,7 @@ import { Loaded, None, Section, Sure, useAsk } from "./parts.js";
 const OWN = new Set(["web", "api", "terminal", "door", "job"]);
 const EMPTY = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat is to be done.\n";
 const KINDS = { time: "time", number: "number", url: "url" };
+const MOST = 140, brief = (text) => (text.length > MOST ? `${text.slice(0, MOST)}…` : text);
 const path = (name, rest = "") => `/api/jobs/${encodeURIComponent(name)}${rest}`;
 
 export function Jobs() {
@@ -31,12 +32,13 @@ export function Jobs() {
 function Row({ job, open, toggle, settle, removed, again }) {
   const flip = () => settle(() => post(path(job.name, job.enabled ? "/disable" : "/enable")), job.enabled ? "Switched off" : "Switched on");
   const words = job.state === "on" || job.state === "off" ? "" : job.state;
+  const broken = job.state.startsWith("cannot run"), last = `${job.last_at ? `${moment(job.last_at)}: ` : ""}${brief(job.last_result)}`;
   return html`<li class=${open ? "wrap tall" : ""}>
     <button type="button" class="grow plainly" aria-expanded=${String(open)} aria-label=${`${job.name}: ${job.when}`} onClick=${toggle}><strong>${job.name}${job.person && job.person !== "owner" ? html` <span class="tag">${job.person}</span>` : ""}</strong>
       <span class="small muted">${job.when}${job.next_at ? ` · next ${moment(job.next_at)}` : ""}</span>
-      <span class=${`small ${words || job.last_result.startsWith("went wrong") ? "warned" : "muted"}`}>${words || `${job.last_at ? `${moment(job.last_at)}: ` : ""}${job.last_result}`}</span></button>
-    ${may("chat") && html`<button type="button" class="btn little" aria-label=${`Run ${job.name} now`} onClick=${() => settle(() => post(path(job.name, "/run")), `${job.name} runs`)}>Run now</button>`}
-    ${!job.builtin && html`<button type="button" class="switch" role="switch" aria-checked=${String(job.enabled)} aria-label=${`${job.name} is on`} disabled=${!may("chat")} onClick=${flip}></button>`}
+      <span class=${`small ${words || job.last_result.startsWith("went wrong") ? "warned" : "muted"}`}>${words || last}</span></button>
+    ${may("chat") && !broken && html`<button type="button" class="btn little" aria-label=${`Run ${job.name} now`} onClick=${() => settle(() => post(path(job.name, "/run")), `${job.name} runs`)}>Run now</button>`}
+    ${!job.builtin && !broken && html`<button type="button" class="switch" role="switch" aria-checked=${String(job.enabled)} aria-label=${`${job.name} is on`} disabled=${!may("chat")} onClick=${flip}></button>`}
     ${open && html`<${Detail} job=${job} settle=${settle} removed=${removed} again=${again} />`}</li>`;
 }
 
