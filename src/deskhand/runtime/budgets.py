@@ -84,7 +84,9 @@ class BudgetLedger:
     async def reserve(self, charge: Charge, tokens: int, key: str) -> str:
         zone, today = self._now()
         limits = self._limits(of_charge(charge), today)
-        hold = Hold(self._ids.new("hold"), charge, today, tokens, self._most(limits, charge.model, tokens))
+        hold = Hold(
+            self._ids.new("hold") if limits else "", charge, today, tokens, self._most(limits, charge.model, tokens)
+        )
         for standing in self._standings(limits) if limits else ():
             wanted = tokens if standing.limit.unit == "tokens" else hold.micros
             if wanted > standing.left or not standing.most:

@@ -36,7 +36,7 @@ from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
 from ..web.settings import WebConfig
 from . import keys
-from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
+from .aliases import OPENAGENT, OPENAGENT_NAME, OPENAGENT_TASKS, Translation, translate
 from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
 from .deep.run import DeepWorkConfig
@@ -52,7 +52,7 @@ LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "commands
 """Keys that take several names; in a variable they stand with commas between them."""
 SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
 """Surfaces of our own, whose people read the log itself: nothing has to be sent to them."""
-NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER"})
+NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -110,7 +110,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
-    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
+    `logs/deskhand.log` begins with. `start_s` is how long a start may take after an agent changed what the service
+    runs. `compat` also reads another system's environment names. `posture` is how free
     agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes,
     `skills_review` how proposed skills are looked at. `budgets` are by whom
     they hold for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
@@ -132,6 +133,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     skills_folder: str = ""
     reject_response: Literal["auto", "pair", "announce", "ignore"] = "auto"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    start_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] = 60.0
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
     processes: ProcessesConfig = ProcessesConfig()
@@ -377,7 +379,7 @@ def _compat(data: Mapping[str, Any], env: Mapping[str, str], warnings: list[str]
         named = {name: value for name, value in env.items() if OPENAGENT_NAME.fullmatch(name)}
         theirs = translate(named)
         warnings += keys.complaints(theirs.left, Config)
-        return keys.overlay(translate(OPENAGENT).config, theirs.config)
+        return keys.overlay(keys.overlay(translate(OPENAGENT).config, OPENAGENT_TASKS), theirs.config)
     if compat == "operator-use":
         nested: dict[str, Any] = {}
         for name, value in env.items():

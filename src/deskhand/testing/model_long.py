@@ -71,8 +71,8 @@ class Follower:
                 self.asked.append(ask_id)
             case TurnEnded(reason=reason, said=said):
                 _tell(f"  = {reason} {said}".rstrip())
-            case CommandRun(name=name, args=args):
-                _tell(f"  · {name} {args}")
+            case CommandRun(name=name, args=args, reply=reply):
+                _tell(f"  · {name}: {reply or args}")
                 return name == DEEP
             case _:
                 pass

@@ -106,9 +106,9 @@ async def test_a_job_has_its_own_model_steps_and_tools(tmp_path: Path) -> None:
         request = desk.model.requests[0]
         assert request.model == "cheap"
         assert {tool.name for tool in request.tools} and all(tool.name.startswith("read_") for tool in request.tools)
-        agent = app.works.driving(run.session, app.agent_of(run.session))
+        agent = app.works.driving(run.session, app.current.agent_of(run.session))
         assert (agent.limits.steps, agent.limits.tokens, agent.models) == (3, 9000, ("scripted/cheap",))
-        other = app.works.driving("default/web:owner:1", app.agent_of("default"))
+        other = app.works.driving("default/web:owner:1", app.current.agent_of("default"))
         assert other.models == ("scripted/usual",)
 
 
