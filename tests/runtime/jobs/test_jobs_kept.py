@@ -87,8 +87,9 @@ def test_a_linked_folder_is_left_where_it_is(tmp_path: Path) -> None:
     Path(root / "j").symlink_to(theirs)
     folder = Folder(root, lambda: "UTC")
     folder.remove("j")
-    assert folder.scan() == {} and (theirs / "data").exists()
+    assert folder.scan() == {} and sorted(each.name for each in theirs.iterdir()) == ["JOB.md", "data"]
     folder.kept.step("j")
+    assert (root / "j").is_symlink()
     job = folder.scan()["j"].job
     assert job is not None and job.schedule == "hourly"
 

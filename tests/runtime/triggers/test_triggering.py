@@ -203,6 +203,11 @@ async def test_what_a_job_writes_itself_sets_it_off_no_more(tmp_path: Path) -> N
             await passes()
             await passes()
             assert len(await app.works.jobs.runs("sort")) == number
+        desk.clock.advance(60)
+        (inbox / "sorted-1.txt").write_text("and what a person adds to it")
+        os.utime(inbox / "sorted-1.txt", (desk.clock.at, desk.clock.at))
+        await passes()
+        await desk.ended(app, "sort", 3)
 
 
 async def test_a_job_that_is_off_or_wrong_watches_nothing(tmp_path: Path) -> None:

@@ -35,13 +35,8 @@ class Kept:
         self._clear(name)
 
     def removed(self, name: str) -> None:
-        """Take the job away, with all that lies beside its file."""
-        folder = self._root / name
-        if folder.is_symlink():  # what it leads to is somebody else's: that stays, and so does the link's name
-            self._push(name, "back", self._now)
-            (folder / FILE_NAME).unlink()
-        else:
-            self._push(name, "back", lambda place: _move(folder, place / "whole"))
+        """Take the job away, with all that lies beside its file; of a link the link alone."""
+        self._push(name, "back", lambda place: _move(self._root / name, place / "whole"))
         self._clear(name)
 
     def latest(self) -> str:
