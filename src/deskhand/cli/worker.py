@@ -57,9 +57,9 @@ def live(settings: Settings, parent: int) -> int:
             parts = Parts(models.open, serve=page(models), renew=models.renew, meaning=models.meaning)
             parts = with_channels(parts, settings)
             async with open_app(settings, parts) as app:
-                broken = [each.place for each in app.plugins.failed]
+                broken = [each.place for each in app.current.plugins.failed]
                 if broken and await mend_plugins(settings, app.store, app.effects, broken):
-                    await app.look_again()
+                    await app.current.look_again()
                 models.warm(model for name in settings.agents for model in settings.agent(name).models)
                 return await use(app)
 

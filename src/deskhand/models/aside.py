@@ -69,7 +69,7 @@ async def ask_aside(
     shown = (Shown(0, Message("user", (Text(aside.text, LOCAL),))),)
     failed: ModelError = MalformedReply("there is no model to ask")
     for model in dict.fromkeys(models):
-        request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens)
+        request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens, form=aside.schema)
         try:
             reply = await paid(model, request, paying, open_)
         except BudgetSpent:

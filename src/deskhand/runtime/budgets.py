@@ -90,7 +90,9 @@ class BudgetLedger:
     async def reserve(self, charge: Charge, tokens: int, key: str) -> str:
         zone, today = self._now()
         limits = self._limits(of_charge(charge), today)
-        hold = Hold(self._ids.new("hold"), charge, today, tokens, self._most(limits, charge.model, tokens))
+        hold = Hold(
+            self._ids.new("hold") if limits else "", charge, today, tokens, self._most(limits, charge.model, tokens)
+        )
         if (before := self._open.pop(key, None)) is not None:  # its driver was cut off, and nobody settled it
             await self._store.change((_counted(before.charge, before.day, *before.most), *self._dropped(before)))
         for standing in self._standings(limits) if limits else ():

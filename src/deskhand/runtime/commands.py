@@ -155,8 +155,9 @@ def _restart(state: State, args: str) -> str:
     return "I restart, and write here then."
 
 
-Live = Mapping[str, Callable[[State, Principal, str], str]]
-"""Commands that somebody answers who knows more than the conversation: by name, from it, who asks and the arguments."""
+Live = Mapping[str, Callable[[State, Waiting, str], str]]
+"""Commands that somebody answers who knows more than the conversation: by name, from it, who asks where, and the
+arguments."""
 
 HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = {
     "help": _help,
@@ -228,7 +229,7 @@ def begin(state: State, row: Waiting, name: str, args: str) -> list[AnyEvent]:
 def _done(state: State, row: Waiting, name: str, args: str, live: Live) -> str | tuple[SessionOptions, str]:
     if name in HANDLERS:
         return HANDLERS[name](state, args)
-    return live[name](state, row.principal, args) if name in live else "Nobody can say that here."
+    return live[name](state, row, args) if name in live else "Nobody can say that here."
 
 
 def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) -> str:

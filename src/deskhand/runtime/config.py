@@ -36,7 +36,7 @@ from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
 from ..web.settings import WebConfig
 from . import keys
-from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
+from .aliases import OPENAGENT, OPENAGENT_NAME, OPENAGENT_TASKS, Translation, translate
 from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
 from .deep.run import DeepWorkConfig
@@ -379,7 +379,7 @@ def _compat(data: Mapping[str, Any], env: Mapping[str, str], warnings: list[str]
         named = {name: value for name, value in env.items() if OPENAGENT_NAME.fullmatch(name)}
         theirs = translate(named)
         warnings += keys.complaints(theirs.left, Config)
-        return keys.overlay(translate(OPENAGENT).config, theirs.config)
+        return keys.overlay(keys.overlay(translate(OPENAGENT).config, OPENAGENT_TASKS), theirs.config)
     if compat == "operator-use":
         nested: dict[str, Any] = {}
         for name, value in env.items():

@@ -75,6 +75,11 @@ def toolbox(
     return {tool.spec.name: tool for tool in (*own, *theirs)}
 
 
+def taken(settings: Settings, agent: str, skills: Skills, beside: Sequence[Tool] = ()) -> set[str]:
+    """The names that no other tool may have, whether or not this agent is offered theirs."""
+    return {tool.spec.name for tool in (*ours(settings, agent, skills), *beside)}
+
+
 def _offered(settings: Settings, agent: str) -> Offered:
     """What is offered: to a model that has no room beside all tools only those that everybody needs, unless somebody
     chose."""
@@ -121,5 +126,5 @@ def plugins_of(settings: Settings, known: Plugins | None = None, beside: Sequenc
     """The plugins that the configuration names, each tool under a name that we do not have: `beside` are tools of ours
     that are not made here. Those that are `known` are not loaded again."""
     first = settings.agents[0]
-    taken = [tool.spec.name for tool in (*ours(settings, first, skills_of(settings, first)), *beside)]
-    return load_plugins(settings, taken, known or Plugins())
+    names = taken(settings, first, skills_of(settings, first), beside)
+    return load_plugins(settings, names, known or Plugins())

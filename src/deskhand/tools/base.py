@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ..models.aside import Aside
+from ..models.base import ToolSchema, schema_of
 from ..net.client import Net
 from ..policy.rules import looks
 from ..sandbox.base import Mount, Sandbox
@@ -223,6 +224,12 @@ def offered(spec: Spec, options: SessionOptions) -> bool:
 
 
 Tools = Mapping[str, Tool]
+
+
+def schemas_of(tools: Tools) -> tuple[ToolSchema, ...]:
+    """What models are told of these tools."""
+    specs = [tool.spec for tool in tools.values()]
+    return tuple(schema_of(spec.name, spec.description, spec.parameters) for spec in specs)
 
 
 def done(text: str, label: Label = LOCAL) -> Done:

@@ -19,11 +19,13 @@ from ..types.health import Health
 from ..types.identity import Principal
 from ..types.people import People
 from .job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView
+from .proposal_views import ProposalDetail, ProposalView
 from .steps import SetUp
 from .views import (
     AgentView,
     ChangeDetail,
     ChangeView,
+    ErasedView,
     GrantView,
     ModelsView,
     ModelView,
@@ -85,8 +87,8 @@ class House(Protocol):
         """Change one key of the configuration; it holds at once. Raises ConfigError, and then nothing is changed."""
         ...
 
-    async def erase(self, principal: Principal, session: str) -> int:
-        """Stop what is going on there and erase what was said. Returns the number of events. Raises Refused."""
+    async def erase(self, principal: Principal, session: str) -> ErasedView:
+        """Stop what is going on there and erase what was said, with what was remembered of it alone. Raises Refused."""
         ...
 
     async def grants(self, principal: Principal) -> list[GrantView]: ...
@@ -144,6 +146,16 @@ class JobDesk(Protocol):
         ...
 
 
+class ProposalDesk(Protocol):
+    """Skills that are proposed, for owners alone. All raise Refused, and ConfigError where an agent is gone."""
+
+    async def listed(self, principal: Principal, every: bool) -> list[ProposalView]: ...
+    async def shown(self, principal: Principal, id_: int) -> ProposalDetail: ...
+    async def accept(self, principal: Principal, id_: int, untrusted: bool) -> ProposalDetail: ...
+    async def reject(self, principal: Principal, id_: int, why: str) -> ProposalDetail: ...
+    async def revert(self, principal: Principal, id_: int) -> ProposalDetail: ...
+
+
 class Web(msgspec.Struct, frozen=True):
     """Everything that a handler may use. `version` is that of Deskhand. `redact` takes secrets out of a text.
     `stopping` tells that the service ends: streams are closed, so that clients come back."""
@@ -153,6 +165,7 @@ class Web(msgspec.Struct, frozen=True):
     people: People
     house: House
     jobs: JobDesk
+    proposals: ProposalDesk
     setup: SetUp
     blobs: Blobs
     clock: Clock
