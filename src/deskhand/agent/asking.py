@@ -8,11 +8,11 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.base import Reply, Request, Selective, TextDelta, schema_of
+from ..models.base import Reply, Request, Selective, TextDelta
 from ..models.forms import mask_due
 from ..models.usable import usable
 from ..models.window import TIGHT, at_most, sized
-from ..tools.base import offered
+from ..tools.deferred import offering, schemas
 from ..types.budget import charge_of
 from ..types.door import Progress
 from ..types.errors import BudgetSpent, MalformedReply, ModelError
@@ -30,9 +30,7 @@ class Asking:
 
     def __init__(self, journal: Journal, interrupt: Interrupt) -> None:
         self._journal, self._interrupt = journal, interrupt
-        agent = journal.agent
-        specs = [tool.spec for tool in agent.tools.values()]
-        self._schemas = tuple(schema_of(spec.name, spec.description, spec.parameters) for spec in specs)
+        self._schemas = schemas(journal.agent.tools)
         self._partial: list[str] = []
         self._attempt = 0
         self._searched: dict[float, int] = {}
@@ -99,8 +97,8 @@ class Asking:
 
     def _request(self, model: str, step: AskModel) -> Request:
         journal, agent, state = self._journal, self._journal.agent, self._journal.state
-        schemas = tuple(schema for schema in self._schemas if offered(agent.tools[schema.name].spec, state.options))
-        shown = (agent.prompt(state), view(state), schemas if step.tools else ())
+        told = tuple(self._schemas[spec.name] for spec in offering(agent.tools, state.options)) if step.tools else ()
+        shown = (agent.prompt(state), view(state), told)
         how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
         request = Request(model.partition("/")[2], *shown, *how, journal.encoded, journal.ports.blob)
         limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models), "") else agent.limits

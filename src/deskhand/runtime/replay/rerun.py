@@ -19,12 +19,12 @@ from ...agent.compact import shortened
 from ...agent.profile import Agent, under
 from ...agent.state import State, fold, view
 from ...agent.step import next_step
-from ...models.base import Reply, Request, schema_of
+from ...models.base import Reply, Request
 from ...models.forms import mask_due
 from ...models.meter import Meter
 from ...models.usable import usable
 from ...models.window import fit, sized
-from ...tools.base import offered
+from ...tools.deferred import offering, schemas
 from ...types import events as e
 from ...types.errors import ContextOverflow, ModelError
 from ...types.labels import LOCAL
@@ -84,10 +84,10 @@ class Trial(msgspec.Struct, frozen=True):
 def request_of(agent: Agent, state: State, model: str, scale: float = 1.0, *, tools: bool) -> Request:
     """What this agent asks `provider/name` in this state. `scale` is how many of its tokens make one of ours. Raises
     ContextOverflow where it has no room for it."""
-    specs = [each.spec for each in agent.tools.values() if tools and offered(each.spec, state.options)]
-    schemas = tuple(schema_of(spec.name, spec.description, spec.parameters) for spec in specs)
+    known = schemas(agent.tools) if tools else {}
+    told = tuple(known[spec.name] for spec in offering(agent.tools, state.options)) if tools else ()
     how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
-    request = Request(model.partition("/")[2], agent.prompt(state), view(state), schemas, *how)
+    request = Request(model.partition("/")[2], agent.prompt(state), view(state), told, *how)
     limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models), "") else agent.limits
     return sized(request, limits, state.context_tokens, scale)
 
