@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
 TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto
 export UV_SYSTEM_CERTS ?= 1
+# The tests start hundreds of processes: where no bytecode may be kept, each of them would first compile all of us.
+unexport PYTHONDONTWRITEBYTECODE
 # uv where it is installed, else our own copy: a minimal Debian has no python3-venv, and its pip may not install.
 UV := $(shell command -v uv 2>/dev/null || echo .boot/bin/uv)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from tests.moving.moving import home_of, looks
+from tests.runtime.moving.moving import home_of, looks
 
 
 def run(tmp_path: Path, *args: str) -> Result:

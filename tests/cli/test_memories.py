@@ -134,3 +134,18 @@ def test_promote(desk: Desk) -> None:
     assert "#3 is told from now on" in desk("memories", "promote", "3") and open_ids(desk) == [2, 3, 4, 5]
     assert "held" not in desk("memories", "why", "3") and "this machine's own" in desk("memories", "why", "3")
     assert "#1 is closed (superseded)" in desk("memories", "promote", "1", code=2)
+
+
+def test_erasing_a_conversation_forgets_what_was_made_of_it(desk: Desk) -> None:
+    asked = desk("sessions", "erase", "talk", code=1)
+    assert "Erase all that was said in “talk”? It cannot be undone." in asked and open_ids(desk) == [2, 4, 5]
+    said = desk("sessions", "erase", "talk", "--yes")
+    assert said == "Erased: 1 event of “talk”. 3 memories made of it alone are gone with it.\n"
+    assert open_ids(desk) == [2, 4]
+    assert b"garage" not in (desk.home / "state" / "deskhand.db").read_bytes()
+    assert "there is no conversation 'nobody'" in desk("sessions", "erase", "nobody", "--yes", code=2)
+
+
+def test_memories_of_an_erased_conversation_can_be_kept(desk: Desk) -> None:
+    said = desk("sessions", "erase", "talk", "--yes", "--keep-memories")
+    assert "What was remembered of it stays: deskhand memories" in said and open_ids(desk) == [2, 4, 5]

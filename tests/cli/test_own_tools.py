@@ -24,7 +24,7 @@ def test_all_that_an_agent_has_while_deskhand_runs_is_listed_and_nothing_is_made
 
     async def really() -> Tools:
         async with open_app(read_settings(None, env), Parts(lambda name: ScriptedModel())) as app:
-            return app.agent("default").tools
+            return app.current.agent("default").tools
 
     assert [name for name, *_ in lines] == list(tools := anyio.run(really)) and "cron" in tools
     later = [int(tokens) for _, _, tokens, mark, _ in lines if mark == "deferred"]

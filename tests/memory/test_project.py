@@ -141,7 +141,9 @@ def test_a_daily_note_keeps_what_is_over() -> None:
     day = Sheet("memory/2026-11-22.md", "conversations", log=True)
     done = merge(day, "", Base(), facts(a="talked about tea"), "a")
     assert done.text is not None
-    assert merge(day, done.text, done.base, {}, ()).text is None
+    assert merge(day, done.text, done.base, {}, "a").text is None
+    erased = merge(day, done.text, done.base, {}, ())
+    assert erased.text is not None and "tea" not in erased.text and not erased.base.ours
 
 
 def test_many_entries_are_a_file_and_no_facts() -> None:

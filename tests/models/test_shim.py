@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
+from deskhand.models.aside import Aside, ask_aside
 from deskhand.models.base import Encoded, Item, Model, Reply, Request, Shown, TextDelta, ToolSchema
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.shim import NO_WAY, TOO_LONG, Shim
@@ -19,7 +20,7 @@ from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour
 from deskhand.testing.model_suite import Check, Scenario
-from deskhand.types.labels import OWNER
+from deskhand.types.labels import LOCAL, OWNER
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
 from .tools import open_wire
@@ -40,10 +41,12 @@ def say(*texts: str) -> list[Behaviour]:
     return [Behaviour(text=text, times=1) for text in texts]
 
 
-async def ask(fake: FakeLLM, *messages: Message, dialect: str = "grammar") -> tuple[str, Reply]:
+async def ask(
+    fake: FakeLLM, *messages: Message, dialect: str = "grammar", tools: tuple[ToolSchema, ...] = ()
+) -> tuple[str, Reply]:
     shown = tuple(Shown(4 * n, message) for n, message in enumerate(messages or (USER,), 1))
     async with shim(fake, dialect) as model:
-        items = [item async for item in model.reply(Request("m", ("s\nFiles here: a.txt",), shown, TOOLS))]
+        items = [item async for item in model.reply(Request("m", ("s\nFiles here: a.txt",), shown, tools or TOOLS))]
     last = items[-1]
     assert isinstance(last, Reply)
     text = "".join(item.text for item in items if isinstance(item, TextDelta))
@@ -133,6 +136,75 @@ async def test_what_is_too_long_is_said_so(fake: FakeLLM) -> None:
     assert (await ask(fake, USER, *MADE))[0] == TOO_LONG
     fake.script(*say("talk"), Behaviour(text='{"tool": "reply", "arguments": {"text": "Once upon', finish="length"))
     assert (await ask(fake))[0] == "Once upon…"
+
+
+async def test_a_question_of_the_runtime_is_asked_as_it_is_and_bound_to_its_form(fake: FakeLLM) -> None:
+    form = {"type": "object", "properties": {"verdict": {"type": "string"}}}
+    fake.script(*say('{"verdict": "reached"}'))
+    async with shim(fake) as model:
+        aired = await ask_aside(Aside("You judge.", "long " * 9000, form), ["embedded/m"], lambda name: model)
+    assert aired.text == '{"verdict": "reached"}'
+    (asked,) = fake.requests
+    system, user = (message["content"] for message in asked.json["messages"])
+    assert system.startswith("You judge.") and "characters left out" in user and len(user) < 12_000
+    assert asked.json["response_format"]["json_schema"]["schema"] == form
+
+
+LONG = (*TOOLS, ToolSchema("manage_tasks", "", {"type": "object", "properties": {}}))
+NONE_YET = step("manage_tasks", {"action": "list"}, ToolResult("l1", (Text("no tasks yet"),)))
+BEGUN = (
+    *step("manage_tasks", {"action": "list"}, ToolResult("l1", (Text("[ ] #1 Count a.txt"),))),
+    *step(
+        "manage_tasks",
+        {"action": "update", "task_id": 1, "status": "in_progress"},
+        ToolResult("l2", (Text("ok, [>] #1 Count a.txt"),)),
+    ),
+)
+GO_ON = Message("user", (Text("Go on: 1 task is open.", LOCAL),))
+
+
+def made(reply: Reply) -> list[tuple[str, object]]:
+    return [(call.name, msgspec.json.decode(call.arguments)) for call in reply.message.calls]
+
+
+async def test_long_work_is_split_and_what_is_compound_once_more(fake: FakeLLM) -> None:
+    fake.script(*say("task"))
+    _, reply = await ask(fake, USER, tools=LONG)
+    assert made(reply) == [("manage_tasks", {"action": "list"})]
+    steps = '{"steps": ["Count a.txt and write b.txt", "Delete c.txt"]}'
+    fake.script(*say(steps, '{"steps": ["Count a.txt", "Write b.txt"]}'))
+    _, reply = await ask(fake, USER, *NONE_YET, tools=LONG)
+    titles = [given["title"] for _, given in made(reply) if isinstance(given, dict)]
+    assert titles == ["Count a.txt", "Write b.txt", "Delete c.txt"]
+    assert fake.requests[-1].json["messages"][-1]["content"] == "Count a.txt and write b.txt"
+
+
+async def test_small_talk_in_long_work_is_only_words(fake: FakeLLM) -> None:
+    fake.script(*say("talk", as_json("reply", {"text": "You are welcome."})))
+    assert (await ask(fake, USER, tools=LONG))[0] == "You are welcome."
+
+
+async def test_the_end_of_a_task_is_written_down_and_not_said(fake: FakeLLM) -> None:
+    fake.script(*say("shell", as_json("shell", {"command": "wc -l a.txt"})))
+    text, reply = await ask(fake, GO_ON, *BEGUN, tools=LONG)
+    assert made(reply) == [("shell", {"command": "wc -l a.txt"})] and not text
+    counted = step("shell", {"command": "wc -l a.txt"}, ToolResult("c1", (Text("12 a.txt"),)))
+    fake.script(*say(as_json("reply", {"text": "a.txt has 12 lines."})))
+    text, reply = await ask(fake, GO_ON, *BEGUN, *counted, tools=LONG)
+    done = {"action": "complete", "task_id": 1, "result": "a.txt has 12 lines."}
+    assert made(reply) == [("manage_tasks", done)] and not text
+
+
+async def test_a_task_that_cannot_be_done_is_blocked(fake: FakeLLM) -> None:
+    denied = step("shell", {"command": "rm a"}, ToolResult("c1", (Text("not permitted: ann said no"),), "denied"))
+    _, reply = await ask(fake, GO_ON, *BEGUN, *denied, tools=LONG)
+    said = "I did not do that: not permitted: ann said no"
+    assert made(reply) == [("manage_tasks", {"action": "update", "task_id": 1, "status": "blocked", "result": said})]
+    counted = step("shell", {"command": "wc a"}, ToolResult("c1", (Text("12 a"),)))
+    fake.script(Behaviour(text=as_json("shell", {"command": "wc a"})))
+    _, reply = await ask(fake, GO_ON, *BEGUN, *counted, tools=LONG)
+    ((_, given),) = made(reply)
+    assert isinstance(given, dict) and (given["status"], given["result"]) == ("blocked", NO_WAY)
 
 
 async def test_a_server_without_grammars(fake: FakeLLM) -> None:

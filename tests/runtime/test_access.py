@@ -71,6 +71,7 @@ COMMAND_RULES = dict.fromkeys(
         "compact",
         "uncompact",
         "cost",
+        "memory",
         "deep",
         "goal",
     ),

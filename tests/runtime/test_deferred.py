@@ -187,5 +187,5 @@ async def test_the_tools_of_the_task_list(tmp_path: Path) -> None:
     before, after = names(desk.asked[0]), names(desk.asked[1])
     assert "#1 one" in made and "manage_tasks" in after[len(before) :] and after[: len(before)] == before
     async with open_app(desk.settings, Parts(lambda name: ScriptedModel())) as app:
-        tools = app.agent("default").tools
+        tools = app.current.agent("default").tools
         assert "manage_tasks" in [spec.name for spec in offering(tools, SessionOptions(mode="deep_work"))]

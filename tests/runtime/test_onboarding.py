@@ -30,7 +30,7 @@ async def beginning(home: Path, config: str = "") -> AsyncIterator[tuple[App, On
     )
     async with Models(settings, demo=DEMO) as models, anyio.create_task_group() as tasks:
         async with open_app(settings, Parts(models.open, renew=models.renew)) as app:
-            yield app, Onboarding(app, models, tasks, app.reload)
+            yield app, Onboarding(app, models, tasks, app.current.reload)
         tasks.cancel_scope.cancel()
 
 

@@ -347,7 +347,7 @@ async def test_what_is_erased_is_told_and_gone(served: Served) -> None:
     await served.owner.ask("POST", "/api/chat/one", {"message": "a secret word"})
     async with served.http.get(f"{served.url}/api/sessions/one/events?after=99", headers=served.owner.headers):
         status, erased = await served.owner.ask("DELETE", "/api/sessions/one")
-        assert status == 200 and erased["erased"] > 0
+        assert status == 200 and erased["erased"] > 0 and (erased["memories"], erased["kept"]) == (0, 0)
     assert problem(await served.owner.ask("GET", "/api/sessions/one/log")) == (404, "not_found")
     assert problem(await served.owner.ask("DELETE", "/api/sessions/one")) == (404, "not_found")
     assert problem(await served.owner.ask("DELETE", "/api/conversations/one")) == (404, "not_found")

@@ -1,4 +1,4 @@
-"""`deskhand sessions undo`, `retry`, `branch`, `search`: going back to what was said, from the shell."""
+"""`deskhand sessions undo`, `retry`, `branch`, `erase`, `search`: going back to what was said, from the shell."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
+from ..runtime.clock import SystemClock
+from ..runtime.erasing import Gone
+from ..runtime.erasing import erase as erase_it
 from ..store.base import Hit
+from ..store.sqlite import SqliteStore
 from .ask import Question, converse
 from .asks import name_of
 from .live import with_app
 from .plain import plain
-from .run import ME, config_option, settings_of, with_store
+from .run import ME, config_option, fail, settings_of, with_store
 from .sessions import events_of, key_of, sessions, when
 
 __all__ = ["sessions"]
@@ -62,6 +66,36 @@ def branch(name: str, config: str | None) -> None:
       deskhand sessions branch nov21-0930
     """
     _run(name, "/branch", config)
+
+
+@sessions.command()
+@click.argument("name")
+@click.option("--keep-memories", is_flag=True, help="Do not forget what was remembered of it.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@config_option
+def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None:
+    """Erase what was said in a conversation, for good: nothing brings it back.
+
+    What was remembered of it alone is erased too, with its history and from the files that show it. What was also said
+    elsewhere stays, and so do words that other conversations were told, and files that agents made.
+
+    \b
+    Examples:
+      deskhand sessions erase nov21-0930
+      deskhand sessions erase nov21-0930 --keep-memories
+    """
+    settings = settings_of(config)
+    events_of(settings, name)
+    shown = name_of(key_of(settings, name), settings)
+    if not yes and not click.confirm(f"Erase all that was said in “{shown}”? It cannot be undone."):
+        fail("Nothing was erased.")
+
+    async def use(store: SqliteStore) -> Gone:
+        return await erase_it(store, ME, key_of(settings, name), SystemClock().now(), memories=not keep_memories)
+
+    gone = with_store(settings, use)
+    stays = "What was remembered of it stays: deskhand memories" if keep_memories and gone.kept else ""
+    click.echo(f"Erased: {gone.events:,} event{'s' * (gone.events != 1)} of “{shown}”. {stays or gone.words}".strip())
 
 
 def _run(name: str, command: str, config: str | None) -> NoReturn:

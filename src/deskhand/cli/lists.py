@@ -10,7 +10,7 @@ import msgspec
 
 from ..tools.aliases import TOOLS
 from ..tools.base import Tools
-from ..tools.deferred import offering, schemas, tokens_of
+from ..tools.deferred import offering, schemas_of, tokens_of
 from ..types.errors import ConfigError
 from ..types.options import SessionOptions
 from .plain import plain
@@ -49,8 +49,8 @@ def tools(name: str, agent: str, config: str | None) -> None:
 
 
 def _list(found: Tools) -> None:
-    now, known = {spec.name for spec in offering(found, SessionOptions())}, schemas(found)
-    size = {name: tokens_of(schema) for name, schema in known.items()}
+    now = {spec.name for spec in offering(found, SessionOptions())}
+    size = {schema.name: tokens_of(schema) for schema in schemas_of(found)}
     rows = [
         (s.name, s.effect, str(size[s.name]), "" if s.name in now else "deferred", " ".join(s.description.split()))
         for s in (tool.spec for tool in found.values())
@@ -69,7 +69,7 @@ def _show(name: str, found: Tools) -> None:
         near = get_close_matches(name, found, 1)
         meant = f"did you mean {near[0]!r}?" if near else "`deskhand tools` lists those that it has"
         fail(f"this agent has no tool {name!r}; {meant}", USAGE)
-    schema = schemas(found)[tool.spec.name]
+    (schema,) = schemas_of({name: tool})
     deferred = "" if tool.spec in offering(found, SessionOptions()) else ", deferred"
     click.echo(f"{tool.spec.effect}, about {tokens_of(schema):,} tokens{deferred}", err=True)
     told = {"name": schema.name, "description": schema.description, "parameters": schema.parameters}

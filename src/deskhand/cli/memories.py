@@ -11,20 +11,19 @@ import msgspec
 
 from ..memory.facts import Fact, closed, erased, everything, promoted, put_back
 from ..memory.recall import Memory, Only
-from ..policy.gate import told
+from ..memory.telling import reasons, said_before, whose
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
 from ..runtime.models import Models
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, ModelError
-from ..types.events import MessageReceived
 from .plain import plain
 from .run import USAGE, Listing, config_option, fail, settings_of, with_store
 from .sessions import when
 from .table import table
 
 T = TypeVar("T")
-EVENTS_BEFORE, SAID_CHARS, MADE_AT_ONCE = 40, 300, 640
+MADE_AT_ONCE = 640
 ALL_SEEING = everything()
 
 
@@ -75,12 +74,8 @@ def list_(scope: str | None, scope_id: str, which: str | None, limit: int, as_js
 
 def _table(settings: Settings, found: list[Fact]) -> None:
     zone = ZoneInfo(settings.config.timezone)
-    rows = [[f"#{fact.id}", when(fact.valid_from, zone), _whose(fact), _marks(fact), fact.text] for fact in found]
+    rows = [[f"#{fact.id}", when(fact.valid_from, zone), whose(fact), _marks(fact), fact.text] for fact in found]
     table(["ID", "SINCE", "WHOSE", "", "WHAT"], rows)
-
-
-def _whose(fact: Fact) -> str:
-    return f"{fact.scope} {fact.owner}".strip()
 
 
 def _marks(fact: Fact) -> str:
@@ -171,58 +166,15 @@ def why(number: int, config: str | None) -> None:
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact | None, str]:
         fact = await memory.get(number, ALL_SEEING)
-        return fact, await _said(store, fact) if fact is not None else ""
+        return fact, said_before(await store.rows("fact_said", (fact.session, fact.n))) if fact is not None else ""
 
     fact, said = _with_memory(settings, use)
     if fact is None:
         _unknown(number)
     zone = ZoneInfo(settings.config.timezone)
     click.echo(plain(fact.text))
-    for name, value in _reasons(fact, said, lambda at: when(at, zone)):
+    for name, value in reasons(fact, said, lambda at: when(at, zone), "deskhand memories promote"):
         click.echo(f"  {name + ':':<12}{plain(value)}")
-
-
-def _reasons(fact: Fact, said: str, day: Callable[[float], str]) -> list[tuple[str, str]]:
-    """What is known about a memory, in pairs."""
-    trust = {
-        "owner": "an owner's word",
-        "member": "a member's word",
-        "tool_local": "this machine's own",
-        "untrusted": f"untrusted: {told(fact.label)} had been read",
-    }
-    place = f"{fact.session}, event {fact.n}" if fact.session else "no conversation"
-    found = [("whose", f"{_whose(fact)} ({_seen_by(fact)})"), ("written by", f"{fact.writer}, {day(fact.at)}")]
-    found += [("from", place), *([("said there", said)] if said else []), ("trust", trust[fact.label.integrity])]
-    if fact.label.readers is not None:
-        found.append(("readers", ", ".join(fact.label.readers)))
-    if fact.valid_to is not None:
-        by = f", by #{fact.superseded_by}" if fact.superseded_by else ""
-        found.append(("closed", f"{day(fact.valid_to)}: {fact.closed_why}{by}"))
-    elif fact.held:
-        found.append(("held", f"told nobody until you say yes: deskhand memories promote {fact.id}"))
-    elif fact.expires_at is not None:
-        found.append(("candidate", f"forgotten on {day(fact.expires_at)} unless it is promoted"))
-    used = f"{fact.uses} times, last {day(fact.used_at)}" if fact.used_at else "never"
-    return [*found, ("recalled", used), ("confidence", f"{fact.confidence:.2f}")]
-
-
-def _seen_by(fact: Fact) -> str:
-    match fact.scope:
-        case "user":
-            return "told in conversations with that person alone"
-        case "agent":
-            return "told to everybody who talks to this agent"
-        case "global":
-            return "told to everybody"
-
-
-async def _said(store: SqliteStore, fact: Fact) -> str:
-    """What a person said last before it was written."""
-    if not fact.session:
-        return ""
-    events = await store.events(fact.session, max(fact.n - EVENTS_BEFORE, 0), EVENTS_BEFORE)
-    said = [each.event.message.text for each in events if isinstance(each.event, MessageReceived) and each.n <= fact.n]
-    return " ".join(said[-1].split())[:SAID_CHARS] if said else ""
 
 
 @memories.command()

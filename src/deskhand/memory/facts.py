@@ -191,6 +191,25 @@ def erased(id_: int) -> tuple[Change, ...]:
     return (Change("fact_erase", (id_,)), Change("fact_words_tidy", ()))
 
 
+def also(id_: int, session: str, n: int) -> Change:
+    """What it says was also said in this event: it stays when the conversation that it comes from is erased."""
+    return Change("fact_also", (id_, session, n))
+
+
+def unsaid(session: str, person: str = "") -> tuple[Change, ...]:
+    """For a conversation that is erased: what was made of it alone is gone with its history, also from the bytes of the
+    database, and so is what was noted about it. What was said elsewhere too, or put together with what was, stays.
+    With a `person` only facts of theirs go."""
+    return (
+        Change("fact_sources_forget", (session,)),
+        Change("fact_source_instead", (session,)),
+        Change("fact_erase_of", (session, int(not person), person)),
+        Change("fact_part_instead", (session,)),
+        Change("gathered_forget", (session,)),
+        Change("fact_words_tidy", ()),
+    )
+
+
 def fitted(text: str) -> str:
     """A text as facts have it: one line, no longer than FACT_CHARS."""
     text = " ".join(clean(text).split())

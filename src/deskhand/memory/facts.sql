@@ -1,8 +1,9 @@
--- fact_add: once by its key, while there is room; one that comes in place of others always has it --
+-- fact_add: once by its key, while there is room (for one that comes in place of others always); of no erased event --
 INSERT INTO fact(key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, replaces, at,
   valid_from, expires_at)
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14, ?15
-WHERE ?16 OR coalesce((SELECT facts FROM fact_count WHERE scope = ?3 AND owner = ?4), 0) < ?17
+WHERE (?16 OR coalesce((SELECT facts FROM fact_count WHERE scope = ?3 AND owner = ?4), 0) < ?17)
+  AND NOT EXISTS (SELECT 1 FROM event WHERE session = ?5 AND n = ?6 AND body IS NULL)
 ON CONFLICT(key) DO NOTHING
 
 -- fact_supersede: those of the same owner that this one names, unless it is held or has been closed --
@@ -48,6 +49,41 @@ UPDATE fact SET valid_to = ?1, closed_why = 'expired' WHERE expires_at <= ?1 AND
 
 -- fact_erase --
 DELETE FROM fact WHERE id = ?1
+
+-- fact_also: what it says was also said there --
+INSERT OR IGNORE INTO fact_source(fact, session, n)
+SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM fact WHERE id = ?1 AND session <> ?2 AND session <> '') AND ?2 <> ''
+  AND NOT EXISTS (SELECT 1 FROM event WHERE session = ?2 AND n = ?3 AND body IS NULL)
+
+-- fact_sources_forget: nothing was said there any more --
+DELETE FROM fact_source WHERE session = ?1
+
+-- fact_source_instead: what was also said elsewhere comes from there from now on --
+UPDATE fact SET (session, n) = (SELECT s.session, s.n FROM fact_source AS s WHERE s.fact = fact.id ORDER BY 1 LIMIT 1)
+WHERE session = ?1 AND EXISTS (SELECT 1 FROM fact_source AS s WHERE s.fact = fact.id)
+
+-- fact_erase_of: what was made of this conversation alone, everybody's (?2) or a person's; of what was merged, all of it --
+DELETE FROM fact WHERE session = ?1 AND (?2 OR (scope = 'user' AND owner = ?3)) AND NOT EXISTS (
+  WITH RECURSIVE part(id) AS (
+    SELECT value FROM json_each(fact.replaces) WHERE fact.writer = 'cleaner'
+    UNION
+    SELECT inner.value FROM part JOIN fact AS whole ON whole.id = part.id AND whole.writer = 'cleaner',
+      json_each(whole.replaces) AS inner
+  )
+  SELECT 1 FROM part JOIN fact AS made ON made.id = part.id AND made.writer <> 'cleaner' AND made.session <> ?1
+)
+
+-- fact_part_instead: what was put together of several comes from one that is left --
+UPDATE fact SET (session, n) = (
+  SELECT made.session, made.n FROM json_each(fact.replaces) AS part JOIN fact AS made ON made.id = part.value
+  WHERE made.session <> ?1 ORDER BY made.id DESC LIMIT 1
+)
+WHERE session = ?1 AND writer = 'cleaner' AND EXISTS (
+  SELECT 1 FROM json_each(fact.replaces) AS part JOIN fact AS made ON made.id = part.value WHERE made.session <> ?1
+)
+
+-- fact_of_session: what is known of what was said there --
+SELECT id FROM fact WHERE session = ?1 UNION SELECT fact FROM fact_source WHERE session = ?1
 
 -- fact_words_tidy: what was deleted leaves the pages of the index --
 INSERT INTO fact_words(fact_words) VALUES('optimize')
@@ -112,6 +148,13 @@ DELETE FROM fact_change WHERE seq <= (SELECT coalesce(max(seq), 0) FROM fact_cha
 
 -- fact_latest: to which something happened last --
 SELECT id FROM fact ORDER BY max(at, coalesce(valid_to, 0)) DESC, id DESC LIMIT 1
+
+-- fact_said: the last message before it was noted --
+SELECT body FROM event WHERE session = ?1 AND n <= ?2 AND kind = 'message_received' AND body IS NOT NULL
+ORDER BY n DESC LIMIT 1
+
+-- fact_latest_of: of this owner, to which something happened last --
+SELECT id FROM fact WHERE scope = ?1 AND owner = ?2 ORDER BY max(at, coalesce(valid_to, 0)) DESC, id DESC LIMIT 1
 
 -- fact_held: of all, the latest first --
 SELECT count(*) FROM fact WHERE held AND valid_to IS NULL

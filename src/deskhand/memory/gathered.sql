@@ -19,8 +19,9 @@ SELECT n, status, note, failures, at FROM gathered WHERE kind = ? AND subject = 
 SELECT subject, n, at, status, note FROM gathered
 WHERE kind = ?1 AND subject >= ?2 || '/' AND subject < ?2 || '0' ORDER BY at DESC, subject LIMIT ?3
 
--- gathered_set: never back --
-INSERT INTO gathered(kind, subject, n, seen, at, status, note) VALUES(?, ?, ?, ?, ?, ?, ?)
+-- gathered_set: never back, and not what was erased meanwhile --
+INSERT INTO gathered(kind, subject, n, seen, at, status, note) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
+WHERE NOT EXISTS (SELECT 1 FROM event WHERE session = ?2 AND n = ?4 AND body IS NULL)
 ON CONFLICT(kind, subject) DO UPDATE
 SET n = excluded.n, seen = excluded.seen, at = excluded.at, status = excluded.status,
   note = CASE excluded.note WHEN '' THEN gathered.note ELSE excluded.note END, failures = 0
@@ -30,6 +31,9 @@ WHERE excluded.n >= gathered.n
 INSERT INTO gathered(kind, subject, n, seen, at, status, note, failures) VALUES(?, ?, 0, 0, ?, 'error', ?, 1)
 ON CONFLICT(kind, subject) DO UPDATE
 SET at = excluded.at, status = 'error', note = excluded.note, failures = gathered.failures + 1
+
+-- gathered_forget: what was noted of a conversation that is erased --
+DELETE FROM gathered WHERE subject = ?1
 
 -- fact_expiring --
 SELECT count(*) FROM fact WHERE expires_at <= ? AND valid_to IS NULL
@@ -59,8 +63,8 @@ WHERE key >= ?2 || ':' AND key < ?2 || ';' AND NOT held AND valid_to IS NULL
   AND (scope, owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?1))
 ORDER BY id
 
--- notes_known: of these the ones that hold --
-SELECT key, id, pinned FROM fact WHERE valid_to IS NULL AND key IN (SELECT value FROM json_each(?))
+-- notes_known: of these the ones that there are, and whether they hold --
+SELECT key, id, valid_to IS NULL FROM fact WHERE key IN (SELECT value FROM json_each(?))
 
 -- fact_give_way: to one of the same owner that holds; what is pinned stays --
 UPDATE fact SET valid_to = ?2, closed_why = ?3, superseded_by = nullif(?4, 0)

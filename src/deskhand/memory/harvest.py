@@ -97,11 +97,12 @@ class Found(msgspec.Struct, frozen=True):
 
 class Harvest(msgspec.Struct, frozen=True):
     """What came of one question. `label` is that of all that was read for it, `left` how many facts could not be
-    used."""
+    used. `again` was known before, and a person said it here once more."""
 
     facts: tuple[Found, ...]
     label: Label
     left: int = 0
+    again: tuple[Found, ...] = ()
 
 
 class Excerpt(msgspec.Struct, frozen=True):
@@ -166,21 +167,24 @@ def answered(text: str, shown: Excerpt, known: Sequence[Stored] = (), told: Coll
     fact, and nothing that is pinned is replaced. Raises MalformedReply where the answer is none."""
     label = shown.label
     untrusted = label.integrity == "untrusted"
-    lines = {line.n for line in shown.new}
+    lines, people = {line.n for line in shown.new}, {line.n for line in shown.new if line.who != MODEL}
     replaceable = {fact.id for fact in known if not fact.pinned}
     seen = {bare(each) for each in (*told, *(fact.text for fact in known))}
     items = decoded(text, dict[str, Any]).get("facts")
     if not isinstance(items, list):
         raise MalformedReply("the model's answer has no list of facts")
-    facts: list[Found] = []
+    facts, again = list[Found](), list[Found]()
     for item in items:
         fact = _fact(item)
-        if fact is None or fact.n not in lines or bare(fact.text) in seen or len(facts) == MOST_FACTS:
+        if fact is None or fact.n not in lines or len(facts) == MOST_FACTS:
+            continue
+        if bare(fact.text) in seen:
+            again += [fact] if fact.n in people and len(again) < MOST_FACTS else []
             continue
         seen.add(bare(fact.text))
         replaces = () if untrusted else tuple(dict.fromkeys(id_ for id_ in fact.replaces if id_ in replaceable))
         facts.append(msgspec.structs.replace(fact, replaces=replaces))
-    return Harvest(tuple(facts), label, len(items) - len(facts))
+    return Harvest(tuple(facts), label, len(items) - len(facts), tuple(again))
 
 
 def _fact(item: Any) -> Found | None:

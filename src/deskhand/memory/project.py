@@ -67,8 +67,8 @@ def merge(
     sheet: Sheet, text: str, base: Base, facts: Mapping[str, Shown], open_: Collection[str], trusted: bool = True
 ) -> Merge:
     """Bring a file and its facts together. `facts` are those that its marked part is to show, in order; `open_` the
-    keys of all of its facts that still hold. Of a file that is not `trusted` only what is new in it is taken, to be
-    held: nothing is closed, replaced or written."""
+    keys of all of its facts that still hold, of a log those that have not been erased. Of a file that is not `trusted`
+    only what is new in it is taken, to be held: nothing is closed, replaced or written."""
     parts = parted(sheet, text)
     chunks = [*parts.head, *parts.body, *parts.tail]
     gone = _matched(base, chunks, trusted)
@@ -82,7 +82,7 @@ def merge(
     replaced = {each.replaces for each in new}
     lost = [*(gone[True] if parts.marked else ()), *gone[False]]  # who takes out the marks takes back no fact
     closed = tuple(each.key for each in lost if each.key in open_ and each.key not in replaced and not each.held)
-    over = set() if sheet.log else {each.key for each in base.ours if each.key not in open_ and not each.own}
+    over = {each.key for each in base.ours if each.key not in open_ and not each.own}
     body = [chunk for chunk in parts.body if chunk.key not in over]
     standing = {chunk.key for chunk in chunks} | replaced | {each.key for each in lost}
     wanted = {key: facts[key] for key in _fitting(facts, standing, body)}

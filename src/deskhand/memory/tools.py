@@ -14,7 +14,7 @@ from ..tools.define import tool
 from ..types.errors import ToolError
 from ..types.identity import acts_for
 from ..types.labels import LOCAL, join
-from .facts import FACT_CHARS, Fact, Keeping, NewFact, Retention, Scope, Viewer, added, closed, fitted, vouched
+from .facts import FACT_CHARS, Fact, Keeping, NewFact, Retention, Scope, Viewer, added, also, closed, fitted, vouched
 from .recall import Memory
 
 MOST_ASKED, MOST_LISTED = 20, 200
@@ -82,7 +82,8 @@ def _save(ground: Remembered) -> Tool:
         owner = {"user": viewer.person, "agent": viewer.agent, "global": ""}[scope]
         why = _why_held(context, scope)
         if known := await _known(ground.memory, viewer, (text, scope, owner), bool(why), pinned):
-            return done(known)
+            here = also(known, context.session, _event_of(context))
+            return msgspec.structs.replace(done(f"that is known already: #{known}"), changes=(here,))
         old = await _replaced(ground.memory, viewer, (text, scope, owner), replaces)
         keeping = ground.keeping()
         if old is None and ground.memory.room(scope, owner) >= keeping.most:
@@ -106,9 +107,9 @@ def _save(ground: Remembered) -> Tool:
     return save_memory
 
 
-async def _known(memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], held: bool, pinned: bool) -> str:
-    """What is said where these words are in memory already, so that nothing that was looked up is saved once more; ''
-    where they are not."""
+async def _known(memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], held: bool, pinned: bool) -> int:
+    """The number of the fact that says this in these words already, so that nothing that was looked up is saved once
+    more; 0 for none."""
     text, scope, owner = what
     for fact in await memory.said(text, viewer.owners() or ()):
         if fact.held and not held:
@@ -117,8 +118,8 @@ async def _known(memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], h
             raise ToolError(f"#{fact.id} says that, and is {viewer.person}'s own: no tool tells it to others")
         same = (fact.scope, fact.owner) == (scope, owner)
         if not same or fact.pinned or not pinned:
-            return f"that is known already: #{fact.id}"
-    return ""
+            return fact.id
+    return 0
 
 
 def _saved(old: Fact | None, why: str) -> str:

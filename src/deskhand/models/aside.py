@@ -69,7 +69,7 @@ async def ask_aside(
     shown = (Shown(0, Message("user", (Text(aside.text, LOCAL),))),)
     failed: ModelError = MalformedReply("there is no model to ask")
     for model in dict.fromkeys(models):
-        request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens)
+        request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens, form=aside.schema)
         try:
             reply = await paid(model, request, paying, open_)
         except BudgetSpent:
@@ -99,8 +99,13 @@ async def paid(model: str, request: Request, paying: Paying, open_: Callable[[st
 
 
 async def _reply(model: Model, request: Request) -> Reply:
-    async with aclosing(model.reply(request)) as items:  # type: ignore[type-var]
-        async for item in items:
-            if isinstance(item, Reply):
-                return item
+    try:
+        async with aclosing(model.reply(request)) as items:  # type: ignore[type-var]
+            async for item in items:
+                if isinstance(item, Reply):
+                    return item
+    except ModelError:
+        raise
+    except Exception as error:  # a model from outside may raise anything, and what asks goes on
+        raise MalformedReply(f"the model broke: {type(error).__name__}: {error}") from error
     raise MalformedReply("the model ended without a reply")

@@ -85,7 +85,8 @@ class Request(msgspec.Struct, frozen=True):
     `messages` alternate properly: every tool call is followed by its result. `encoded` is the session's memory of
     encoded messages: it belongs to the caller, who drops it with the session. `blob` reads the bytes
     of an image. `max_output_tokens` None means the model's own maximum. `extra` is a JSON object whose fields are put
-    into the body as they are, for what only one wire has (a response_format, a grammar).
+    into the body as they are, for what only one wire has (a response_format, a grammar). `form` is the JSON schema of
+    the answer, where it is to have one; who asks says so in words as well, since few wires force it.
     """
 
     model: str
@@ -98,6 +99,7 @@ class Request(msgspec.Struct, frozen=True):
     encoded: Encoded = msgspec.field(default_factory=Encoded)
     blob: Callable[[str], Awaitable[bytes]] | None = None
     extra: msgspec.Raw | None = None
+    form: dict[str, Any] | None = None
 
 
 class TextDelta(msgspec.Struct, frozen=True, gc=False):

@@ -17,8 +17,26 @@ from ..types.messages import Message, Text, ToolCall, Usage
 from .base import Item, Model, Reply, Request, Shown, TextDelta
 from .decode import make_calls
 from .shim_prompts import GATE, GATE_SHOTS, ROUTER, ROUTER_SHOTS, WORD_TOOLS, Shots, system_prompt
+from .shim_tasks import (
+    LIST,
+    PLAN_MODE,
+    SPLITTER,
+    SPLITTER_SHOTS,
+    STEPS_SCHEMA,
+    TASKS,
+    Calls,
+    Hear,
+    OnTask,
+    Split,
+    ended,
+    is_compound,
+    next_work,
+    steps_in,
+    written_down,
+)
 from .shim_tools import ASK, FORMS, REPLY, Move, read_move, real_arguments, schema
 from .shim_turn import (
+    BUDGET,
     Chat,
     Choose,
     Do,
@@ -27,12 +45,15 @@ from .shim_turn import (
     Sort,
     Turn,
     chat,
+    clip,
+    cost,
     fit_edit,
     listing_of,
     plan,
     read_turn,
     repeated,
     repeats,
+    said_by_person,
 )
 from .speech import Speech
 
@@ -43,7 +64,11 @@ MAIN, GATE_SLOT, ROUTER_SLOT = 0, 1, 2
 GATE_WORDS = ("talk", "task", "unclear")
 OUTPUT_TOKENS = 700
 WORD_TOKENS = 8
+WINDOW = 4096
+"""Tokens of a slot."""
 TRIES = 3
+PARTS = 4
+"""Into more than this a step of a longer request is not split."""
 TOO_LONG = (
     "This became too long for the small model that I run on. Ask for something shorter, or choose a bigger model."
 )
@@ -81,10 +106,20 @@ class Shim:
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply. The usage is that of the main call; the single words are not in it."""
-        turn = read_turn(request.messages)
+        if is_aside(request):
+            items = self._inner.reply(self._aside(request))
+        elif TASKS in {tool.name for tool in request.tools}:
+            items = self._work(request)
+        else:
+            items = self._step(request, read_turn(request.messages))
+        async with aclosing(items):
+            async for item in items:
+                yield item
+
+    async def _step(self, request: Request, turn: Turn, first: Plan | None = None) -> AsyncGenerator[Item, None]:
+        """The next step of a turn; `first` where that is known."""
         offered = {tool.name for tool in request.tools}
-        next_step: Plan = plan(turn, offered)
-        talk = chat(turn, _listing(request, turn))
+        next_step = first or plan(turn, offered)
         if isinstance(next_step, Sort):
             next_step = await self._sort(turn, next_step.names)
         match next_step:
@@ -92,11 +127,62 @@ class Shim:
                 yield TextDelta(text)
                 yield _spoken(text)
             case Do(move=move):
-                yield _calling(move, request)
+                yield _calling(request, move)
             case Choose(names=names):
+                talk = chat(turn, _listing(request, turn))
                 async with aclosing(self._choose(request, turn, talk, names)) as items:
                     async for item in items:
                         yield item
+
+    async def _work(self, request: Request) -> AsyncGenerator[Item, None]:
+        """The next step of long work."""
+        work = next_work(request.messages, any(PLAN_MODE in block for block in request.system))
+        if isinstance(work, Hear):
+            turn = read_turn(request.messages)
+            heard = await self._hear(turn)
+            if heard is None:
+                work = Calls((LIST,))
+            else:
+                async with aclosing(self._step(request, turn, heard)) as items:
+                    async for item in items:
+                        yield item
+                return
+        match work:
+            case Say(text=text):
+                yield TextDelta(text)
+                yield _spoken(text)
+            case Split(request=asked, drop=drop):
+                yield _calling(request, *written_down(await self._steps(asked), asked, drop))
+            case Calls(moves=moves):
+                yield _calling(request, *moves)
+            case OnTask(id=id_, turn=turn):
+                yield await self._on_task(request, id_, turn)
+
+    async def _on_task(self, request: Request, id_: int, turn: Turn) -> Reply:
+        """The next step of one task. What the model would say to the person at its end is what came of it."""
+        offered = {tool.name for tool in request.tools}
+        next_step = plan(turn, offered)
+        if isinstance(next_step, Say):
+            return _calling(request, ended(id_, next_step.text, blocked=True))
+        if isinstance(next_step, Sort):
+            next_step = await self._pick(turn, next_step.names)
+        reply = _spoken("")
+        async with aclosing(self._step(request, turn, next_step)) as items:
+            async for item in items:
+                reply = item if isinstance(item, Reply) else reply
+        if reply.message.calls:
+            return reply
+        said = reply.message.text
+        return _calling(request, ended(id_, said, blocked=said.endswith((NO_WAY, TOO_LONG))), usage=reply.usage)
+
+    def _aside(self, request: Request) -> Request:
+        """A question that belongs to no conversation, as it is; too long a text is cut in its middle."""
+        system = "\n\n".join(request.system)
+        most = min(request.max_output_tokens or OUTPUT_TOKENS, OUTPUT_TOKENS)
+        text = clip(request.messages[0].message.text, WINDOW - most - cost(system))
+        form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": request.form}}
+        extra = ({"response_format": form} if request.form else {}) | {"id_slot": GATE_SLOT}
+        return self._request(system, [("user", text)], extra, most)
 
     async def fill(self, slot: int) -> None:
         """Have the server read this slot's stable prompt before the first request comes. Raises ModelError."""
@@ -111,16 +197,40 @@ class Shim:
 
     async def _sort(self, turn: Turn, names: Sequence[str]) -> Choose:
         """The first step of a turn: which tool, by one or two words."""
+        return await self._hear(turn) or await self._pick(turn, names)
+
+    async def _hear(self, turn: Turn) -> Choose | None:
+        """What to do with something that is no work; None for work."""
         word = await self._word(SORTER, turn.request, GATE_WORDS)
-        if word == "talk":
-            return Choose((REPLY,))
-        if word == "unclear":
-            return Choose((ASK,))
+        return {"talk": Choose((REPLY,)), "unclear": Choose((ASK,))}.get(word)
+
+    async def _pick(self, turn: Turn, names: Sequence[str]) -> Choose:
+        """The tool for the first step of some work."""
         words = tuple(word for word, tool in WORD_TOOLS.items() if tool in names)
         # Not with the names of the files: having read those, it wants to search, whatever it was asked.
         tool = WORD_TOOLS.get(await self._word(PICKER, turn.request, words)) if words else None
         tools = (tool,) if tool in names else tuple(name for name in names if name not in (REPLY, ASK))
         return Choose(tuple(name for name in tools if name) or (REPLY,))
+
+    async def _steps(self, asked: str) -> list[str]:
+        """The steps of a request."""
+        steps = list[str]()
+        for step in await self._split(asked):
+            parts = await self._split(step) if step != asked and is_compound(step) else []
+            steps += parts if 1 < len(parts) <= PARTS else [step]
+        return steps
+
+    async def _split(self, text: str) -> list[str]:
+        talk: Chat = [pair for said, steps in SPLITTER_SHOTS for pair in (("user", said), ("assistant", steps))]
+        form = {"type": "json_schema", "json_schema": {"name": "steps", "schema": STEPS_SCHEMA}}
+        # Not in a slot of its own: it is asked at the beginning of a long work, the others at every step.
+        extra = {"response_format": form, "id_slot": GATE_SLOT}
+        asking = self._request(SPLITTER, [*talk, ("user", clip(text, BUDGET // 2))], extra, OUTPUT_TOKENS)
+        written = ""
+        async with aclosing(self._inner.reply(asking)) as items:
+            async for item in items:
+                written = item.message.text if isinstance(item, Reply) else written
+        return steps_in(written)
 
     async def _word(self, asked: Classifier, text: str, words: Sequence[str]) -> str:
         """The word that the model answers with; '' where it is none of these."""
@@ -158,7 +268,7 @@ class Shim:
                     yield _spoken(said + rest, attempt.usage)
                     return
                 case Move() as move:
-                    yield _calling(move, request, attempt.usage)
+                    yield _calling(request, move, usage=attempt.usage)
                     return
                 case Again(chat=more, names=names):
                     talk = [*talk, *more]
@@ -178,6 +288,13 @@ class Shim:
         )
         raw = msgspec.Raw(msgspec.json.encode(extra)) if self._dialect == "grammar" else None
         return Request("", (system,), shown, (), output_tokens, "off", 0.0, extra=raw)
+
+
+def is_aside(request: Request) -> bool:
+    """It is asked by the runtime, and is no part of a conversation."""
+    if request.tools or len(request.messages) != 1:
+        return False
+    return not said_by_person(request.messages[0].message)
 
 
 class Attempt:
@@ -241,8 +358,8 @@ def _listing(request: Request, turn: Turn) -> str:
     return kept.decode()
 
 
-def _calling(move: Move, request: Request, usage: Usage | None = None) -> Reply:
-    calls: list[ToolCall] = make_calls([("", move.tool, real_arguments(move))], request)
+def _calling(request: Request, *moves: Move, usage: Usage | None = None) -> Reply:
+    calls: list[ToolCall] = make_calls([("", move.tool, real_arguments(move)) for move in moves], request)
     return Reply(Message("assistant", tuple(calls)), "calls", usage or Usage())
 
 

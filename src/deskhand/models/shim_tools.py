@@ -124,8 +124,9 @@ def _cleaned(value: object) -> str:
 
 
 def real_arguments(move: Move) -> msgspec.Raw:
-    """The real tool's arguments, as the bytes that an approval will show."""
-    return msgspec.Raw(msgspec.json.encode(FORMS[move.tool].real(move.arguments)))
+    """The real tool's arguments, as the bytes that an approval will show. What has no form is real already."""
+    form = FORMS.get(move.tool)
+    return msgspec.Raw(msgspec.json.encode(form.real(move.arguments) if form else move.arguments))
 
 
 def small_move(tool: str, arguments: bytes) -> Move:

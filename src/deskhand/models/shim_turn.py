@@ -72,19 +72,19 @@ Chat = list[tuple[str, str]]
 
 def read_turn(messages: Sequence[Shown]) -> Turn:
     """The turn that these messages end with. Hints of the runtime are for models that read them, and are left out."""
-    start = max((i for i, shown in enumerate(messages) if _said(shown.message)), default=-1)
+    start = max((i for i, shown in enumerate(messages) if said_by_person(shown.message)), default=-1)
     if start < 0:
         last = messages[-1] if messages else None
         return Turn(last.message.text if last else "", last.key if last else 0)
     earlier = tuple(
         (shown.message.role, text)
         for shown in messages[:start]
-        if (text := _said(shown.message) if shown.message.role == "user" else _answered(shown.message))
+        if (text := said_by_person(shown.message) if shown.message.role == "user" else _answered(shown.message))
     )
-    return Turn(_said(messages[start].message), messages[start].key, earlier, _steps(messages[start + 1 :]))
+    return Turn(said_by_person(messages[start].message), messages[start].key, earlier, steps_of(messages[start + 1 :]))
 
 
-def _said(message: Message) -> str:
+def said_by_person(message: Message) -> str:
     """What a person said in it; '' for everything else. The date in front and the runtime's notes are its own."""
     if message.role != "user":
         return ""
@@ -100,7 +100,7 @@ def _answered(message: Message) -> str:
     return message.text if message.role == "assistant" and not message.calls else ""
 
 
-def _steps(messages: Sequence[Shown]) -> tuple[Did, ...]:
+def steps_of(messages: Sequence[Shown]) -> tuple[Did, ...]:
     results = {part.call_id: part for shown in messages for part in shown.message.parts if isinstance(part, ToolResult)}
     return tuple(
         Did(small_move(call.name, bytes(call.arguments)), results[call.id].text, results[call.id].status)

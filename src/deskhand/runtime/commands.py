@@ -34,16 +34,24 @@ def _help(state: State, args: str) -> str:
     return "\n".join(f"/{command.name}  {command.help}" for command in COMMANDS.values())
 
 
-def _stop(state: State, args: str) -> str:
+def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if state.turn is not None:
         return ""  # the end of the turn says it
     if args == TURN:
         return "There was nothing left to stop."
-    return "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
+    closed = "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
+    return _closed(state, closed)
 
 
-def _start(state: State, args: str) -> str:
-    return "A fresh conversation: I no longer see what was said before."
+def _start(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    return _closed(state, "A fresh conversation: I no longer see what was said before.")
+
+
+def _closed(state: State, words: str) -> str | tuple[SessionOptions, str]:
+    """What goes on by itself ends with its conversation."""
+    if state.turn is not None or state.options.mode != "deep_work":
+        return words
+    return SessionOptions(mode="normal", plan_mode=False), f"{words} Deep work is off."
 
 
 def _status(state: State, args: str) -> str:
@@ -152,8 +160,9 @@ def _restart(state: State, args: str) -> str:
     return "I restart, and write here then."
 
 
-Live = Mapping[str, Callable[[State, Principal, str], str]]
-"""Commands that somebody answers who knows more than the conversation: by name, from it, who asks and the arguments."""
+Live = Mapping[str, Callable[[State, Waiting, str], str]]
+"""Commands that somebody answers who knows more than the conversation: by name, from it, who asks where, and the
+arguments."""
 
 HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = {
     "help": _help,
@@ -225,7 +234,7 @@ def begin(state: State, row: Waiting, name: str, args: str) -> list[AnyEvent]:
 def _done(state: State, row: Waiting, name: str, args: str, live: Live) -> str | tuple[SessionOptions, str]:
     if name in HANDLERS:
         return HANDLERS[name](state, args)
-    return live[name](state, row.principal, args) if name in live else "Nobody can say that here."
+    return live[name](state, row, args) if name in live else "Nobody can say that here."
 
 
 def _refused(check: Check, state: State, row: Waiting, options: SessionOptions) -> str:

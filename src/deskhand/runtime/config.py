@@ -52,7 +52,7 @@ LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "deferred
 """Keys that take several names; in a variable they stand with commas between them."""
 SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
 """Surfaces of our own, whose people read the log itself: nothing has to be sent to them."""
-NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER"})
+NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -112,7 +112,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
-    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
+    `logs/deskhand.log` begins with. `start_s` is how long a start may take after an agent changed what the service
+    runs. `compat` also reads another system's environment names. `posture` is how free
     agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes,
     `skills_review` how proposed skills are looked at. `budgets` are by whom
     they hold for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
@@ -134,6 +135,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     skills_folder: str = ""
     reject_response: Literal["auto", "pair", "announce", "ignore"] = "auto"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    start_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] = 60.0
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
     processes: ProcessesConfig = ProcessesConfig()

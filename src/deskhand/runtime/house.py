@@ -26,6 +26,7 @@ from ..web.views import (
     AgentView,
     ChangeDetail,
     ChangeView,
+    ErasedView,
     GrantView,
     ModelsView,
     ModelView,
@@ -43,6 +44,7 @@ from ..web.views import (
 from .adjust import adjusted, store, writable
 from .app import App
 from .effects import Effect
+from .erasing import erase
 from .grants import StandingGrant, grants, revoke
 from .models import Models, catalogue_of, facts_of
 from .presets import presets
@@ -86,14 +88,18 @@ class RunningHouse:
     def about(self, agent: str) -> AgentView:
         config = self._app.settings.agent(agent)
         return AgentView(
-            agent, list(config.models), str(self._app.agent(agent).folder), config.preset, config.thinking or "off"
+            agent,
+            list(config.models),
+            str(self._app.current.agent(agent).folder),
+            config.preset,
+            config.thinking or "off",
         )
 
     def long_work(self, agent: str) -> tuple[int, int]:
-        return self._app.agent(agent).limits.steps, self._app.settings.config.deep_work.tokens
+        return self._app.current.agent(agent).limits.steps, self._app.settings.config.deep_work.tokens
 
     def tools(self, agent: str) -> list[ToolView]:
-        tools = self._app.agent(agent).tools
+        tools = self._app.current.agent(agent).tools
         now, specs = offering(tools, SessionOptions()), [tool.spec for tool in tools.values()]
         return [ToolView(s.name, s.description, s.effect, s.parameters, deferred=s not in now) for s in specs]
 
@@ -143,10 +149,10 @@ class RunningHouse:
             self._app.settings.agent(agent)
         async with self._changing:
             await anyio.to_thread.run_sync(store_key, self._app.settings, path, [model])
-            await self._app.reload()
+            await self._app.current.reload()
 
     async def reach(self, agent: str) -> Reach:
-        return await self._app.agent(agent).reach()
+        return await self._app.current.agent(agent).reach()
 
     async def search_models(self, wanted: str) -> list[ModelView]:
         return await anyio.to_thread.run_sync(self._search, wanted.casefold().split())
@@ -169,24 +175,24 @@ class RunningHouse:
         async with self._changing:
             before = await anyio.to_thread.run_sync(self._store, key, value)
             try:
-                await self._app.reload()
+                await self._app.current.reload()
             except (ConfigError, OSError):
                 await anyio.to_thread.run_sync(store, self._app.settings, before)
-                await self._app.look_again()
+                await self._app.current.look_again()
                 raise
 
     def _store(self, key: str, value: Any) -> str:
         return store(self._app.settings, adjusted(self._app.settings, key, value))
 
-    async def erase(self, principal: Principal, session: str) -> int:
+    async def erase(self, principal: Principal, session: str) -> ErasedView:
         app = self._app
         if any(each.session == session for each in await app.store.open_sessions()):
             await app.door.stop(session, principal)
-        erased = await app.store.erase(principal, session, app.parts.clock.now())
+        gone = await erase(app.store, principal, session, app.parts.clock.now())
         n = (await app.store.rows("event_head", (session,)))[0][0]
         for recorded in await app.store.events(session, n - 1):
             app.feed.publish(session, recorded)
-        return erased
+        return ErasedView(gone.events, gone.memories, gone.kept)
 
     async def grants(self, principal: Principal) -> list[GrantView]:
         found = await grants(self._app.store, principal)
@@ -246,7 +252,7 @@ class RunningHouse:
         return Price(0.0, 0.0, 0.0) if free else None
 
     def prompt(self, state: State) -> tuple[str, ...]:
-        return tuple(self._app.agent_of(state.session).prompt(state))
+        return tuple(self._app.current.agent_of(state.session).prompt(state))
 
     def trace(self, log: Sequence[Recorded]) -> list[SpanView]:
         trace = Trace(self._app.redact)

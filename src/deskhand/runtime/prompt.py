@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from ..agent.state import State
+from ..models.shim_tasks import PLAN_MODE
 from ..types.clock import Clock
 from ..types.errors import ConfigError
 from ..types.identity import EVERYBODY, Address, Principal
@@ -37,7 +38,7 @@ WRITTEN = "# Answers\nAnswer in the language of the person: what matters first, 
 SPOKEN = """# Answers
 Your answer is spoken aloud, in the language of the person: plain text in short sentences, as people talk. No Markdown,
 lists, tables, code, links or emoji; numbers and units as words. What is long goes into a file: say that it is there."""
-PLANNING = """# Plan mode
+PLANNING = f"""{PLAN_MODE}
 You only look now, and make a plan: nothing is changed, sent or run. When you know what is to be done, call
 exit_plan_mode with the plan; the person says yes to it, or what to change."""
 DEEP_WORK = """# Deep work

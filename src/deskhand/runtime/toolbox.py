@@ -13,7 +13,7 @@ from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
 from ..tools import context, extract, files, folders, kv, network, plan, shell, symbols, talk, task_board, tasks
 from ..tools.base import Tool
-from ..tools.deferred import SEARCH, deferring, schemas, tokens_of
+from ..tools.deferred import SEARCH, deferring, schemas_of, tokens_of
 from ..tools.paths import Allowed
 from ..tools.process import process_tools
 from ..tools.search_web import web_search_tool
@@ -89,8 +89,7 @@ def with_search(settings: Settings, agent: str, tools: dict[str, Tool], theirs: 
         return deferring(tools, frozenset(name for name in tools if covered(name, wanted) and name not in CORE))
     later = {name for name in tools if name in DEFERRED and not named(usual, name)}
     further = [name for name in tools if name in theirs and name not in (*usual.tools, *usual.also)]
-    known = schemas(tools)
-    if sum(tokens_of(known[name]) for name in further) > FURTHER_TOKENS:
+    if sum(map(tokens_of, schemas_of({name: tools[name] for name in further}))) > FURTHER_TOKENS:
         later.update(further)
     return deferring(tools, frozenset(later))
 

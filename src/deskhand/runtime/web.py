@@ -117,7 +117,7 @@ class Site:
             app.people,
             RunningHouse(app, self._models),
             app.works.automation.desk,
-            Onboarding(app, self._models, tasks, app.reload),
+            Onboarding(app, self._models, tasks, app.current.reload),
             app.blobs,
             app.parts.clock,
             app.parts.ids,

@@ -9,6 +9,7 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from ..types.identity import EVERYBODY
 from .automation import Automation
 from .budgets import BudgetLedger
 from .children import Child
@@ -18,6 +19,7 @@ from .continuing import Continuing
 from .deep.keeper import Deep
 from .hands import Ground
 from .jobs.jobs import Jobs
+from .learning.asked import Asked
 from .learning.chores import Learning
 from .learning.proposals import propose_skill
 from .learning.remembering import MeaningOf, Remembering, words_alone
@@ -46,6 +48,7 @@ class Works:
         self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
         self.thinking = Thinking(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
+        self.asked = Asked(ground, self.remembering.memory)
         self.jobs = Jobs(ground, self.waker)
         self.continuing = Continuing(ground, self.waker)
         self.past = Past(ground.store, lambda: ground.settings().config.timezone)
@@ -65,6 +68,7 @@ class Works:
         yield Child("memory files", self.learning.notebook.follow)
         yield Child("long work", self.deep.run)
         yield from self.remembering.children()
+        yield Child("memory commands", self.asked.run)
         yield Child("jobs", self.jobs.run)
         yield from self.automation.children()
         yield Child("skills", self.reviewing.run)
@@ -90,8 +94,11 @@ class Works:
     def answers(self) -> Live:
         """The chat commands that are answered from here."""
         return {
-            "cost": lambda state, principal, args: self.budgets.cost(state.session, principal),
-            "skills": lambda state, principal, args: self.reviewing.answer(principal, args),
+            "cost": lambda state, row, args: self.budgets.cost(state.session, row.principal),
+            "memory": self.asked.answer,
+            "skills": lambda state, row, args: self.reviewing.answer(
+                row.principal, args, alone=state.person != EVERYBODY
+            ),
         }
 
     def see(self, recorded: Recorded) -> None:
@@ -101,6 +108,7 @@ class Works:
         self.budgets.see(recorded)
         self.jobs.see(recorded)
         self.deep.see(recorded)
+        self.asked.see(recorded)
 
     def driving(self, session: str, agent: Agent) -> Agent:
         """The agent as it is in this conversation."""

@@ -261,9 +261,10 @@ class Store(Protocol):
 
     async def may_see(self, principal: Principal, session: str) -> bool: ...
 
-    async def erase(self, principal: Principal, session: str, at: float) -> int:
+    async def erase(self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()) -> int:
         """Erase what was said in a session, from the file's bytes too; the chain still verifies. What is going on in
-        it ends, and what waits is dropped. Returns the number of events. Raises Refused."""
+        it ends, and what waits is dropped. `changes` are what goes with it, in the same transaction. Returns the number
+        of events. Raises Refused."""
         ...
 
     async def heads(self) -> dict[str, tuple[int, bytes]]:

@@ -203,7 +203,7 @@ class SqliteStore(Looking):
     async def outbox_failed(self, key: str, error: str) -> None:
         await self._execute("outbox_failed", (error, key))
 
-    async def erase(self, principal: Principal, session: str, at: float) -> int:
+    async def erase(self, principal: Principal, session: str, at: float, changes: Sequence[Change] = ()) -> int:
         if not await self.may_see(principal, session):
             raise Refused(f"{session!r} is not yours to erase")
 
@@ -230,6 +230,8 @@ class SqliteStore(Looking):
                 db.execute(self._sql[name], (session,))
             forget(db, self._sql, session)
             db.execute(self._sql["open_close"], (session,))
+            for change in changes:
+                db.execute(self._statements[change.statement], change.args).fetchall()
             return len(rows)
 
         erased = await self._writer.run(work)

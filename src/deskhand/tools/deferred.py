@@ -105,10 +105,16 @@ def offering(tools: Tools, options: SessionOptions) -> list[Spec]:
     return [spec for name, spec in specs.items() if name in first] + [specs[name] for name in loaded]
 
 
-def schemas(tools: Tools) -> dict[str, ToolSchema]:
-    """What a model is told of each."""
-    specs = (tool.spec for tool in tools.values())
-    return {spec.name: schema_of(spec.name, spec.description, spec.parameters) for spec in specs}
+def schemas_of(tools: Tools) -> tuple[ToolSchema, ...]:
+    """What models are told of these tools."""
+    specs = [tool.spec for tool in tools.values()]
+    return tuple(schema_of(spec.name, spec.description, spec.parameters) for spec in specs)
+
+
+def told_of(schemas: Sequence[ToolSchema], tools: Tools, options: SessionOptions) -> tuple[ToolSchema, ...]:
+    """Those of the schemas whose tools are offered, in the order in which they are."""
+    known = {schema.name: schema for schema in schemas}
+    return tuple(known[spec.name] for spec in offering(tools, options) if spec.name in known)
 
 
 def tokens_of(schema: ToolSchema) -> int:

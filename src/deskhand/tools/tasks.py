@@ -17,8 +17,8 @@ from .define import tool
 from .marks import lasting
 from .output import shown
 from .task_graph import Changed, known, meant, merged
-from .task_nodes import resolved, validate
-from .task_rows import graph_of, rows_of
+from .task_nodes import resolved, used, validate
+from .task_rows import changing, graph_of
 from .task_words import label_of, left, line, listed, progress
 
 ALL_DONE = (
@@ -101,7 +101,7 @@ def told(graph: Graph, changed: Changed, context: Context) -> Done:
     finished = bool(changed) and not left(after) and any(task.status == "completed" for task in changed)
     said += ALL_DONE if finished else _next(after, changed)
     words = Text(said, label_of(after))
-    return Done((words,), changes=rows_of(context.session, changed, context.clock.now()))
+    return Done((words,), changes=changing(graph, changed, context))
 
 
 def _next(graph: Graph, changed: Changed) -> str:
@@ -137,7 +137,8 @@ async def _told(action: Action, graph: Graph, id_: int, context: Context) -> Don
     task = known(graph, id_)
     fields = msgspec.to_builtins(task) | {"description": resolved(task.description, graph)}
     fields.pop("label", None)
-    return await shown(msgspec.json.encode(fields).decode(), context, label_of({id_: task}))
+    told = {n: graph[n] for n in (id_, *used(task.description)) if n in graph}
+    return await shown(msgspec.json.encode(fields).decode(), context, label_of(told))
 
 
 TOOLS = (manage_tasks.within("deep_work"),)

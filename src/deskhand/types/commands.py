@@ -30,6 +30,7 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("context", "what I still see of this conversation, and how full it is"),
         ChatCommand("compact", "sum up what was said before; /compact WHAT says what matters"),
         ChatCommand("uncompact", "see all again that was summed up or shortened", back=True),
+        ChatCommand("memory", "what I remember of you; /memory why, undo, keep or forget NUMBER"),
         ChatCommand("trust", "take what comes from a host as yours, here; /trust off ends it"),
         ChatCommand("model", "which model answers here; /model provider/name chooses one"),
         ChatCommand("title", "name this conversation"),

@@ -23,6 +23,7 @@ from .views import (
     AgentView,
     ChangeDetail,
     ChangeView,
+    ErasedView,
     GrantView,
     ModelsView,
     ModelView,
@@ -80,8 +81,8 @@ class House(Protocol):
         """Change one key of the configuration; it holds at once. Raises ConfigError, and then nothing is changed."""
         ...
 
-    async def erase(self, principal: Principal, session: str) -> int:
-        """Stop what is going on there and erase what was said. Returns the number of events. Raises Refused."""
+    async def erase(self, principal: Principal, session: str) -> ErasedView:
+        """Stop what is going on there and erase what was said, with what was remembered of it alone. Raises Refused."""
         ...
 
     async def grants(self, principal: Principal) -> list[GrantView]: ...

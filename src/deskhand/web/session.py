@@ -21,7 +21,7 @@ from .names import name_of
 from .routing import Call, Endpoint
 from .seen import seen, session_of
 from .talk import Attached, ReceiptView, Say, SessionView, message_of, receipt_view, submit, views
-from .views import SpanView
+from .views import ErasedView, SpanView
 
 Place = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
@@ -91,10 +91,6 @@ class BranchView(msgspec.Struct, frozen=True):
     key: str
 
 
-class ErasedView(msgspec.Struct, frozen=True):
-    erased: int
-
-
 class ShownView(msgspec.Struct, frozen=True):
     """A message as the model sees it after that event; `n` is the event that it came with."""
 
@@ -162,7 +158,7 @@ async def configure(call: Call) -> ReceiptView:
 
 
 async def erase(call: Call) -> ErasedView:
-    return ErasedView(await call.web.house.erase(call.principal, await seen(call)))
+    return await call.web.house.erase(call.principal, await seen(call))
 
 
 async def rewind(call: Call) -> ReceiptView:
@@ -288,7 +284,15 @@ ENDPOINTS = (
         status=202,
         tag=_T,
     ),
-    Endpoint("DELETE", _S, "chat", erase, "Erase what was said in it", returns=ErasedView, tag=_T),
+    Endpoint(
+        "DELETE",
+        _S,
+        "chat",
+        erase,
+        "Erase what was said in it, and what was remembered of it alone",
+        returns=ErasedView,
+        tag=_T,
+    ),
     Endpoint(
         "POST",
         f"{_S}/rewind",

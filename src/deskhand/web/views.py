@@ -163,6 +163,15 @@ class ChangeDetail(msgspec.Struct, frozen=True):
     places: list[PlaceView]
 
 
+class ErasedView(msgspec.Struct, frozen=True):
+    """A conversation that was erased: so many events, and so many memories that were made of it alone; `kept` have
+    another source, or another owner."""
+
+    erased: int
+    memories: int = 0
+    kept: int = 0
+
+
 class UndoneView(msgspec.Struct, frozen=True):
     """`change` is the undo, which can be taken back; None where nothing was done, for the reason in `message`."""
 

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
@@ -29,10 +30,11 @@ from ...types.people import OWNER_NAME
 from ...types.schedules import Startup, due_within, next_after
 from ..hands import Ground
 from ..waking import Waker
-from .clock import JobClock
+from .clock import RESUME, JobClock
 from .folder import Folder, Found, no_such
 from .ledger import Entry, Ledger, State, added, as_result, counted
-from .runs import Chore, Port, Runs, run_of
+from .port import Chore, Port
+from .runs import Runs, run_of
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +63,7 @@ class Jobs:
         self.runs_now = Runs(port)
         self.clock = JobClock(ground, self._ledger, self._folder, self.runs_now)
         self.run = self.clock.run
+        self._setting_off = anyio.Lock()
 
     # ------------------------------------------------------------------ for everybody
 
@@ -121,8 +124,13 @@ class Jobs:
         self.clock.look_again()
 
     async def run_now(self, name: str, by: Principal) -> str:
-        """Run it once, now, or behind the run that goes on. Returns the slot. Raises JobInvalid."""
+        """Run it once, now, or behind the run that goes on; one may wait. Returns the slot. Raises JobInvalid."""
         job = await self._usable(name)
+        if why := await self.clock.why_paused():
+            hint = f"; `{RESUME}` lets them go on" if self._ground.settings().config.jobs.enabled else ""
+            raise JobInvalid(f"no job runs now: {why}{hint}")
+        if any(each.run.job == name and each.run.state == "waiting" for each in await self._ledger.open()):
+            raise JobInvalid(f"{name!r} waits to be run already; see `deskhand jobs runs {name}`")
         slot = f"{self._ground.ids.new('run')} by {by.id}"
         await self._ground.store.change([added(run_of(job, slot, self._ground.clock.now()), "waiting")])
         self.clock.poke()
@@ -131,7 +139,11 @@ class Jobs:
     async def trigger(self, name: str, slot: str, payload: Text) -> bool:
         """An event starts it: once for each `slot`, which names the event for ever. False where that was here before,
         or another run goes on and none may wait. Raises JobInvalid."""
-        job, now = await self._usable(name), self._ground.clock.now()
+        async with self._setting_off:
+            return await self._triggered(await self._usable(name), slot, payload)
+
+    async def _triggered(self, job: Job, slot: str, payload: Text) -> bool:
+        name, now = job.name, self._ground.clock.now()
         if not job.enabled or await self._ledger.get(name, slot) is not None:
             return False
         entry = replace(run_of(job, slot, now), payload=payload)

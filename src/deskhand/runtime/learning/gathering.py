@@ -13,16 +13,17 @@ import msgspec
 
 from ...memory import clean, harvest
 from ...memory.clean import Plan
-from ...memory.facts import Fact, NewFact, Scope, Viewer, added, fact_of, kept
+from ...memory.facts import Fact, NewFact, Scope, Viewer, added, also, fact_of, kept
 from ...memory.harvest import Line, Stored
 from ...memory.recall import Memory
 from ...memory.settings import MemoryConfig
-from ...models.aside import Aside
+from ...models.aside import Aside, cheapest
 from ...types.budget import Charge
 from ...types.commit import Change
-from ...types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError
+from ...types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError, ModelTooSmall
 from ...types.labels import Label
 from ..hands import Ground
+from ..models import is_small
 from ..thinking import Thinking
 from .heard import Talk, heard
 
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 SESSIONS_AT_ONCE, BATCHES_AT_ONCE = 20, 5
 """So many questions are asked in one run, at most; the rest waits for the next."""
 KNOWN = 20
+BIGGER = "{} wait: {}; name a bigger one as cheap_model, or under memory and reflection"
 
 
 class Gatherer:
@@ -57,7 +59,7 @@ class Gatherer:
         """Returns how many facts were found."""
         talk = await self.talk(session, after)
         shown = harvest.excerpt(talk.vouched(), after)
-        facts: list[NewFact] = []
+        facts, again = list[NewFact](), list[Change]()
         if any(line.who != harvest.MODEL for line in shown.new):  # else nobody has said anything
             scope, owner = whose(talk, agent)
             known = await self.known("\n".join(line.text for line in shown.new), scope, owner)
@@ -83,8 +85,11 @@ class Gatherer:
                 )
                 for each in found.facts
             ]
+            for each in found.again:
+                known_ = await self.memory.said(each.text, [(scope, owner)])
+                again += [also(fact.id, session, each.n) for fact in known_]
         fresh, changes = await self._fresh(facts)
-        await self.keep(fresh, *changes, self.noted("harvest", session, talk.n))
+        await self.keep(fresh, *changes, *again, self.noted("harvest", session, talk.n))
         return len(fresh)
 
     async def _fresh(self, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[Change]]:
@@ -94,7 +99,9 @@ class Gatherer:
             twin = await self.memory.twin(fact.text, fact.scope, fact.owner)
             if twin is None or (twin.held and not fact.held):
                 fresh.append(fact)
-            elif twin.retention == "candidate" and fact.retention == "durable" and not fact.held:
+                continue
+            changes.append(also(twin.id, fact.session, fact.n))
+            if twin.retention == "candidate" and fact.retention == "durable" and not fact.held:
                 changes.append(kept(twin.id))
         return fresh, changes
 
@@ -160,6 +167,8 @@ class Gatherer:
             if each.why != "merged":
                 by = each.by if each.why in ("duplicate", "contradicted") else 0
                 changes.append(Change("fact_give_way", (each.id, now, f"cleaner: {each.why}", by)))
+                if each.why == "duplicate":
+                    changes.append(also(by, batch[each.id].session, batch[each.id].n))
         facts = [stored(fact) for fact in batch.values()]
         for add in plan.add:
             sources = [batch[id_] for id_ in add.of]
@@ -191,11 +200,13 @@ class Gatherer:
 
     async def each(self, kind: str, work: Sequence[tuple[str, Callable[[], Awaitable[int]]]]) -> str:
         """Do all of this, each for itself. Returns how much came of how many; raises DeskhandError for those that
-        failed. Where a budget is spent nothing more is asked."""
-        found, failed = 0, list[str]()
+        failed. Where a budget is spent nothing more is asked; what needs a bigger model than there is waits."""
+        found, failed, waiting = 0, list[str](), list[str]()
         for subject, one in work:
             try:
                 found += await one()
+            except ModelTooSmall as error:
+                waiting.append(str(error))
             except (ModelError, ConfigError) as error:
                 now, why = self.ground.clock.now(), self.ground.redact(str(error))[:500]
                 await self.ground.store.change((Change("gathered_failed", (kind, subject, now, why)),))
@@ -203,7 +214,10 @@ class Gatherer:
                 failed.append(f"{subject}: {why}")
                 if isinstance(error, BudgetSpent):
                     break
-        said = f"{kind}: {found} from {len(work) - len(failed)}" if len(work) > len(failed) else ""
+        done = len(work) - len(failed) - len(waiting)
+        said = f"{kind}: {found} from {done}" if done else ""
+        if waiting:
+            said = "; ".join(filter(None, (said, BIGGER.format(len(waiting), waiting[0]))))
         if failed:
             raise DeskhandError(f"{f'{said}; ' if said else ''}{kind} failed for {'; '.join(failed)}")
         return said
@@ -220,7 +234,11 @@ class Gatherer:
         return [stored(found.fact) for found in await self.memory.search(text, seer(scope, owner), KNOWN, scope)]
 
     async def ask(self, agent: str, aside: Aside, models: Sequence[str], job: str) -> str:
-        """What a model says to this; this job pays. Raises ModelError, ConfigError."""
+        """What a model says to this; this job pays. Small ones are asked only where they were named for it: what is
+        worth keeping they cannot tell. Raises ModelTooSmall, ModelError, ConfigError."""
+        here, settings = self.thinking.agent(agent), self.ground.settings()
+        if not models and all(is_small(settings, one) for one in cheapest(here.cheap_model, here.models)):
+            raise ModelTooSmall(f"the model of {agent} is too small to {job}")
         return (await self.thinking.ask(agent, aside, models, Charge("", "", agent, job))).text
 
     def noted(self, kind: str, subject: str, n: int, status: str = "processed", note: str = "") -> Change:

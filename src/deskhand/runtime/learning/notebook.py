@@ -136,7 +136,7 @@ class Notebook:
         store, path = self._ground.store, f"{files.roots[0][0]}/{INDEX}"
         rows = await store.rows("gathered_list", ("reflect", agent, MOST_FILES))
         before, content = await anyio.to_thread.run_sync(_bytes, files, INDEX), index_of(rows)
-        if not rows or before == content:
+        if before == content or not (rows or before):
             return
         known = await store.rows("memory_file_get", (path,))
         if before is not None and not (known and sha256(before).digest() in known[0][0]):
@@ -175,17 +175,19 @@ class Notebook:
         rows = await self._ground.store.rows("memory_file_get", (real,))
         base = _base(rows[0][0]) if rows else Base()
         keys = msgspec.json.encode([each.key for each in (*base.ours, *base.theirs)]).decode()
-        ids = {key: id_ for key, id_, _ in await self._ground.store.rows("notes_known", (keys,))}
+        rows = await self._ground.store.rows("notes_known", (keys,))
+        ids = {key: id_ for key, id_, holds in rows if holds}
         facts = await self._facts(paper, agent)
         label = join((marks.of(path), Label("tool_local", source=f"file {path}")))
         trusted = label.integrity != "untrusted"
         show = {key: fact for key, each in facts.items() if (fact := _shown(paper.sheet, each))}
         known = {**{key: fact.id for key, fact in facts.items()}, **ids}
+        stays = {*known, *(key for key, _, _ in rows)} if paper.sheet.log else known.keys()
         for _ in range(5):  # somebody may be writing it
             text = await anyio.to_thread.run_sync(_read, files, path)
             here = text is not None
             last = base if here else Base(base.ours, (), base.version)  # who deletes a file forgets nothing
-            done = merge(paper.sheet, text or "", last, show, known, trusted)
+            done = merge(paper.sheet, text or "", last, show, stays, trusted)
             before = text.encode() if text is not None else None
             if done.text is None or await anyio.to_thread.run_sync(put, files, path, before, done.text.encode()):
                 break

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -17,7 +16,7 @@ from .operator_ai import moment, skills_in
 from .operator_use import facts_in
 from .rows import Rows
 from .settings import Keys, all_variables, keys_in, keys_of
-from .tree import Tree, Unread
+from .tree import Tree, Unread, parsed
 
 DATABASE, AGENT = "agent.db", "openagent"
 
@@ -70,7 +69,7 @@ def _talks(tree: Tree) -> Iterator[Talk]:
             "messages", ("conversation_id", "role", "content", "created_at", "id"), "id"
         ):
             with suppress(ValueError, RecursionError, TypeError):
-                lines.setdefault(str(key), []).extend(_lines(str(role), json.loads(content), moment(created)))
+                lines.setdefault(str(key), []).extend(_lines(str(role), parsed(content), moment(created)))
                 continue
             broken += 1
         if broken:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -100,10 +101,22 @@ def _kept(tree: Tree, config: dict[str, Any]) -> dict[str, Any]:
     providers = config.get("providers")
     for name, each in providers.items() if isinstance(providers, Mapping) else ():
         if isinstance(each, Mapping) and each.get("base_url"):
-            kept.setdefault("providers", {})[str(name)] = {"base_url": each["base_url"]}
+            if _is_plain(str(each["base_url"])):
+                kept.setdefault("providers", {})[str(name)] = {"base_url": each["base_url"]}
+            else:
+                tree.leave(f"the address of {name}", "there may be a key in it: set it yourself")
     for key in config.keys() - {*KEYS, "defaults", "agents", "memory", "providers"}:
         tree.leave(key, NOT_KEPT.get(key, OPENS))
     return kept
+
+
+def _is_plain(url: str) -> bool:
+    """Whether an address has neither a name with a password in it nor a query, in which keys are put."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return "@" not in parts.netloc and not parts.query
 
 
 def _agent(tree: Tree, where: str, settings: Any) -> dict[str, Any]:

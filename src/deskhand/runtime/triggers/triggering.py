@@ -17,12 +17,12 @@ from ...types.clock import Clock
 from ...types.commit import Change
 from ...types.errors import JobInvalid, NetError, Refused, StoreCorrupt, StoreError, ToolError
 from ...types.events import MessageReceived, Recorded, TurnEnded
-from ...types.identity import SYSTEM
+from ...types.identity import SYSTEM, Principal
 from ...types.jobs import Job
 from ...types.labels import LOCAL, Label, join
 from ...types.messages import Text, clean
 from .listening import words_of
-from .signatures import delivered
+from .signatures import BODY, delivered
 from .spec import Trigger, fits, parse_trigger
 from .watched import Change as Over
 from .watched import Watched, changed, look, told
@@ -98,6 +98,7 @@ class Triggering:
         self._files: dict[tuple[str, str], Watched] = {}
         self._pages: dict[tuple[str, str], Due] = {}
         self._ended: dict[str, tuple[float, int]] = {}
+        self._spoken_to: set[str] = set()
         self._lately: dict[tuple[str, str], list[float]] = {}
         self.trouble: dict[tuple[str, str], str] = {}
 
@@ -106,10 +107,15 @@ class Triggering:
     def see(self, recorded: Recorded) -> None:
         """An event passes: a turn that begins or ends."""
         match recorded.event:
+            case MessageReceived(principal=principal) if _is_a_job(principal):
+                self._spoken_to.add(recorded.session)
+            case MessageReceived():
+                self._spoken_to.discard(recorded.session)
+                self._ended.pop(recorded.session, None)
+            case TurnEnded() if recorded.session in self._spoken_to:
+                self._spoken_to.discard(recorded.session)
             case TurnEnded() if not _is_own(recorded.session):
                 self._ended[recorded.session] = (recorded.at, recorded.n)
-            case MessageReceived():
-                self._ended.pop(recorded.session, None)
             case _:
                 pass
 
@@ -128,7 +134,8 @@ class Triggering:
         text = clean(body.decode(errors="replace"))
         shown = text[:PAYLOAD_CHARS] + ("\n[cut off]" if len(text) > PAYLOAD_CHARS else "")
         said = Text(f"A webhook came in:\n\n{shown}", Label(source=f"webhook {name}"))
-        return await self._jobs.trigger(name, f"webhook:{sha256(id_.encode()).hexdigest()[:32]}", said)
+        known_by = "body" if id_.startswith(BODY) else "webhook"
+        return await self._jobs.trigger(name, f"{known_by}:{sha256(id_.encode()).hexdigest()[:32]}", said)
 
     def topics(self) -> frozenset[str]:
         """Those on which jobs want to hear messages."""
@@ -172,7 +179,8 @@ class Triggering:
                 except StoreCorrupt as error:  # its own driver tells of it
                     log.warning("%s cannot be read: %s", row.session, error)
                     continue
-                if events and isinstance(events[-1].event, TurnEnded):
+                said = [each.event for each in events if isinstance(each.event, MessageReceived)]
+                if said and not _is_a_job(said[-1].principal) and isinstance(events[-1].event, TurnEnded):
                     self._ended.setdefault(row.session, (events[-1].at, events[-1].n))
 
     async def look_around(self) -> None:
@@ -329,6 +337,11 @@ class Triggering:
             await self._store.change((Change("trigger_saw", (*key, value, self._clock.now())),))
         except StoreError as error:
             log.warning("what set %r off is not remembered: %s", key[0], error)
+
+
+def _is_a_job(principal: Principal) -> bool:
+    """Whether no person spoke: what jobs say in a chat is no conversation that ends, or they would go on for ever."""
+    return principal.id.startswith("job:")
 
 
 def _is_own(session: str) -> bool:

@@ -25,7 +25,7 @@ function Held({ name, state }) {
   const models = useAsk("/api/models"), presets = useAsk("/api/presets"), about = useAsk(`${at(name)}?n=${state.open ? 0 : state.n}`);
   const options = { ...about.data?.options, ...state.options }, usage = about.data?.usage;
   const set = (more) => attempt(() => change(name, more).then(() => announce("Saved")));
-  const erase = () => attempt(async () => { await call("DELETE", at(name)); await forget(name); go(""); announce("Erased"); });
+  const erase = () => attempt(async () => { const gone = await call("DELETE", at(name)); await forget(name); go(""); announce(gone.memories ? `Erased, with ${gone.memories} of my memories` : "Erased"); });
   const locked = !may("chat");
   const chosen = (field) => (event) => set({ [field]: event.target.value });
   return html`<div class="stack wide">
@@ -43,6 +43,6 @@ function Held({ name, state }) {
       <label class="field"><span>Instructions for this conversation</span><textarea class="input" name="prompt" rows="4" disabled=${locked} placeholder="What it should keep in mind here" defaultValue=${options.system_prompt ?? ""}></textarea></label>
       <div><button class="btn little" disabled=${locked}>Save the instructions</button></div></form>
     <${Section} title="Used so far"><dl class="facts"><dt>Read</dt><dd>${count(state.usage.read)} tokens${state.usage.cached ? ` (${count(state.usage.cached)} from the cache)` : ""}</dd><dt>Written</dt><dd>${count(state.usage.written)} tokens</dd>${usage && "cost" in usage && html`<dt>Cost</dt><dd>${money(usage.cost)}</dd>`}</dl><//>
-    ${may("chat") && html`<${Section} title="Erase" note="What was said here is removed from the log for good. Files that were made stay."><div><${Sure} label="Erase this conversation" sure="Yes, erase it for good" onYes=${erase} little=${false} /></div><//>`}
+    ${may("chat") && html`<${Section} title="Erase" note="What was said here is removed from the log for good, and so is what I remember of it alone. Files that were made stay."><div><${Sure} label="Erase this conversation" sure="Yes, erase it for good" onYes=${erase} little=${false} /></div><//>`}
   </div>`;
 }

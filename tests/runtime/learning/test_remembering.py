@@ -27,7 +27,7 @@ from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, Text, ToolCall
 
-from .test_hands import Agent, find
+from ..test_hands import Agent, find
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ async def test_meaning_in_a_running_app(home: Path) -> None:
         assert "My hound sleeps" in (await ask(agent, app, "tell me about the puppy"))[1]
         for model in ("a/b", "broken/x"):
             memory = replace(app.settings.config.memory, embed_model=model)
-            app.settings = replace(app.settings, config=replace(app.settings.config, memory=memory))
+            app.current.settings = replace(app.settings, config=replace(app.settings.config, memory=memory))
             with anyio.fail_after(20):
                 while made[-1] != model:
                     await anyio.sleep(0.02)

@@ -241,6 +241,31 @@ async def test_a_job_hears_nothing_of_its_own_end(tmp_path: Path) -> None:
         assert len(here.ledger.fired) == 1, "an owner's job hears of all others"
 
 
+async def test_what_jobs_say_in_a_chat_is_no_conversation_that_ends(tmp_path: Path) -> None:
+    """Two that answer in a chat would set each other off for ever. What a person had said there before is not lost."""
+    address, said = Address("memory", "", "1"), Message("user", (Text("hi", OWNER),))
+    by, session = Principal("job:other", ("owner",), "clock", "owner"), "default/memory:1"
+    async with world(tmp_path, watching("session-end 10m")) as here:
+        for n, who in ((1, ANN), (3, by)):
+            begun = Recorded(n, session, n, here.clock.now(), MessageReceived(n, who, address, said))
+            here.triggering.see(begun)
+            here.triggering.see(ended(session, n + 1, here.clock.now()))
+        await here.passes(1200, 60)
+        assert list(here.ledger.fired) == [("j", f"session:{session}:2")]
+        here.triggering.see(Recorded(5, session, 5, here.clock.now(), MessageReceived(5, by, address, said)))
+        here.triggering.see(ended(session, 6, here.clock.now()))
+        await here.passes(1200, 60)
+        assert len(here.ledger.fired) == 1
+        accepted = await here.store.accept(Inbound("1", address, "job", 1.0, Said(said)), by, session)
+        events = (MessageReceived(accepted.inbox_id, by, address, said), TurnEnded("done", (accepted.inbox_id,)))
+        await here.store.commit(Commit(session, 1, here.clock.now(), events, (accepted.inbox_id,), close=True))
+        here.clock.advance(900)
+        here.again()
+        with anyio.move_on_after(0.5):
+            await here.triggering.run()
+        assert len(here.ledger.fired) == 1, "neither after a restart"
+
+
 async def test_one_that_ended_just_before_a_restart(tmp_path: Path) -> None:
     async with world(tmp_path, watching("session-end 10m")) as here:
         address, session = Address("memory", "", "1"), "default/memory:1"

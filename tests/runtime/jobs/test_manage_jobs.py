@@ -38,7 +38,7 @@ class Desk:
     async def do(self, who: Principal = BOSS, **arguments: Any) -> str:
         """What the model is told; an error begins with `!`."""
         tool = next(each for each in self.app.works.tools("default") if each.spec.name == "manage_job")
-        reach = await self.app.agent("default").reach()
+        reach = await self.app.current.agent("default").reach()
         clock, ids = self.app.parts.clock, self.app.parts.ids
         context = Context("default/memory:1", who, HERE, "default", reach, clock, ids, print, "k")
         try:

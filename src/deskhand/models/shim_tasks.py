@@ -1,0 +1,295 @@
+"""Long work for a small model: it splits what is asked for, and is then given one task at a time. Pure.
+
+It cannot keep a list, so the list is kept for it: which task is next and when all are done is read from the calls of
+`manage_tasks` in the conversation. Each turn does one task; the runtime sees to it that another turn follows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from ..types.messages import Text
+from ..types.tasks import MARKS, Status
+from .base import Shown
+from .shim_prompts import Shots
+from .shim_tools import ASK, Move
+from .shim_turn import Did, Say, Turn, said_by_person, steps_of
+
+TASKS, SHOW_PLAN = "manage_tasks", "exit_plan_mode"
+PLAN_MODE = "# Plan mode"
+"""Begins the block of the system prompt that stands there in plan mode; `runtime` writes it."""
+LIST = Move(TASKS, {"action": "list"})
+MOST = 12
+"""More steps than this a small model does not bring to an end."""
+TITLE_CHARS, KNOWN = 200, 4
+NO_LIST = "I could not keep the list of tasks: {}"
+WAITS = "I need you for this: {}"
+
+SPLITTER = """Split the user's request into small steps, in the order in which they must be done.
+Each step is one short sentence that can be understood without the others: with the names, numbers and words that it needs.
+One step does one thing. Leave nothing out, and add nothing that was not asked for.
+Answer with JSON: {"steps": ["first step", "second step"]}"""  # noqa: E501 -- as it was tried
+
+
+def _shot(request: str, *steps: str) -> tuple[str, str]:
+    return request, json.dumps({"steps": steps})
+
+
+SPLITTER_SHOTS: Shots = (
+    _shot(
+        "count the words of essay.txt and write the number into report.txt",
+        "Count the words of essay.txt",
+        "Write the number of words of essay.txt into report.txt",
+    ),
+    _shot("rename plan.md to old.md", "Rename plan.md to old.md"),
+    _shot(
+        "Please tidy up: make a folder music, move song.mp3 and tune.mp3 into it, and delete draft.txt. "
+        "Then tell me what is left here.",
+        "Make a folder music",
+        "Move song.mp3 and tune.mp3 into the folder music",
+        "Delete draft.txt",
+        "List the files that are left here",
+    ),
+    _shot(
+        "read recipe.md, put a list of what I must buy into shopping.md, and set the date in diary.md to 3 May",
+        "Read recipe.md and write a list of what must be bought into shopping.md",
+        "Set the date in diary.md to 3 May",
+    ),
+)
+STEPS_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "steps": {"type": "array", "items": {"type": "string", "minLength": 3}, "minItems": 1, "maxItems": MOST}
+    },
+    "required": ["steps"],
+    "additionalProperties": False,
+}
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A task as the list tells it. `waits`: others come first."""
+
+    id: int
+    title: str
+    status: Status
+    waits: bool = False
+
+
+class Hear(msgspec.Struct, frozen=True):
+    """A person has said something: whether it is work is asked first."""
+
+
+class Split(msgspec.Struct, frozen=True):
+    """The model splits this into tasks. `drop` are those of a plan that was not approved."""
+
+    request: str
+    drop: tuple[int, ...] = ()
+
+
+class Calls(msgspec.Struct, frozen=True):
+    """These calls, without asking the model."""
+
+    moves: tuple[Move, ...]
+
+
+class OnTask(msgspec.Struct, frozen=True):
+    """The next step of this task, as if it were all that was asked for."""
+
+    id: int
+    turn: Turn
+
+
+Work = Hear | Split | Calls | OnTask | Say
+
+
+def next_work(messages: Sequence[Shown], planning: bool) -> Work:
+    """What comes next in long work. The conversation itself says how far it is, so a new process goes on with it."""
+    start = max((i for i, shown in enumerate(messages) if _begins(shown)), default=0)
+    said = said_by_person(messages[start].message) if messages else ""
+    steps, before = steps_of(messages[start + 1 :]), steps_of(messages[:start])
+    if not steps:
+        return Hear() if said else Calls((LIST,))
+    last = steps[-1]
+    if last.move.tool == SHOW_PLAN and last.failed:
+        return Say(f"I do not begin yet: {last.result}")
+    if last.move.tool == TASKS and last.failed:
+        return Say(NO_LIST.format(last.result))
+    if LIST not in [step.move for step in steps]:
+        return Calls((LIST,))
+    graph = known(steps)
+    if said and not any(_takes_up(step.move) for step in steps):
+        return _taken_up(" ".join([said, *_answers(steps)]), graph, planning)
+    if planning:
+        return Calls((Move(SHOW_PLAN, {"plan": _plan(graph)}),))
+    return _going_on(graph, (*before, *steps), last, messages[start].key)
+
+
+def _going_on(graph: Sequence[Known], steps: Sequence[Did], last: Did, key: int) -> Work:
+    open_ = [task for task in graph if task.status != "completed"]
+    if not open_:
+        return Say(_report(graph, steps))
+    if _ends(last.move):
+        result = str(last.move.arguments.get("result", ""))
+        return Say(f"{result}\n({len(graph) - len(open_)} of {len(graph)} tasks are done.)")
+    doing = next((task for task in open_ if task.status == "in_progress"), None)
+    if doing is None:
+        free = next((task for task in open_ if task.status == "pending" and not task.waits), None)
+        if free is None:
+            return Say(WAITS.format("; ".join(task.title for task in open_)))
+        return Calls((Move(TASKS, {"action": "update", "task_id": free.id, "status": "in_progress"}),))
+    return OnTask(doing.id, _turn(doing, steps, key))
+
+
+def _turn(task: Known, steps: Sequence[Did], key: int) -> Turn:
+    """The task as a turn of its own: what came of those before it is what was said before."""
+    begun = max((i for i, step in enumerate(steps) if _begun(step.move, task.id)), default=len(steps) - 1)
+    words = str(steps[begun].move.arguments.get("description", "")) if _begun(steps[begun].move, task.id) else ""
+    done = tuple(step for step in steps[begun + 1 :] if step.move.tool != TASKS)
+    titles = {found.id: found.title for found in known(steps)}
+    earlier = [
+        pair
+        for id_, result in _results(steps)[-KNOWN:]
+        for pair in (("user", titles.get(id_, "")), ("assistant", result))
+        if id_ in titles
+    ]
+    return Turn("\n".join(filter(None, (task.title, words))), key, tuple(earlier), done)
+
+
+def _taken_up(request: str, graph: Sequence[Known], planning: bool) -> Work:
+    """What a person said is what a blocked task waits for, or else it is new work."""
+    if planning:
+        return Split(request, tuple(task.id for task in graph if task.status == "pending"))
+    blocked = next((task for task in graph if task.status == "blocked"), None)
+    if blocked is None:
+        return Split(request)
+    given = {"action": "update", "task_id": blocked.id, "status": "in_progress", "description": request}
+    return Calls((Move(TASKS, given),))
+
+
+# What the model makes of it
+
+
+def steps_in(written: str) -> list[str]:
+    """The steps that the model wrote down; none where there is nothing of that form."""
+    for match in re.finditer(r"\{", written):
+        try:
+            value, _ = json.JSONDecoder(strict=False).raw_decode(written, match.start())
+        except (ValueError, RecursionError):
+            continue
+        steps = value.get("steps") if isinstance(value, dict) else None
+        found = [" ".join(step.split()) for step in steps if isinstance(step, str)] if isinstance(steps, list) else []
+        return [step[:TITLE_CHARS] for step in found if step]
+    return []
+
+
+def is_compound(step: str) -> bool:
+    """It may be more than one thing: a step that was asked for beside others is split no further by the model unless
+    it is asked about that one alone."""
+    return bool(_AND.search(step))
+
+
+_AND = re.compile(r"\b(?:and|then|und|dann)\b|;", re.IGNORECASE)
+
+
+def written_down(steps: Sequence[str], request: str, drop: Iterable[int] = ()) -> tuple[Move, ...]:
+    """The calls that write down these steps: the request itself where there are none."""
+    titles = list(dict.fromkeys(steps))[:MOST] or [_short(request)]
+    gone = (Move(TASKS, {"action": "delete", "task_id": id_}) for id_ in drop)
+    return (*gone, *(Move(TASKS, {"action": "create", "title": title}) for title in titles))
+
+
+def ended(id_: int, words: str, *, blocked: bool = False) -> Move:
+    """The call that says what came of a task, or that it cannot be done."""
+    if blocked:
+        return Move(TASKS, {"action": "update", "task_id": id_, "status": "blocked", "result": words})
+    return Move(TASKS, {"action": "complete", "task_id": id_, "result": words})
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_CHARS else f"{line[: TITLE_CHARS - 1]}…"
+
+
+# What the list says
+
+_LINE = re.compile(r"^\s*(?:ok, )?(\[.\]) #(\d+) (.*?)(?: \(([^()]*)\))?$")
+_BESIDE = re.compile(r"(?:^|; )(?:waits for #\d+|blocked\b)")
+_STATUS = {mark: status for status, mark in MARKS.items()}
+
+
+def known(steps: Iterable[Did]) -> list[Known]:
+    """All tasks, by the newest that was told of each."""
+    tasks: dict[int, Known] = {}
+    for step in steps:
+        if step.move.tool != TASKS or step.failed:
+            continue
+        if step.move.arguments.get("action") == "list":
+            tasks.clear()
+        elif step.move.arguments.get("action") == "delete":
+            tasks.pop(_id(step.move), None)
+            continue
+        for task in _told(step.result):
+            tasks[task.id] = task
+    return [task for _, task in sorted(tasks.items())]
+
+
+def _told(text: str) -> Iterator[Known]:
+    for line in text.splitlines():
+        if match := _LINE.match(line):
+            mark, id_, title, beside = match.groups()
+            if mark in _STATUS:
+                ours = _BESIDE.search(beside or "")
+                whole = f"{title} ({beside})" if beside and not ours else title
+                yield Known(int(id_), whole, _STATUS[mark], bool(ours and "waits" in ours[0]))
+
+
+def _results(steps: Iterable[Did]) -> list[tuple[int, str]]:
+    """(task, what came of it), in turn."""
+    return [
+        (_id(step.move), str(step.move.arguments.get("result", "")))
+        for step in steps
+        if step.move.tool == TASKS and step.move.arguments.get("action") == "complete" and not step.failed
+    ]
+
+
+def _report(graph: Sequence[Known], steps: Sequence[Did]) -> str:
+    """What was done and what came of each, by what the list says."""
+    results = dict(_results(steps))
+    lines = [f"{n}. {task.title}: {results.get(task.id, 'done')}" for n, task in enumerate(graph, 1)]
+    return "All tasks are done.\n" + "\n".join(lines)
+
+
+def _plan(graph: Sequence[Known]) -> str:
+    return "\n".join(f"{n}. {task.title}" for n, task in enumerate((t for t in graph if t.status != "completed"), 1))
+
+
+def _begins(shown: Shown) -> bool:
+    """A person, or the runtime, says something: a turn begins."""
+    return shown.message.role == "user" and any(isinstance(part, Text) for part in shown.message.parts)
+
+
+def _takes_up(move: Move) -> bool:
+    return move.tool == TASKS and ("description" in move.arguments or move.arguments.get("action") == "create")
+
+
+def _begun(move: Move, id_: int) -> bool:
+    return move.tool == TASKS and _id(move) == id_ and move.arguments.get("status") == "in_progress"
+
+
+def _ends(move: Move) -> bool:
+    given = move.arguments
+    return move.tool == TASKS and (given.get("action") == "complete" or given.get("status") == "blocked")
+
+
+def _answers(steps: Sequence[Did]) -> list[str]:
+    return [step.result for step in steps if step.move.tool == ASK and not step.failed]
+
+
+def _id(move: Move) -> int:
+    id_ = move.arguments.get("task_id", 0)
+    return id_ if isinstance(id_, int) else 0

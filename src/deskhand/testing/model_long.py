@@ -1,0 +1,141 @@
+"""Has a real model do one small piece of long work by itself, and shows what became of each task.
+
+    python -m deskhand.testing.model_long --model embedded/qwen2.5-coder-1.5b
+
+The plan gets its yes, as do the questions; whether the work was done is read from the files. It is slow, and no part of
+`make test`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from ..runtime.app import OWNER, App, Parts, open_app
+from ..runtime.config import Config, read_settings
+from ..runtime.deep.run import DEEP
+from ..runtime.models import Models
+from ..tools.task_rows import read
+from ..tools.task_words import listed, progress
+from ..types.events import ApprovalAsked, CommandRun, MessageReceived, ModelReplied, Recorded, ToolFinished, TurnEnded
+from ..types.identity import Address, Answer, Inbound, Said
+from ..types.messages import Message, Text
+from .model_sets import FILES, World
+
+LONG_S = 3600.0
+REQUEST = (
+    "Count the lines of data.csv and write the number into lines.txt. Then make a folder called archive and move "
+    "report_old.md into it. After that set the port in config.ini to 9090, and delete temp.log."
+)
+CHECKS: tuple[tuple[str, Callable[[World], bool]], ...] = (
+    ("lines.txt tells that data.csv has 12 lines", lambda world: "12" in (world.text("lines.txt") or "")),
+    (
+        "report_old.md lies in archive, as it was",
+        lambda world: (
+            world.text("archive/report_old.md") == FILES["report_old.md"] and world.text("report_old.md") is None
+        ),
+    ),
+    ("the port is 9090", lambda world: "port=9090" in (world.text("config.ini") or "").replace(" ", "")),
+    ("temp.log is gone", lambda world: world.text("temp.log") is None),
+    ("nothing else has changed", lambda world: world.same("report_old.md", "config.ini", "temp.log")),
+)
+
+
+class Follower:
+    """Reads along, says yes where it is asked, and knows when nothing is going on any more."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def see(self, recorded: Recorded) -> bool:
+        """Tell one event; True where the work has come to its end, good or bad."""
+        match recorded.event:
+            case MessageReceived(message=message, principal=who):
+                _tell(f"\n> ({who.id}) {message.text.strip()[:300]}")
+            case ModelReplied(message=message):
+                if message.text:
+                    _tell(f"  {message.text}")
+                for call in message.calls:
+                    _tell(f"  {call.name} {bytes(call.arguments).decode()[:300]}")
+            case ToolFinished(result=result):
+                _tell(f"    {result.status}: {result.text[:300]!r}")
+            case ApprovalAsked(ask_id=ask_id, question=question):
+                _tell(f"  ? {question[:300]} -> yes")
+                self.asked.append(ask_id)
+            case TurnEnded(reason=reason, said=said):
+                _tell(f"  = {reason} {said}".rstrip())
+            case CommandRun(name=name, args=args, reply=reply):
+                _tell(f"  · {name}: {reply or args}")
+                return name == DEEP
+            case _:
+                pass
+        return False
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+async def work(app: App, request: str) -> str:
+    """Give it the work, and follow until the runtime says that it is over. The session."""
+    address, door, clock = Address("terminal", chat="long"), app.door, app.parts.clock
+    asked = Said(Message("user", (Text(f"/deep {request}"),)))
+    receipt = await door.submit(Inbound("1", address, "owner", clock.now(), asked))
+    follower = Follower()
+    async with aclosing(door.follow(receipt.session, OWNER, receipt.after)) as items:
+        async for item in items:
+            if isinstance(item, Recorded) and await follower.see(item):
+                break
+            for ask_id in follower.asked:
+                yes = Answer(ask_id, "once")
+                await door.submit(Inbound(f"yes {ask_id}", address, "owner", clock.now(), yes, receipt.session))
+            follower.asked.clear()
+    return receipt.session
+
+
+async def run(model: str, request: str) -> bool:
+    """Whether all of it was done."""
+    usual = read_settings()
+    with tempfile.TemporaryDirectory(prefix="deskhand-long-") as place:
+        world = World(Path(place, "work"))
+        defaults = msgspec.structs.replace(usual.config.defaults, models=(model,), workspace=str(world.root))
+        home = msgspec.structs.replace(usual.home, root=Path(place, "home"))
+        settings = msgspec.structs.replace(usual, home=home, config=Config(defaults=defaults))
+        async with (
+            Models(settings) as models,
+            open_app(settings, Parts(models.open)) as app,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(app.run)
+            with anyio.move_on_after(LONG_S):
+                session = await work(app, request)
+                graph = read(app.store.look("task_of", (session,)))
+                _tell(f"\n{listed(graph)}\n{progress(graph)}")
+                for task in graph.values():
+                    _tell(f"#{task.id} {task.status}: {task.result}")
+            tasks.cancel_scope.cancel()
+        good = [(words, check(world)) for words, check in CHECKS] if request == REQUEST else []
+        for words, true in good:
+            _tell(f"{'ok ' if true else 'BAD'} {words}")
+        return all(true for _, true in good)
+
+
+def main() -> None:
+    """Run from the command line. Ends with 1 where something was not done."""
+    parser = argparse.ArgumentParser(description="One small piece of long work on a real model, checked by state.")
+    parser.add_argument("--model", default="embedded/qwen2.5-coder-1.5b", help="provider/name")
+    parser.add_argument("--request", default=REQUEST, help="other work; then only shown, not checked")
+    given = parser.parse_args()
+    sys.exit(0 if anyio.run(run, given.model, given.request) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Jobs that fail or cannot be read, too many starts, orders that are not theirs, and a run that waits for a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from deskhand.models.base import Request
+from deskhand.runtime.app import App
+from deskhand.testing.beside import wait_for
+from deskhand.testing.channel import MemoryChannel
+from deskhand.testing.jobs import JobDesk
+from deskhand.testing.scripted import say
+from deskhand.types.commit import Change
+from deskhand.types.errors import JobInvalid, ModelRequestRefused
+from deskhand.types.events import CommandRun
+from deskhand.types.identity import Address, Command, Inbound, Principal
+from deskhand.types.messages import Message, ToolCall
+
+from .seen import states, texts, truth
+
+OWNER = Principal("owner", ("owner",))
+HOUR = 3600.0
+
+
+async def test_what_is_broken_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path)
+    desk.write("good", "every 1m")
+    desk.write("never", "0 0 30 2 *")
+    desk.write("four", "0 30 2 *")
+    for name, data in (("bytes", b"\xff\xfe\0"), ("empty", b""), ("bomb", b"---\na: &a [1]\nb: [*a, *a]\n---\nx" * 9)):
+        (desk.jobs / name).mkdir()
+        (desk.jobs / name / "JOB.md").write_bytes(data)
+    (desk.jobs / "folder" / "JOB.md").mkdir(parents=True)
+    (desk.jobs / "loose.md").write_text("not a job")
+    async with desk.running() as app:
+        await desk.pass_time(app, 60)
+        await desk.ended(app, "good")
+        problems = {view.name: view.problem for view in await app.works.jobs.all()}
+        assert problems["good"] == "" and "no month that it names has such a day" in problems["never"]
+        assert "has 4 fields" in problems["four"] and "is not UTF-8" in problems["bytes"]
+        assert "no front matter" in problems["empty"] and "it is no file" in problems["folder"]
+        with pytest.raises(JobInvalid, match="cannot run as it is written"):
+            await app.works.jobs.run_now("never", OWNER)
+
+
+async def test_the_owner_is_told_less_and_less_and_then_that_it_works(tmp_path: Path) -> None:
+    broken = True
+
+    def script(request: Request) -> Message:
+        if broken:
+            raise ModelRequestRefused("the model is out of order")
+        return say("fine")
+
+    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    desk.write("j", "hourly")
+    desk.write("quiet", "hourly", alert=False)
+    async with desk.running([channel]) as app:
+        await _reachable(app)
+        for number in range(1, 8):
+            await desk.pass_time(app, HOUR)
+            await desk.ended(app, "j", number)
+            await desk.ended(app, "quiet", number)
+        told = [text for _, text in texts(channel)]
+        await wait_for(lambda: truth(len(texts(channel)) == 3))  # after 0, 1 and 5 hours
+        told = [text for _, text in texts(channel)]
+        assert told[0].startswith("The job 'j' failed: ") and "the model is out of order" in told[0]
+        assert "`deskhand jobs runs j`" in told[0] and "It has failed 6 times in a row." in told[2]
+        assert (await app.works.jobs.get("j")).counters.errors == 7
+        broken = False
+        await desk.pass_time(app, HOUR)
+        await desk.ended(app, "j", 8)
+        await wait_for(lambda: truth(texts(channel)[-1][1] == "The job 'j' works again."))
+        assert len(texts(channel)) == 4
+
+
+async def test_a_storm_of_starts_pauses_all_jobs(tmp_path: Path) -> None:
+    desk, channel = JobDesk(tmp_path), MemoryChannel()
+    desk.write("j", "every 1m")
+    desk.write("boot", "startup")
+    async with desk.running() as app:
+        await _reachable(app)
+        await desk.ended(app, "boot")
+    async with desk.running() as app:
+        await desk.ended(app, "boot", 2)
+    desk.clock.advance(120)
+    async with desk.running([channel]) as app:
+        await wait_for(lambda: truth(bool(channel.sent)))
+        assert texts(channel)[0][1].startswith("No job runs any more: Deskhand was started 3 times within 10 minutes")
+        assert "`deskhand jobs resume` lets them go on" in texts(channel)[0][1]
+        await desk.pass_time(app, 60)
+        view = await app.works.jobs.get("j")
+        assert view.paused and view.last is None and len(await states(app, "boot")) == 2
+        assert (await app.works.jobs.resume()).startswith("Deskhand was started 3 times")
+        await desk.pass_time(app, 60)
+        await desk.ended(app, "j")
+    async with desk.running() as app:  # what was lifted does not come back at the next start
+        await desk.ended(app, "boot", 3)
+        assert not (await app.works.jobs.get("j")).paused
+
+
+async def test_starts_that_are_far_apart_are_no_storm(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path)
+    desk.write("j", "every 1h")
+    for _ in range(4):
+        async with desk.running() as app:
+            assert not (await app.works.jobs.get("j")).paused
+        desk.clock.advance(301)
+
+
+async def test_a_job_may_not_restart_us(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path)
+    desk.write("j", "every 1m", "/restart")
+    async with desk.running() as app:
+        await desk.pass_time(app, 60)
+        run = await desk.ended(app, "j")
+        assert run.state == "done" and not app.restart.asked.is_set()  # it is a message like any other
+        by, place = Principal("job:j", ("owner",), "clock", "owner"), Address("job", chat="j")
+        order = Inbound("1", place, by.id, desk.clock.at, Command("restart"), run.session)
+        await app.works.waker.hand_in(order, by)
+        await wait_for(lambda: _refused(app, run.session))
+        assert not app.restart.asked.is_set()
+
+
+async def _refused(app: App, session: str) -> bool:
+    events = [each.event for each in await app.store.events(session)]
+    return any(isinstance(event, CommandRun) and event.refused for event in events)
+
+
+async def test_a_run_that_waits_for_a_yes_is_told_and_not_stopped(tmp_path: Path) -> None:
+    def script(request: Request) -> Message:
+        if request.messages[-1].message.role == "tool":
+            return say("done")
+        return say("", ToolCall("c1", "shell", msgspec.Raw(b'{"command": "rm -rf x"}')))
+
+    desk, channel = JobDesk(tmp_path, script, policy=[{"verdict": "ask", "tool": "shell"}]), MemoryChannel()
+    desk.write("j", "daily 22:14", timeout="5m")
+    async with desk.running([channel]) as app:
+        await _reachable(app)
+        await desk.pass_time(app, 60)
+        await wait_for(lambda: truth(bool(channel.sent)))
+        assert "The job 'j' waits for your yes" in texts(channel)[0][1]
+        await desk.pass_time(app, 600)
+        await desk.pass_time(app, 600)
+        assert await states(app, "j") == ["running"]
+        (ask,) = await app.store.open_asks(OWNER)
+        await app.door.answer(ask.ask_id, "no", OWNER)
+        assert (await desk.ended(app, "j")).state == "done"
+
+
+async def test_one_that_fails_every_other_time_is_told_no_more_often(tmp_path: Path) -> None:
+    asked = list[int]()
+
+    def script(request: Request) -> Message:
+        asked.append(1)
+        if len(asked) % 2:
+            raise ModelRequestRefused("the model is out of order")
+        return say("fine")
+
+    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    desk.write("j", "every 1m")
+    async with desk.running([channel]) as app:
+        await _reachable(app)
+        for number in range(1, 9):
+            await desk.pass_time(app, 60)
+            await desk.ended(app, "j", number)
+        await wait_for(lambda: truth(len(texts(channel)) == 2))
+        told = [text for _, text in texts(channel)]
+        assert told[0].startswith("The job 'j' failed: ") and told[1] == "The job 'j' works again."
+        desk.clock.advance(HOUR)
+        for number in (9, 10):
+            await desk.pass_time(app, 60)
+            await desk.ended(app, "j", number)
+        await wait_for(lambda: truth(len(texts(channel)) == 4))
+        assert (await app.works.jobs.get("j")).counters.errors == 5
+
+
+async def test_where_all_fail_the_owner_is_told_of_a_few(tmp_path: Path) -> None:
+    def script(request: Request) -> Message:
+        raise ModelRequestRefused("the key has expired")
+
+    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    for number in range(9):
+        desk.write(f"j{number}", "every 1h")
+    async with desk.running([channel]) as app:
+        await _reachable(app)
+        await desk.pass_time(app, HOUR)
+        for number in range(9):
+            await desk.ended(app, f"j{number}")
+        await wait_for(lambda: truth(len(texts(channel)) == 6))
+        told = [text for _, text in texts(channel)]
+        assert told[5].endswith("More jobs fail, and you are not told of each: see `deskhand jobs`.")
+        assert sum("More jobs fail" in each for each in told) == 1
+
+
+async def _reachable(app: App) -> None:
+    """The owner can be told something."""
+    where = msgspec.json.encode(Address("memory", chat="9"))
+    await app.store.change([Change("user_identity_add", ("memory", "", "9", "owner", where, 0.0))])
