@@ -18,6 +18,7 @@ from ..tools.base import Reach
 from ..tools.deferred import offering
 from ..types.errors import ConfigError, Refused
 from ..types.events import Recorded
+from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
 from ..types.options import SessionOptions
@@ -97,6 +98,9 @@ class RunningHouse:
 
     def long_work(self, agent: str) -> tuple[int, int]:
         return self._app.current.agent(agent).limits.steps, self._app.settings.config.deep_work.tokens
+
+    async def standing(self, session: str) -> LongWork | None:
+        return await self._app.works.deep.standing(session)
 
     def tools(self, agent: str) -> list[ToolView]:
         tools = self._app.current.agent(agent).tools

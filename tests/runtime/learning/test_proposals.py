@@ -27,7 +27,7 @@ from deskhand.types import events as e
 from deskhand.types.commands import COMMANDS
 from deskhand.types.commit import Change, Commit
 from deskhand.types.errors import ModelRequestRefused, Refused, ToolError
-from deskhand.types.identity import EVERYBODY, Address, Principal
+from deskhand.types.identity import EVERYBODY, Address, Command, Inbound, Principal, Waiting
 from deskhand.types.labels import LOCAL, UNTRUSTED, Label
 from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult
 
@@ -179,7 +179,7 @@ async def test_it_is_tried_on_recorded_turns(house: House) -> None:
     assert (score.without.calls, score.with_it.calls) == (2, 2)
     assert card.spent.input_tokens == 30 and (await house.proposals.get(row.id)).card == card
     assert verdict(card) == (
-        "Tried on 1 recorded turn: 1 solved as well with it, read in 1, 60 tokens (without it 60)."
+        "Tried on 1 recorded turn: 1 solved as well with it, 1 read it; 60 tokens with it, 60 without."
     )
     assert house.active() == set()
     house.one.model.script = lambda request: say("I do not know.")
@@ -402,5 +402,11 @@ async def test_an_owner_decides_in_a_chat(house: House) -> None:
 async def test_in_a_group_nothing_is_said_of_conversations(house: House) -> None:
     await house.propose()
     asked = house.one.app.works.answers()["skills"]
-    assert "weather-notes" in asked(State("default/x", person="owner"), OWNER, "")
-    assert "weather-notes" not in asked(State("default/x", person=EVERYBODY), OWNER, "")
+
+    def said(person: str, *, group: bool = False) -> str:
+        place = Address("chat", chat="x", group=group)
+        row = Waiting(1, OWNER, Inbound("1", place, OWNER.id, 0.0, Command("skills")))
+        return asked(State("default/x", person=person), row, "")
+
+    assert "weather-notes" in said("owner") and "weather-notes" in said("")
+    assert not any("weather-notes" in each for each in (said(EVERYBODY), said("", group=True), said("ann")))
