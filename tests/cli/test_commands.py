@@ -457,7 +457,7 @@ def test_plugins(desk: Desk) -> None:
     written = (desk.home / "deskhand.yaml").read_text()
     assert written == "# mine\ntimezone: UTC  # for now\nplugins: [games]\n"
     assert desk("plugins", "list") == f"games\ton\tdice, a prompt\t{folder}/games.py\n"
-    assert re.search(r"^dice\tnone\t\d+\tThrows a die.$", desk("tools"), re.M)
+    assert re.search(r"^dice\tnone\t\d+\t\tThrows a die.$", desk("tools"), re.M)
     assert desk("policy", "why", "dice").startswith("allow: ")
     (folder / "games.py").write_text("1 / 0")
     left_out = f"deskhand: the plugin 'games' is left out: {folder}/games.py: ZeroDivisionError: division by zero\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import msgspec
 from click.testing import CliRunner
 
 from deskhand.cli.root import cli
@@ -26,8 +27,17 @@ def test_all_that_an_agent_has_while_deskhand_runs_is_listed_and_nothing_is_made
             return app.current.agent("default").tools
 
     assert [name for name, *_ in lines] == list(tools := anyio.run(really)) and "cron" in tools
-    every = sum(int(tokens) for _, _, tokens, _ in lines)
-    assert found.stderr == f"{len(lines)} tools, about {every:,} tokens in each request\n"
+    later = [int(tokens) for _, _, tokens, mark, _ in lines if mark == "deferred"]
+    now = [int(tokens) for _, _, tokens, mark, _ in lines if not mark]
+    assert found.stderr == (
+        f"{len(now)} tools are in each request, about {sum(now):,} tokens; {len(later)} are deferred,"
+        f" about {sum(later):,} more once all are loaded\n"
+    )
+    assert "tokens, deferred\n" in CliRunner().invoke(cli, ("tools", "cron"), env=env).stderr
+    shown = msgspec.json.decode(CliRunner().invoke(cli, ("tools", "bash"), env=env).stdout)
+    assert shown["name"] == "shell" and shown["parameters"]["required"] == ["command"]
+    missing = CliRunner().invoke(cli, ("tools", "web_fetsch"), env=env)
+    assert missing.exit_code == 2 and "did you mean 'web_fetch'?" in missing.stderr
 
 
 def test_tools_of_own_files_are_listed(tmp_path: Path) -> None:
@@ -40,6 +50,6 @@ def test_tools_of_own_files_are_listed(tmp_path: Path) -> None:
     found = CliRunner().invoke(cli, ("tools",), env=env)
     lines = [line.split("\t") for line in found.stdout.splitlines()]
     assert ["convert", "local_write", "[skill] Converts euros."] in [
-        [name, effect, last] for name, effect, _, last in lines
+        [name, effect, last] for name, effect, *_, last in lines
     ]
     assert "deskhand: skills/money.py: shell is no tool: another one has this name" in found.stderr

@@ -55,7 +55,7 @@ def test_public_async_functions_are_tools() -> None:
     assert problems == () and tool.spec.effect == "local_write" and tool.spec.replay == "never"
     assert tool.spec.parameters["required"] == ["city"]
     kinds = {name: each.get("type") for name, each in tool.spec.parameters["properties"].items()}
-    assert kinds == {"city": "string", "days": "integer", "exact": "boolean", "factor": "number", "note": None}
+    assert kinds == {"city": "string", "days": "integer", "exact": "boolean", "factor": "number", "note": "string"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ..models.base import Model, Reply, Request, TextDelta, selective
 from ..models.forms import mask_due
 from ..models.usable import usable
 from ..models.window import TIGHT, at_most, sized
-from ..tools.base import offered, schemas_of
+from ..tools.deferred import schemas_of, told_of
 from ..types.budget import after_failure, charge_of
 from ..types.door import Progress
 from ..types.errors import BudgetSpent, MalformedReply, ModelError
@@ -29,7 +29,7 @@ from .state import State, view
 
 def request_of(agent: Agent, state: State, bare: Request, scale: float, opened: Callable[[str], Model]) -> Request:
     """What the model `provider/name` of `bare` is asked, with those tools that are offered. Raises ContextOverflow."""
-    tools = tuple(schema for schema in bare.tools if offered(agent.tools[schema.name].spec, state.options))
+    tools = told_of(bare.tools, agent.tools, state.options)
     told = (bare.model.partition("/")[2], agent.prompt(state), view(state), tools, agent.limits.output_tokens)
     request = Request(*told, agent.thinking, agent.temperature, bare.encoded, bare.blob)
     limits = agent.fit(bare.model) if agent.fit is not None and bare.model not in agent.models[:1] else agent.limits

@@ -8,11 +8,11 @@ from importlib.metadata import version as version_of
 import click
 import msgspec
 
-from ..models.base import ToolSchema, schema_of
-from ..models.tokens import CHARS_PER_TOKEN
 from ..tools.aliases import TOOLS
-from ..tools.base import Spec, Tools
+from ..tools.base import Tools
+from ..tools.deferred import offering, schemas_of, tokens_of
 from ..types.errors import ConfigError
+from ..types.options import SessionOptions
 from .plain import plain
 from .run import USAGE, agent_of, agent_option, config_option, fail, settings_of
 from .table import table
@@ -49,11 +49,17 @@ def tools(name: str, agent: str, config: str | None) -> None:
 
 
 def _list(found: Tools) -> None:
-    specs = [tool.spec for tool in found.values()]
-    rows = [(s.name, s.effect, str(_tokens(_schema(s))), " ".join(s.description.split())) for s in specs]
-    table(("tool", "effect", "tokens", "what it does"), rows)
-    every = sum(_tokens(_schema(spec)) for spec in specs)
-    click.echo(f"{len(specs)} tools, about {every:,} tokens in each request", err=True)
+    now = {spec.name for spec in offering(found, SessionOptions())}
+    size = {schema.name: tokens_of(schema) for schema in schemas_of(found)}
+    rows = [
+        (s.name, s.effect, str(size[s.name]), "" if s.name in now else "deferred", " ".join(s.description.split()))
+        for s in (tool.spec for tool in found.values())
+    ]
+    table(("tool", "effect", "tokens", "", "what it does"), rows)
+    later = size.keys() - now
+    said = f"{len(now)} tools are in each request, about {sum(size[name] for name in now):,} tokens"
+    more = f"; {len(later)} are deferred, about {sum(size[name] for name in later):,} more once all are loaded"
+    click.echo(said + (more if later else ""), err=True)
 
 
 def _show(name: str, found: Tools) -> None:
@@ -63,18 +69,11 @@ def _show(name: str, found: Tools) -> None:
         near = get_close_matches(name, found, 1)
         meant = f"did you mean {near[0]!r}?" if near else "`deskhand tools` lists those that it has"
         fail(f"this agent has no tool {name!r}; {meant}", USAGE)
-    schema = _schema(tool.spec)
-    click.echo(f"{tool.spec.effect}, about {_tokens(schema):,} tokens", err=True)
+    (schema,) = schemas_of({name: tool})
+    deferred = "" if tool.spec in offering(found, SessionOptions()) else ", deferred"
+    click.echo(f"{tool.spec.effect}, about {tokens_of(schema):,} tokens{deferred}", err=True)
     told = {"name": schema.name, "description": schema.description, "parameters": schema.parameters}
     click.echo(plain(msgspec.json.format(msgspec.json.encode(told), indent=2).decode()))
-
-
-def _schema(spec: Spec) -> ToolSchema:
-    return schema_of(spec.name, spec.description, spec.parameters)
-
-
-def _tokens(schema: ToolSchema) -> int:
-    return int(schema.size / CHARS_PER_TOKEN)
 
 
 @click.command()

@@ -40,6 +40,16 @@ VIEWS = (
 """The tasks of a conversation as another system's tools show them: `manage_tasks` is the one view that is in `*`."""
 
 
+DEFERRED = (
+    *("list_symbols", "find_references", "extract", "process", "manage_tasks", "compact", "manage_users", "read_past"),
+    *("kv_set", "kv_get", "kv_delete", "kv_list", "list_memories", "forget_memory", "restart", "cron", "manage_job"),
+    "propose_skill",
+)
+"""Our own tools that most conversations never use: they wait for `tool_search`, unless somebody named them."""
+CORE = frozenset({*_TALK, *PROFILES["small"]} - {*DEFERRED})
+"""What is never deferred, whoever wants it so."""
+
+
 class Offered(msgspec.Struct, frozen=True):
     """What decides about it. `tools` and `also` are patterns, `deny` wins over all."""
 

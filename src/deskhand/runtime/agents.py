@@ -32,7 +32,7 @@ from .reach import Reaches, without_secrets, workspace_of
 from .replay.tried import Tried
 from .small import with_listing
 from .templates import lay_out
-from .toolbox import skill_folders, skills_of, taken, toolbox
+from .toolbox import skill_folders, skills_of, taken, toolbox, with_search
 from .works import Works
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,8 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
 def _tools(settings: Settings, name: str, house: House, skills: Skills) -> Tools:
     beside, plugins = house.works.tools(name), house.plugins.tools
     own = house.works.own.tools(settings, name, taken(settings, name, skills, (*beside, *plugins)))
-    return toolbox(settings, name, skills, beside, house.people, plugins) | own
+    tools = toolbox(settings, name, skills, beside, house.people, plugins) | own
+    return with_search(settings, name, tools, {*own, *(tool.spec.name for tool in plugins)})
 
 
 def limits_of(settings: Settings, config: AgentConfig, model: str) -> Limits:

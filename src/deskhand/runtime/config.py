@@ -48,7 +48,7 @@ from .routing import Binding, check_bindings
 PREFIX = "DESKHAND_"
 SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
-LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "commands", "agents"})
+LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "deferred_tools", "commands", "agents"})
 """Keys that take several names; in a variable they stand with commas between them."""
 SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
 """Surfaces of our own, whose people read the log itself: nothing has to be sent to them."""
@@ -61,7 +61,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
     share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` and
     `skills` are patterns of those that it is offered; `profile` is a list of tools that is ready, `also_allow` are
-    those beside it, `deny` those that it never has. `posture` is how free it is. `sandbox: false` lets it reach all
+    those beside it, `deny` those that it never has. `deferred_tools` are patterns of those that wait for
+    `tool_search`. `posture` is how free it is. `sandbox: false` lets it reach all
     of the owner's folders, those with secrets excluded; commands then ask first. `commands`, where it has any, are
     the programs that run without a question. `shell_timeout_s` is how long a command may take that says nothing
     else. `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its answers are spoken, or
@@ -81,6 +82,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     profile: Profile | None = None
     also_allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] | None = None
+    deferred_tools: tuple[str, ...] | None = None
     posture: Posture | None = None
     commands: tuple[str, ...] | None = None
     shell_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=LONGEST_S)] | None = None

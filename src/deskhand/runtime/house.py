@@ -15,11 +15,13 @@ from ..models.weights import PROVIDER, Shelf
 from ..skills.skill import Skills
 from ..skills.write import write_skill
 from ..tools.base import Reach
+from ..tools.deferred import offering
 from ..types.errors import ConfigError, Refused
 from ..types.events import Recorded
 from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
+from ..types.options import SessionOptions
 from ..web.ports import House
 from ..web.views import (
     AgentView,
@@ -101,8 +103,9 @@ class RunningHouse:
         return await self._app.works.deep.standing(session)
 
     def tools(self, agent: str) -> list[ToolView]:
-        specs = [tool.spec for tool in self._app.current.agent(agent).tools.values()]
-        return [ToolView(spec.name, spec.description, spec.effect, spec.parameters) for spec in specs]
+        tools = self._app.current.agent(agent).tools
+        now, specs = offering(tools, SessionOptions()), [tool.spec for tool in tools.values()]
+        return [ToolView(s.name, s.description, s.effect, s.parameters, deferred=s not in now) for s in specs]
 
     def _skills(self, agent: str) -> Skills:
         return skills_of(self._app.settings, agent)

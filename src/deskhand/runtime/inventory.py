@@ -26,7 +26,7 @@ from .plugins import Failed
 from .reach import Room, workspace_of
 from .redaction import Redactor, secrets_in
 from .statements import statements
-from .toolbox import plugins_of, skills_of, taken, toolbox
+from .toolbox import plugins_of, skills_of, taken, toolbox, with_search
 from .works import Works
 
 
@@ -50,6 +50,7 @@ def inventory(settings: Settings, agent: str) -> Inventory:
         offered = settings.offered(agent)
         tools = toolbox(settings, agent, skills, beside, plugins=plugins.tools)
         tools |= {tool.spec.name: tool for tool in own if offers(offered, tool.spec.name)}
+        tools = with_search(settings, agent, tools, {tool.spec.name for tool in (*own, *plugins.tools)})
     return Inventory(tools, plugins.failed, problems)
 
 

@@ -204,8 +204,8 @@ def _is_context(name: str, hints: Mapping[str, Any]) -> bool:
 
 
 def schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of a struct, with the top `$ref` put in place: providers want an object at the top. It is the
-    caller's own."""
+    """The JSON schema of a struct, with the top `$ref` put in place: providers want an object at the top. It is as
+    short as it can be, since every request has it, and the caller's own."""
     found: dict[str, Any] = msgspec.json.decode(_schema(arguments))
     return found
 
@@ -216,8 +216,26 @@ def _schema(arguments: type[msgspec.Struct]) -> bytes:
     definitions: dict[str, Any] = whole.pop("$defs", {})
     name = whole["$ref"].rpartition("/")[2]
     top: dict[str, Any] = definitions.pop(name)
-    top.pop("title", None)
-    return msgspec.json.encode(top | ({"$defs": definitions} if definitions else {}))
+    top.pop("description", None)  # of the struct, for who reads our source
+    return msgspec.json.encode(_short(top | ({"$defs": definitions} if definitions else {})))
+
+
+def _short(node: dict[str, Any]) -> dict[str, Any]:
+    """Without what a model has no use for: that it may leave out what it may leave out, and names that nobody calls.
+    Arguments are checked when they come; nothing that is missing here is allowed by that."""
+    kept: dict[str, Any] = {}
+    for key, value in node.items():
+        if key == "title" or (key in ("default", "additionalProperties", "required") and not value):
+            continue
+        if key in ("properties", "$defs"):
+            value = {name: _short(each) for name, each in value.items()}
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            value = _short(value)
+        elif key == "anyOf" and len(others := [each for each in value if each != {"type": "null"}]) == 1:
+            kept |= _short(others[0])
+            continue
+        kept[key] = value
+    return kept
 
 
 def _read_docstring(text: str, parameters: Collection[str]) -> tuple[str, dict[str, str]]:

@@ -1,4 +1,5 @@
-"""`manage_tasks`: the task list of a long work, as agent_computer has it. Offered while deep work is on."""
+"""`manage_tasks`: the task list of a long work, as agent_computer has it. Offered while deep work is on, and elsewhere
+once it was loaded."""
 
 from __future__ import annotations
 
@@ -20,7 +21,6 @@ from .task_nodes import resolved, used, validate
 from .task_rows import changing, graph_of
 from .task_words import label_of, left, line, listed, progress
 
-ONLY_DEEP = "tasks are managed in deep work alone; the person begins it with /deep"
 ALL_DONE = (
     "\nAll tasks are done. Check that the whole request is met; then tell the person what was done, what came of it"
     " and what is left."
@@ -42,7 +42,7 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     node_type: str = "",
     config: dict[str, Any] | None = None,
 ) -> Done:
-    """The task list of this work. Break the request into tasks, set one in_progress when you begin it, complete it
+    """The task list of a larger work. Break the request into tasks, set one in_progress when you begin it, complete it
     with its result when it is done; subtasks first, then their parent.
 
     task_id: which task; create gives the new one's
@@ -53,9 +53,6 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     node_type: agent (you do it), tool or gather
     config: of a tool node: {"tool": name, "arguments": {...}}; "output_schema" says what a result looks like
     """
-    deep = await context.reach.rows("long_work_of", (context.session,))
-    if not (deep and deep[0][0]):
-        raise ToolError(ONLY_DEEP)
     graph = await graph_of(context)
     if action in ("list", "get", "validate"):
         return await _told(action, graph, task_id, context)

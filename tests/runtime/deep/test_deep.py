@@ -214,7 +214,7 @@ async def test_two_calls_of_one_reply_see_each_other(tmp_path: Path) -> None:
     assert results(script.asked[-1])[-1] == "[ ] #1 one\n[>] #2 two (waits for #1)\n0 of 2 tasks done (0 %); now: two"
 
 
-async def test_deep_work_alone_offers_manage_tasks(tmp_path: Path) -> None:
+async def test_deep_work_offers_manage_tasks_from_its_first_request_on(tmp_path: Path) -> None:
     script = Scripted(say("hello"), create("one"))
     house = House(tmp_path, script)
     async with house.running():
@@ -222,7 +222,7 @@ async def test_deep_work_alone_offers_manage_tasks(tmp_path: Path) -> None:
         await house.hears("hello")
         house.channel.write("and now", external_id="now")
         await house.hears("I am done.")
-        assert "deep work alone" in results(script.asked[-1])[0]
+        assert "#1 one" in results(script.asked[-1])[0], "elsewhere it runs where it is called"
         await begin(house)
         await until_asked(script, 4)
     offered = [{tool.name for tool in request.tools} for request in script.asked]

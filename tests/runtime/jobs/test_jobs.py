@@ -99,7 +99,7 @@ async def test_an_answer_goes_where_it_is_wanted(tmp_path: Path) -> None:
 
 async def test_a_job_has_its_own_model_steps_and_tools(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path, defaults={"models": ["scripted/usual"]})
-    desk.write("j", "every 1m", model="scripted/cheap", steps=3, tokens=9000, tools=["read_*"])
+    desk.write("j", "every 1m", model="scripted/cheap", steps=3, tokens=9000, tools=["read_*", "tool_search"])
     async with desk.running() as app:
         await desk.pass_time(app, 60)
         run = await desk.ended(app, "j")

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from ...agent.profile import Agent
 from ...policy.roles import may_talk
+from ...tools.deferred import narrowed
 from ...types.commit import Change
 from ...types.errors import ConfigError, JobInvalid
 from ...types.events import ApprovalAsked, Recorded, TurnEnded
@@ -228,7 +229,7 @@ class Jobs:
         limits = replace(limits, steps=job.steps or limits.steps, tokens=job.tokens or limits.tokens)
         tools = agent.tools
         if job.tools is not None:
-            tools = {name: tool for name, tool in tools.items() if _listed(name, job.tools)}
+            tools = narrowed(tools, [name for name in tools if _listed(name, job.tools)])
         return replace(agent, models=job.models or agent.models, limits=limits, tools=tools)
 
     def see(self, recorded: Recorded) -> None:

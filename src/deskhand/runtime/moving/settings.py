@@ -18,7 +18,7 @@ from .tree import Tree, Unread
 
 AGENT_KEYS = frozenset({
     "models", "steps", "tokens", "output_tokens", "context_ratio", "thinking", "temperature", "tools", "skills",
-    "profile", "also_allow", "deny", "prompt", "voice", "cheap_model",
+    "profile", "also_allow", "deny", "deferred_tools", "prompt", "voice", "cheap_model",
 })  # fmt: skip
 KEYS = frozenset({"roles", "bindings", "timezone", "show_usage", "reject_response"})
 MEMORY_KEYS = frozenset(

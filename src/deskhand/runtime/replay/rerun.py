@@ -24,7 +24,7 @@ from ...models.forms import mask_due
 from ...models.meter import Meter
 from ...models.usable import usable
 from ...models.window import fit
-from ...tools.base import schemas_of
+from ...tools.deferred import schemas_of
 from ...types import events as e
 from ...types.errors import ModelError
 from ...types.labels import LOCAL
