@@ -14,7 +14,7 @@ from ..models.forms import mask_due
 from ..models.usable import usable
 from ..models.window import TIGHT, at_most, sized
 from ..tools.base import offered, schemas_of
-from ..types.budget import charge_of
+from ..types.budget import after_failure, charge_of
 from ..types.door import Progress
 from ..types.errors import BudgetSpent, MalformedReply, ModelError
 from ..types.events import Masked, ModelFailed, ModelReplied
@@ -82,7 +82,7 @@ class Asking:
             except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
                 failed = ModelError(f"{model} broke: {type(error).__name__}: {error}")
         if failed is not None:
-            journal.change(journal.ports.budgets.release(self._key))
+            journal.change(after_failure(journal.ports.budgets, self._key, begun=bool(self._partial)))
             await self._fail(model, failed)
         elif reply is None and self._partial:
             reply = Reply(Message("assistant", (Text("".join(self._partial)),)), "interrupted")

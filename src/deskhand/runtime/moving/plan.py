@@ -55,8 +55,7 @@ class NewTalk(msgspec.Struct, frozen=True):
 
 class Plan(msgspec.Struct, frozen=True):
     """All of it. `agents` and `people` are their names there -> here. `sessions` the conversations by theirs.
-    `channels` are those that there will be. `known`
-    counts what was taken before."""
+    `channels` are those that there will be. `secrets` go to `.env`. `known` counts what was taken before."""
 
     found: Found
     agents: Mapping[str, str]
@@ -73,6 +72,7 @@ class Plan(msgspec.Struct, frozen=True):
     left: tuple[Left, ...] = ()
     sessions: Mapping[str, str] = {}
     channels: tuple[str, ...] = ()
+    secrets: Mapping[str, str] = {}
     known: int = 0
 
     def counts(self) -> list[tuple[int, str]]:
@@ -115,6 +115,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
     tasks = tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known)
     new_agents = tuple(each for each in found.agents if ("agent", each.name) not in known)
     done = [moved for moved in known.values() if moved.mark != BEGUN]
+    secrets = _secrets(found, settings, left)
     return Plan(
         found,
         agents,
@@ -131,6 +132,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
         tuple(left),
         sessions,
         (*settings.config.channels, *found.config.get("channels", {})),
+        secrets,
         len(done),
     )
 
@@ -308,6 +310,17 @@ def skill_path(skill: Folder, settings: Settings, agents: Mapping[str, str]) -> 
     if not skill.agent:
         return settings.skills_folder / skill.name
     return settings.home.workspace(agents[skill.agent]) / "memory" / "skills" / f"{skill.name}.py"
+
+
+def _secrets(found: Found, settings: Settings, left: list[Left]) -> dict[str, str]:
+    """The keys that are not here yet."""
+    ours, theirs = settings.environment, {name: value for name, value in found.secrets.items() if value}
+    left += [
+        Left(f"the key {name}", "there is another one here, which stays")
+        for name, value in theirs.items()
+        if ours.get(name, value) != value
+    ]
+    return {name: value for name, value in theirs.items() if name not in ours}
 
 
 def _keys(

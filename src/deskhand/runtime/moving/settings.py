@@ -64,7 +64,9 @@ def keys_of(tree: Tree, inner: str) -> Keys:
         for path, value in found.translation.left
         if not str(value).startswith("(a secret:") and not _KEY.fullmatch(path)
     ]
-    for path in dict.fromkeys(".".join(each.split(".")[:3]) for each in unused):
+    for path in dict.fromkeys(
+        ".".join(each.split(".")[: 4 if each.startswith("agents.list.") else 3]) for each in unused
+    ):
         tree.leave(path, f"keys of {inner} that have no counterpart here")
     env_file = str(found.config.get("env_file", ""))
     return Keys(raw, _agents(raw), _sound(tree, inner, _kept(tree, found.config)), dict(found.secrets), env_file)

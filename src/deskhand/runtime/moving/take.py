@@ -31,7 +31,7 @@ from .found import Left, Talk
 from .plan import Plan, fact_key, skill_path, tasks_key, value_key
 from .talks import voices_of, write_talk
 
-FACTS_AT_ONCE = 500
+FACTS_AT_ONCE, NAMED = 500, 12
 
 
 class Taken(msgspec.Struct):
@@ -106,9 +106,11 @@ class Taking:
             self._taken.notes.append(f"end {self._plan.found.system} before Deskhand serves: {only}")
         if text != _text(file):
             write_private(file, text)
-        secrets = {name: value for name, value in self._plan.found.secrets.items() if value}
-        for name in add_secrets(self._settings.home.env, secrets) if secrets else ():
-            self._taken.notes.append(f"the key {name} was put into {self._settings.home.env}")
+        secrets = dict(self._plan.secrets)
+        added = add_secrets(self._settings.home.env, secrets) if secrets else []
+        if added:
+            what = f"the key {added[0]} was" if len(added) == 1 else f"the keys {', '.join(added)} were"
+            self._taken.notes.append(f"{what} put into {self._settings.home.env}")
         settings = read_settings(file, self._settings.started_with)
         self._settings = replace(settings, home=self._settings.home)
         for agent in self._plan.new_agents:
@@ -241,12 +243,13 @@ class Taking:
             workspace.write(f"memory/skills/{name}.py", next(iter(files.values())))
 
     async def _jobs(self) -> None:
-        off = 0
+        off: list[str] = []
         for each in self._plan.jobs:
             job = each.job
             agent = self._plan.agents.get(job.agent, "") if job.agent else next(iter(self._plan.agents.values()), "")
             if not self._start_jobs and job.enabled:
-                job, off = replace(job, enabled=False), off + 1
+                job = replace(job, enabled=False)
+                off.append(job.name)
             job = replace(job, agent=agent if agent in self._settings.agents else "", to=self._to(job.to))
             await self._begin("job", each.job.name, job.name)
             files = {**each.files, "JOB.md": written(job).encode()}
@@ -258,9 +261,9 @@ class Taking:
             await self._done("job", each.job.name)
             self._taken.add("job")
         if off:
-            number = f"{off} of the jobs {'is' if off == 1 else 'are'} off"
+            which = ", ".join(off[:NAMED]) + (f" and {len(off) - NAMED} more" if len(off) > NAMED else "")
             why = "so that nothing is done twice while the other system runs"
-            self._taken.notes.append(f"{number}, {why}: deskhand jobs enable NAME")
+            self._taken.notes.append(f"switched off, {why}: {which}. To switch one on: deskhand jobs enable {off[0]}")
 
     async def _tasks(self) -> None:
         """Each list in its conversation; one of a workspace in the last that is here."""
