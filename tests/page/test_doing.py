@@ -99,6 +99,8 @@ def test_a_long_work_can_be_followed(page: Page) -> None:
     expect(panel.locator(".work")).to_contain_text("Deep work")
     expect(panel.locator(".work")).to_contain_text("of 1,500,000 tokens used")
     expect(panel.locator(".work")).to_contain_text("Goal: light the stove")
+    head = panel.locator(".panel-head").bounding_box()
+    assert head is not None and head["height"] < 100, "the list looks as it does, and not the panel around it"
     expect(panel.get_by_role("progressbar", name="How much is done")).to_have_attribute("value", "50")
 
 

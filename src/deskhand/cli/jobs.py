@@ -264,7 +264,7 @@ def _switch(name: str, on: bool, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def remove(name: str, config: str | None) -> None:
-    """Remove a job, with its folder. What it did stays in the log.
+    """Remove a job, with its folder; `deskhand jobs undo` brings it back. What it did stays in the log.
 
     \b
     Example:
@@ -272,7 +272,33 @@ def remove(name: str, config: str | None) -> None:
     """
     settings = settings_of(config)
     with_jobs(settings, lambda here: here.desk.remove(ME, name))
-    click.echo(f"Removed {plain(name)}.")
+    click.echo(f"Removed {plain(name)}. It comes back with: deskhand jobs undo {plain(name)}")
+
+
+@jobs.command()
+@click.argument("name", default="")
+@click.option("--redo", is_flag=True, help="Take back the latest undo of this job.")
+@config_option
+def undo(name: str, redo: bool, config: str | None) -> None:
+    """Put back what a job was before an agent or a person changed or removed it last; without a name the latest change.
+
+    What was written by hand is kept only where something wrote over it. Say it again to go further back.
+
+    \b
+    Examples:
+      deskhand jobs undo
+      deskhand jobs undo brief
+      deskhand jobs undo brief --redo
+    """
+    if redo and not name:
+        fail("say which job, as in: deskhand jobs undo brief --redo", USAGE)
+    settings = settings_of(config)
+    found = with_jobs(settings, lambda here: here.desk.undo(ME, name, again=redo))
+    if found.job is None:
+        click.echo(f"{plain(found.name)} is gone, as it was before it was made.")
+    else:
+        click.echo(f"{plain(found.name)} is as it was: {plain(found.job.when)} ({plain(found.job.state)}).")
+    click.echo(f"Back again: deskhand jobs undo {plain(found.name)}{'' if redo else ' --redo'}")
 
 
 @jobs.command()

@@ -18,7 +18,7 @@ from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
 from ..types.people import People
-from .job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView
+from .job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView, Undone
 from .proposal_views import ProposalDetail, ProposalView
 from .steps import SetUp
 from .views import (
@@ -134,6 +134,10 @@ class JobDesk(Protocol):
     async def make(self, principal: Principal, draft: JobDraft) -> JobDetail: ...
     async def change(self, principal: Principal, name: str, text: str) -> JobDetail: ...
     async def remove(self, principal: Principal, name: str) -> None: ...
+    async def undo(self, principal: Principal, name: str, *, again: bool = False) -> Undone:
+        """Take back the last change of this job, with `again` the last undo."""
+        ...
+
     async def switch(self, principal: Principal, name: str, on: bool) -> JobView: ...
     async def run(self, principal: Principal, name: str) -> str:
         """Returns the name of the run."""

@@ -127,6 +127,16 @@ async def _so_many(app: App, number: int) -> bool:
     return len(await app.works.jobs.runs("j", 99)) == number
 
 
+async def test_a_job_has_so_many_events_and_no_more(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path)
+    async with desk.opened() as app:
+        own = app.works.automation.using.own
+        lines = tuple(f"page https://example.org/{number}" for number in range(21))
+        with pytest.raises(JobInvalid, match="it has 21 lines under `on`: at most 20"):
+            await own.create(OWNER, Job("j", "x", on=lines))
+        await own.create(OWNER, Job("j", "x", on=lines[:20]))
+
+
 async def test_old_runs_are_forgotten_while_it_goes_on(tmp_path: Path) -> None:
     """Also in a process that never ends."""
     desk = JobDesk(tmp_path)

@@ -103,7 +103,7 @@ class Cron:
             case "remove":
                 name = _which(given)
                 await own.remove(who, name)
-                return done(f"ok, {name} is removed")
+                return done(f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`")
             case "add":
                 view = await own.create(who, await self._new(given, context, using), context.address)
             case "update":
@@ -187,7 +187,7 @@ def _to(given: Arguments, here: Address) -> Address:
 def _schedule(given: Arguments, now: float) -> str:
     """In our words. Raises ToolError."""
     expr, ms = given.schedule_expr.strip(), given.schedule_interval_ms
-    mode = given.schedule_mode or ("every" if ms is not None else "")
+    mode = given.schedule_mode or ("every" if ms is not None else "at" if expr.lower().startswith("in ") else "")
     after = span_s(re.sub(r"^(in|every)\s+", "", expr, flags=re.IGNORECASE).replace(" ", ""))
     match mode:
         case "every":

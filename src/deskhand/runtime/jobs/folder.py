@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from ..datafile import read_text
 from ..edit import write_private
 from .file import Parsed, parse_job, with_enabled, written
 from .hooks import STATE
+from .kept import Kept
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ class Folder:
         self, root: Path, zone: Callable[[], str], builtins: Sequence[Callable[[], Iterable[Job]]] = ()
     ) -> None:
         self.root, self._zone, self._builtins = root, zone, builtins
+        self.kept = Kept(root)
         self._known: dict[str, tuple[tuple[int, int, int], Found]] = {}
         self._out_of_reach = False
 
@@ -105,8 +106,9 @@ class Folder:
 
     def put(self, job: Job) -> Path:
         """Write its file in one step. Raises JobInvalid, OSError."""
-        path = self.of(checked(job, self.zone).name) / FILE_NAME
-        write_private(path, written(job))
+        path, text = self.of(checked(job, self.zone).name) / FILE_NAME, written(job)
+        self.kept.before(job.name)
+        write_private(path, text)
         return path
 
     def enable(self, name: str, enabled: bool) -> None:
@@ -116,6 +118,7 @@ class Folder:
             text = read_text(path)
         except FileNotFoundError as error:
             raise no_such(name) from error
+        self.kept.before(name)
         write_private(path, self._switched(text, name, enabled))
 
     def _switched(self, text: str, name: str, enabled: bool) -> str:
@@ -133,12 +136,13 @@ class Folder:
         return written(replace(before, enabled=enabled))
 
     def remove(self, name: str, *, scripts: bool = True) -> None:
-        """Remove the job, and with `scripts` all that lies beside it. Raises JobInvalid, OSError."""
+        """Remove the job; with `scripts` all that lies beside it too, and that can be undone. Raises JobInvalid,
+        OSError."""
         folder = self.of(named(name))
         if not (folder / FILE_NAME).exists():
             raise no_such(name)
-        if scripts and not folder.is_symlink():
-            shutil.rmtree(folder)
+        if scripts:
+            self.kept.removed(name)
             return
         (folder / FILE_NAME).unlink()
         for empty in (folder / STATE, folder):

@@ -30,6 +30,7 @@ from ...types.schedules import Startup, due_within, next_after
 from ..hands import Ground
 from ..waking import Waker
 from .clock import RESUME, JobClock
+from .file import parse_job
 from .folder import Folder, Found, no_such
 from .ledger import Entry, Ledger, State, added, as_result, counted
 from .port import Chore, Port
@@ -114,6 +115,25 @@ class Jobs:
         log.info("the job %r was removed by %s", name, by.id)
         drop = Change("job_run_drop", (self._ground.clock.now(), "the job was removed", name))
         await self._ground.store.change([drop, Change("job_state_forget", (name,))])
+        self.clock.look_again()
+
+    async def earlier(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
+        """What an undo would bring back of this job ('' is the one that was changed last), with `again` a redo: its
+        name, and None where it would be gone. Raises JobInvalid."""
+        kept = self._folder.kept
+        name = name or await anyio.to_thread.run_sync(kept.latest)
+        text = await anyio.to_thread.run_sync(kept.text, name, "again" if again else "back")
+        if text is None:
+            return name, None
+        try:
+            return name, parse_job(text, name, self._folder.zone).job
+        except ConfigError:  # as it was broken, it is an owner's to mend
+            return name, Job(name, person=OWNER_NAME)
+
+    async def undo(self, name: str, by: Principal, *, again: bool = False) -> None:
+        """Put back what its file was before it was changed or removed last. Raises JobInvalid, OSError."""
+        await anyio.to_thread.run_sync(self._folder.kept.step, name, "again" if again else "back")
+        log.info("the last change of the job %r was %s by %s", name, "made again" if again else "undone", by.id)
         self.clock.look_again()
 
     async def enable(self, name: str, enabled: bool, by: Principal) -> None:

@@ -110,7 +110,7 @@ class ManageJob:
                 view = await own.change(who, _parsed(given, using.zone()), context.address)
             case "delete":
                 await own.remove(who, _named(name))
-                return done(f"ok, {name} is removed")
+                return done(f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`")
             case "enable" | "disable":
                 view = await own.enable(who, _named(name), given.action == "enable")
         if given.action in ("create", "update") and view.job is not None:

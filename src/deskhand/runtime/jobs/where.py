@@ -64,7 +64,15 @@ def heading(entry: Entry) -> str:
         where = f"Your answer is sent to {job.to.channel}."
     else:
         where = "Your answer is read in this conversation."
-    return f"[The job {job.name!r} is due ({run.slot}). {where}]"
+    return f"[The job {job.name!r} {_why(run.slot)}. {where}]"
+
+
+def _why(slot: str) -> str:
+    """Whether it was a time, a person or an event."""
+    _, by, person = slot.partition(" by ")
+    if by:
+        return f"was started by {person}"
+    return f"is due ({slot})" if slot[:1].isdigit() or slot.startswith("startup") else "was set off"
 
 
 def taken_in_at(log: Sequence[Recorded], key: str) -> float | None:

@@ -39,6 +39,7 @@ FORGET_S, KEPT = 7 * 24 * 3600.0, ("", "heartbeat")
 """What is remembered of a job that is gone; under these names lies what belongs to none."""
 HOUR_S, MOST_AN_HOUR = 3600.0, 20
 """So often may files set one job off: one that changes what it watches would never end."""
+MOST_OWN, NEAR_S = 500, 1.0
 TOO_OFTEN = f"it was set off {MOST_AN_HOUR} times within an hour; it waits, lest it sets itself off"
 
 
@@ -56,11 +57,12 @@ class Fires(Protocol):
 
 class Looks(msgspec.Struct, frozen=True):
     """How the world is looked at: the workspace of a job as its real path, a page as text (raises NetError, ToolError),
-    and the secret of this name ('' for none)."""
+    the secret of this name ('' for none), and the agent of a job."""
 
     workspace: Callable[[Job], Path]
     page: Callable[[Job, str], Awaitable[str]]
     secret: Callable[[str], str]
+    agent: Callable[[Job], str]
 
 
 class Due(msgspec.Struct):
@@ -226,21 +228,39 @@ class Triggering:
             else:
                 fresh = False
             change = watched.saw(found[folder, trigger.what], now)
-            if change is not None:
+            if change is not None and await self._changed(job, trigger, change, folder):
                 self._lately[key].append(self._clock.now())
-                await self._changed(job, trigger, change, folder)
             if change is not None or fresh:
                 await self._remember(key, watched.state)
 
-    async def _changed(self, job: Job, trigger: Trigger, change: Over, folder: str) -> None:
-        """A change is over. What could not be written down is seen again."""
+    async def _changed(self, job: Job, trigger: Trigger, change: Over, folder: str) -> bool:
+        """A change is over. What could not be written down is seen again. False: the job did it itself."""
         words = f"Files have changed under {trigger.what}:\n\n{told(change.before, change.now)}"
         try:
+            if await self._is_own_doing(job, change, folder):
+                return False
             label = await self._label(folder, changed(change.before, change.now))
             await self._set_off(job, trigger, f"file:{trigger.what}:{change.state}", Text(words, label))
         except StoreError:
             del self._files[job.name, str(trigger)]
             raise
+        return True
+
+    async def _is_own_doing(self, job: Job, change: Over, folder: str) -> bool:
+        """Whether all that is other now is as this job's own conversations left it: what it wrote does not set it off
+        again. A command that still runs is not in the journal yet."""
+        paths = [*changed(change.before, change.now), *(path for path in change.before if path not in change.now)]
+        try:
+            asked = msgspec.json.encode(paths[:MOST_OWN]).decode()
+        except UnicodeEncodeError:  # a name that is no text: nothing of ours
+            return False
+        own = f"{self._looks.agent(job)}/job:{job.name}:"
+        rows = await self._store.rows("trigger_own", (folder, asked, own))
+        at, gone = {path: at for path, at, _ in rows}, {path for path, _, away in rows if away}
+        return len(paths) <= MOST_OWN and all(
+            path in at and (path in gone if path not in change.now else change.now[path][0] / 1e9 <= at[path] + NEAR_S)
+            for path in paths
+        )
 
     def _too_often(self, key: tuple[str, str]) -> bool:
         """What changes meanwhile is seen later."""

@@ -24,8 +24,8 @@ export function Tasks() {
 /** What goes on by itself: what it is at, and what it has used of what it may. */
 function Work({ work }) {
   return html`<div class="work"><p><strong>${work.deep ? "Deep work" : "Goal"}</strong> <span role="status">${STATES[work.state]}</span></p>
-    ${work.goal && html`<p class="small">${work.deep && "Goal: "}${work.goal}</p><p class="small muted">Worked on again ${work.round} of ${work.rounds} times, ${count(work.goal_used)} of ${count(work.goal_most)} tokens used.</p>`}
-    ${work.deep && html`<p class="small muted">${count(work.used)} of ${count(work.most)} tokens used, ${count(Math.max(work.most - work.used, 0))} left.</p>`}</div>`;
+    ${work.deep && html`<p class="small muted">${count(work.used)} of ${count(work.most)} tokens used, ${count(Math.max(work.most - work.used, 0))} left.</p>`}
+    ${work.goal && html`<p class="small">${work.deep && "Goal: "}${work.goal}</p><p class="small muted">Worked on again ${work.round} of ${work.rounds} times, ${count(work.goal_used)} of ${count(work.goal_most)} tokens used.</p>`}</div>`;
 }
 
 const count = (number) => number.toLocaleString("en");
