@@ -58,6 +58,7 @@ check: $(VENV)/.dev ## Format, lint, types, import order
 test-model: $(VENV)/.dev ## Put everyday requests to the real embedded model; fetches it once (1.1 GB), takes half an hour
 	@$(BIN)/deskhand model pull $(or $(MODEL),qwen2.5-coder-1.5b)
 	@nice -n 5 $(BIN)/python -m deskhand.testing.model_run --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
+	@nice -n 5 $(BIN)/python -m deskhand.testing.model_long --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
 
 torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth
 	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200)

@@ -86,6 +86,13 @@ def test_help_imports_little() -> None:
     assert not {"aiohttp", "anyio", "apsw", "asyncio", "msgspec", "rich", "yaml"} & set(loaded)
 
 
+def test_who_only_reads_the_settings_needs_no_http() -> None:
+    """It would be half of the time that they take: in each command, and in the parent of the service."""
+    script = "import sys, deskhand.cli.serve, deskhand.runtime.config; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert "deskhand.net.client" in loaded and not {"aiohttp", "numpy", "starlette", "uvicorn"} & set(loaded)
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

@@ -174,3 +174,12 @@ async def test_a_file_is_never_imported_here(own: Own, tmp_path: Path) -> None:
     async with own.running() as app:
         assert set(own.offered(app)) == {"f"}
     assert not mark.exists()
+
+
+async def test_who_is_given_none_is_not_made_again(own: Own) -> None:
+    """Else every conversation would be read anew, twice a second."""
+    parts = Parts(lambda name: own.model, {}, channels=(MemoryChannel("memory"),), authorise=lambda inbound: OWNER)
+    async with open_app(own.settings, parts) as app:
+        assert not app.works.own.changed(own.settings)
+        own.write(SOURCE)
+        assert not app.works.own.changed(own.settings)

@@ -51,6 +51,22 @@ async def everything(  # noqa: PLR0913 -- one of each kind
     return msgspec.json.encode(values | {"maybe": maybe, "names": names, "place": place, "places": places}).decode()
 
 
+def test_made_once_more_it_is_the_same_and_its_own() -> None:
+    def made(default: Any) -> FunctionTool:
+        @tool
+        async def one(sure: bool | int = default) -> str:
+            """Do it."""
+            return repr(sure)
+
+        return one
+
+    first, second = made(1), made(True)
+    defaults = [each.spec.parameters["properties"]["sure"]["default"] for each in (first, second)]
+    assert repr(defaults) == "[1, True]"
+    first.spec.parameters.clear()
+    assert made(1).spec.parameters["properties"]["sure"]["default"] == 1
+
+
 def test_the_schema() -> None:
     place = {"$ref": "#/$defs/Point"}
     assert everything.spec.name == "everything"

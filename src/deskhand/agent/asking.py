@@ -9,12 +9,12 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..models.base import Model, Reply, Request, Selective, TextDelta
+from ..models.base import Model, Reply, Request, TextDelta, selective
 from ..models.forms import mask_due
 from ..models.usable import usable
 from ..models.window import TIGHT, at_most, sized
 from ..tools.base import offered, schemas_of
-from ..types.budget import charge_of
+from ..types.budget import after_failure, charge_of
 from ..types.door import Progress
 from ..types.errors import BudgetSpent, MalformedReply, ModelError
 from ..types.events import Masked, ModelFailed, ModelReplied
@@ -33,7 +33,7 @@ def request_of(agent: Agent, state: State, bare: Request, scale: float, opened: 
     told = (bare.model.partition("/")[2], agent.prompt(state), view(state), tools, agent.limits.output_tokens)
     request = Request(*told, agent.thinking, agent.temperature, bare.encoded, bare.blob)
     limits = agent.fit(bare.model) if agent.fit is not None and bare.model not in agent.models[:1] else agent.limits
-    whole = limits.window < TIGHT and isinstance(opened(bare.model), Selective)
+    whole = limits.window < TIGHT and selective(opened(bare.model))
     return request if whole else sized(request, limits, state.context_tokens, scale)
 
 
@@ -82,7 +82,7 @@ class Asking:
             except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
                 failed = ModelError(f"{model} broke: {type(error).__name__}: {error}")
         if failed is not None:
-            journal.change(journal.ports.budgets.release(self._key))
+            journal.change(after_failure(journal.ports.budgets, self._key, begun=bool(self._partial)))
             await self._fail(model, failed)
         elif reply is None and self._partial:
             reply = Reply(Message("assistant", (Text("".join(self._partial)),)), "interrupted")

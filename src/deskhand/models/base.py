@@ -46,11 +46,12 @@ class Start(msgspec.Struct, frozen=True):
 
 class Encoded:
     """A session's memory of what wires made of its messages: each by (wire, key), and by wire all that came first, so
-    that a long conversation costs the next call no more than a short one."""
+    that a long conversation costs the next call no more than a short one. `tokens` is how long each is, by its key."""
 
     def __init__(self) -> None:
         self.each: dict[tuple[str, int], bytes] = {}
         self.starts: dict[str, Start] = {}
+        self.tokens: dict[int, int] = {}
         self._called: tuple[tuple[Shown, ...], set[str]] = (), set()
 
     def call_ids(self, messages: tuple[Shown, ...]) -> set[str]:
@@ -72,6 +73,7 @@ class Encoded:
     def clear(self) -> None:
         self.each.clear()
         self.starts.clear()
+        self.tokens.clear()
         self._called = (), set()
 
 
@@ -133,11 +135,9 @@ class Model(Protocol):
         ...
 
 
-@runtime_checkable
-class Selective(Protocol):
-    """A model that takes of a request what it has room for: none is too long for it."""
-
-    selective: bool
+def selective(model: Model) -> bool:
+    """Whether it takes of a request what it has room for, so that none is too long for it: its `selective` says so."""
+    return bool(getattr(model, "selective", False))
 
 
 @runtime_checkable

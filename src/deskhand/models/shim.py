@@ -197,7 +197,12 @@ class Shim:
 
     async def _sort(self, turn: Turn, names: Sequence[str]) -> Choose:
         """The first step of a turn: which tool, by one or two words."""
-        return await self._hear(turn) or await self._pick(turn, names)
+        if (heard := await self._hear(turn)) is not None:
+            return heard
+        picked = await self._pick(turn, names)
+        # A question whose answer is known already needs no tool; anything else is not done before a tool did it.
+        known = turn.known and turn.request.rstrip().endswith("?")
+        return Choose((*picked.names, REPLY)) if known and REPLY not in picked.names else picked
 
     async def _hear(self, turn: Turn) -> Choose | None:
         """What to do with something that is no work; None for work."""

@@ -40,18 +40,13 @@ def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if args == TURN:
         return "There was nothing left to stop."
     closed = "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
-    return _closed(state, closed)
+    if state.options.mode != "deep_work":
+        return closed
+    return SessionOptions(mode="normal", plan_mode=False), f"{closed} Deep work is off."
 
 
-def _start(state: State, args: str) -> str | tuple[SessionOptions, str]:
-    return _closed(state, "A fresh conversation: I no longer see what was said before.")
-
-
-def _closed(state: State, words: str) -> str | tuple[SessionOptions, str]:
-    """What goes on by itself ends with its conversation."""
-    if state.turn is not None or state.options.mode != "deep_work":
-        return words
-    return SessionOptions(mode="normal", plan_mode=False), f"{words} Deep work is off."
+def _start(state: State, args: str) -> str:
+    return "A fresh conversation: I no longer see what was said before."
 
 
 def _status(state: State, args: str) -> str:

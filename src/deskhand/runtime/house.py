@@ -17,6 +17,7 @@ from ..skills.write import write_skill
 from ..tools.base import Reach
 from ..types.errors import ConfigError, Refused
 from ..types.events import Recorded
+from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
 from ..web.ports import House
@@ -95,6 +96,9 @@ class RunningHouse:
 
     def long_work(self, agent: str) -> tuple[int, int]:
         return self._app.current.agent(agent).limits.steps, self._app.settings.config.deep_work.tokens
+
+    async def standing(self, session: str) -> LongWork | None:
+        return await self._app.works.deep.standing(session)
 
     def tools(self, agent: str) -> list[ToolView]:
         specs = [tool.spec for tool in self._app.current.agent(agent).tools.values()]

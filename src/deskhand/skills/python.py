@@ -234,7 +234,7 @@ def _tool(skill: PythonSkill) -> Tool:
 
     fields = [_field(each) for each in skill.parameters]
     spec = Spec(skill.name, skill.description, {}, "local_write", "never", timeout_s=LIMIT_S + 10)
-    return of_fields(spec, fields, run)
+    return of_fields(spec, fields, run, ["context"])
 
 
 def _field(parameter: Parameter) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ from ..tools.base import Reach
 from ..types.clock import Clock, Ids
 from ..types.door import Door
 from ..types.events import Recorded
+from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
 from ..types.people import People
@@ -61,6 +62,10 @@ class House(Protocol):
     def presets(self) -> list[PresetView]: ...
     def long_work(self, agent: str) -> tuple[int, int]:
         """How many steps one turn of this agent has, and how many tokens a deep work."""
+        ...
+
+    async def standing(self, session: str) -> LongWork | None:
+        """How far a conversation is that goes on by itself; None for one that does not."""
         ...
 
     async def models(self) -> ModelsView: ...

@@ -11,15 +11,17 @@ import pytest
 
 from deskhand.models.base import Reply, Request
 from deskhand.runtime.deep.run import DeepWorkConfig, Later, Note, Nudge, Run, fold_run, next_moves
+from deskhand.runtime.deep.standing import STATES, lines, standing, standing_of
 from deskhand.testing.long_work import ANN, BOB, SESSION, House, log, nudges, until
 from deskhand.testing.scripted import say
 from deskhand.testing.steadfast import Steadfast
 from deskhand.types import events as e
 from deskhand.types.errors import ModelError, ModelRequestRefused
+from deskhand.types.goals import LongWork, State
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 from deskhand.types.options import SessionOptions
-from deskhand.types.tasks import Task
+from deskhand.types.tasks import Status, Task
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
@@ -239,7 +241,8 @@ async def test_how_far_it_is_can_be_asked(tmp_path: Path) -> None:
         await house.hears("I got no further")
         house.channel.write("/status", external_id="status")
         told = await house.hears("Nothing is going on.")
-        assert "Tasks (50 %):\n[ ] #1 one\n[x] #2 two" in told and "of 1,500,000 tokens" in told
+        assert "Tasks (50 %):\n[ ] #1 one\n[x] #2 two" in told
+        assert "Deep work: 50 % (1 of 2 tasks); it rests.\n60 of 1,500,000 tokens are used, 1,499,940 are left." in told
         house.channel.write("/deep", external_id="deep")
         assert "[x] #2 two" in await house.hears("I go on by myself while tasks are open")
 
@@ -324,10 +327,15 @@ def test_it_does_not_go_on_by_itself_for_ever_however_much_it_changes() -> None:
 @pytest.mark.parametrize("command", ["stop", "start"])
 def test_what_goes_on_by_itself_ends_with_its_conversation(command: str) -> None:
     said = e.MessageReceived(4, ANN, Address("memory"), Message("user", (Text("now"),)), "y")
-    closed = resting(e.CommandRun(3, ANN, command), said, e.TurnEnded("done", (4,)))
-    assert not closed.deep and next_moves(closed, GRAPH, CONFIG, 2_000.0) == ()
-    stopped = resting(said, e.CommandRun(3, ANN, command), e.TurnEnded("stopped", (4,)))
-    assert stopped.deep and next_moves(stopped, GRAPH, CONFIG, 2_000.0) == ()
+    goal = e.CommandRun(2, ANN, "goal", "two pages")
+    closed: list[e.AnyEvent] = [goal, e.CommandRun(3, ANN, command), said, e.TurnEnded("done", (4,))]
+    run = resting(*closed)
+    assert not run.goal and next_moves(run, GRAPH, CONFIG, 2_000.0) == ()
+    looks = e.ModelReplied(say("", call("manage_tasks", action="list")), "scripted/x", "calls", Usage())
+    taken_up = resting(*closed, said, looks, e.TurnEnded("done", (4,)))
+    assert isinstance(next_moves(taken_up, GRAPH, CONFIG, 2_000.0)[0], Nudge), "until they are taken up again"
+    stopped = resting(goal, said, e.CommandRun(3, ANN, command), e.TurnEnded("stopped", (4,)))
+    assert stopped.goal and next_moves(stopped, GRAPH, CONFIG, 2_000.0) == ()
 
 
 def test_a_clock_that_was_set_back_holds_up_nobody() -> None:
@@ -344,8 +352,8 @@ async def test_closing_the_conversation_is_said(tmp_path: Path) -> None:
     async with house.running() as app:
         await begin(house)
         await house.hears("I got no further")
-        house.channel.write("/start", external_id="start")
-        assert (await house.hears("A fresh conversation")).endswith("Deep work is off.")
+        house.channel.write("/stop", external_id="stop")
+        assert (await house.hears("this conversation is closed")).endswith("Deep work is off.")
         house.channel.write("hello", external_id="hello")
         await until(app, lambda events: sum(isinstance(each, e.TurnEnded) for each in events) == 2)
         await anyio.sleep(0.2)
@@ -372,3 +380,49 @@ async def test_undo_takes_the_tasks_back_and_waits(tmp_path: Path) -> None:
         house.channel.write("rather so", external_id="so")
         await until(app, lambda events: sum(isinstance(each, e.TurnEnded) for each in events) == 3)
         assert "[ ] #1 one\n[ ] #2 two\n0 of 2 tasks done" in script.asked[-1].messages[-1].message.text
+
+
+async def test_what_it_is_at_is_told_by_one_who_does_not_drive(tmp_path: Path) -> None:
+    """From the log and the rows alone, as the command line and the page see it."""
+    asks = say("", call("exit_plan_mode", plan="one, then two"))
+    script = Scripted(create("one", "two"), asks, change(1, status="in_progress"), idle="so.")
+    house = House(tmp_path, script, nudges=0)
+    async with house.running() as app:
+
+        async def stands(state: str) -> LongWork:
+            while (work := await standing_of(app.store, SESSION, CONFIG)) is None or work.state != state:
+                await anyio.sleep(0.01)
+            return work
+
+        house.channel.write("/deep do it", external_id="deep")
+        work = await stands("asking")
+        assert (work.deep, work.done, work.tasks, work.percent, work.doing, work.used) == (True, 0, 2, 0, "", 40)
+        house.channel.write("yes", external_id="yes")
+        work = await stands("resting")
+        assert (work.doing, work.used, work.left) == ("#1 one", 80, 1_499_920)
+        assert lines(work)[1] == "Now: #1 one" and await app.works.deep.standing(SESSION) == work
+        house.channel.write("/goal all of it is done", external_id="goal")
+        while not (await stands("resting")).goal:
+            await anyio.sleep(0.01)
+        house.channel.write("/deep off", external_id="off")
+        house.channel.write("/goal off", external_id="goal off")
+        await house.hears("no goal here any more")
+        assert await standing_of(app.store, SESSION, CONFIG) is None
+
+
+@pytest.mark.parametrize(
+    ("events", "status", "used", "state"),
+    [
+        ([], "pending", 0, "resting"),
+        ([e.MessageReceived(4, ANN, Address("memory"), Message("user", ()), "y")], "pending", 0, "working"),
+        ([e.Undone(3, ANN, 1)], "pending", 0, "stopped"),
+        ([], "blocked", 0, "blocked"),
+        ([], "completed", 0, "done"),
+        ([], "pending", 1_500_000, "spent"),
+    ],
+)
+def test_each_state_has_its_words(events: list[e.AnyEvent], status: Status, used: int, state: State) -> None:
+    run = resting(*events)
+    run.used = used
+    work = standing(run, {1: Task(1, "one", status=status)}, CONFIG)
+    assert work.state == state and STATES[state] in lines(work)[0]

@@ -6,6 +6,7 @@ import logging
 from typing import assert_never
 
 import anyio
+from msgspec.structs import replace
 
 from ...agent.state import State, fold
 from ...tools.task_rows import read
@@ -13,7 +14,7 @@ from ...tools.task_words import SHORT, label_of, listed, percent, progress, ther
 from ...types.budget import Charge
 from ...types.errors import BudgetSpent, ModelError, Refused, StoreCorrupt
 from ...types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
-from ...types.goals import REACHED
+from ...types.goals import REACHED, LongWork
 from ...types.identity import SYSTEM, Command, Inbound, Principal, Said, acts_for
 from ...types.labels import LOCAL, join
 from ...types.messages import Message, Text
@@ -24,6 +25,7 @@ from ..thinking import Thinking
 from ..waking import Waker
 from .judge import judged
 from .run import DEEP, JUDGE, Ask, DeepWorkConfig, Halt, Later, Move, Note, Nudge, Run, fold_run, next_moves
+from .standing import lines, standing, standing_of
 
 log = logging.getLogger(__name__)
 
@@ -222,7 +224,11 @@ class Deep:
     def shown(self, session: str) -> str:
         """How far it is, for people; '' for nothing."""
         run, graph = self._runs.get(session), self.graph(session)
-        goal = f"Goal: {run.goal}" if run is not None and run.goal else ""
-        used = f"Deep work: {run.used:,} of {self._config.tokens:,} tokens." if run is not None and run.deep else ""
+        far = lines(standing(run, graph, self._config)) if run is not None else []
         done = f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}" if there(graph) else ""
-        return "\n".join(filter(None, (goal, used, done)))
+        return "\n".join(filter(None, (*far, done)))
+
+    async def standing(self, session: str) -> LongWork | None:
+        """How far it is, whoever drives it; None for a conversation that does not go on by itself."""
+        run = self._runs.get(session)
+        return await standing_of(self._ground.store, session, self._config, replace(run) if run is not None else None)

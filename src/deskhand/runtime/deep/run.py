@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from ...tools.task_board import TASK_TOOLS
 from ...tools.task_graph import stuck
 from ...tools.task_words import left, listed, progress, there
 from ...types import events as e
@@ -47,12 +48,14 @@ class Run(msgspec.Struct):
     else speaks there. `address` is where somebody spoke last, `spoke`: they did in the last turn. `pushes` are the
     states of the tasks at which it was told to go on since then, `rounds` counts those of the goal. `end_n` is the end
     of the last turn, `said` its last words; so many turns in a row were `failures`. `halted`: a person stopped it or
-    went back, and has not spoken since."""
+    went back, and has not spoken since. `asks`: the turn waits for a person. Not `touched`: the tasks are of a
+    conversation before this one, and nobody has taken them up."""
 
     session: str
     n: int = 0
     deep_n: int = 0
     deep_by: Principal | None = None
+    touched: bool = True
     planning: bool = False
     used: int = 0
     used_before: int = 0
@@ -64,6 +67,7 @@ class Run(msgspec.Struct):
     rounds: int = 0
     begins: int = 0
     open: bool = False
+    asks: bool = False
     spoke: bool = False
     pushes: list[str] = []
     end_n: int = 0
@@ -120,7 +124,7 @@ def fold_run(run: Run, events: Iterable[e.Recorded]) -> Run:
     """Apply events in order, in place."""
     for recorded in events:
         _fold(run, recorded)
-        run.n = recorded.n
+        run.n, run.asks = recorded.n, _asks(run.asks, recorded.event)
     return run
 
 
@@ -130,6 +134,7 @@ def _fold(run: Run, recorded: e.Recorded) -> None:
             _received(run, recorded.event)
         case e.ModelReplied(message=message, usage=usage):
             _spend(run, usage)
+            run.touched |= any(call.name in TASK_TOOLS for call in message.calls)
             if not message.calls and message.text.strip():
                 run.said = message.text
         case e.AskedAside(usage=usage):
@@ -149,6 +154,16 @@ def _fold(run: Run, recorded: e.Recorded) -> None:
             run.deep_n, run.goal, run.open, run.deep_by, run.goal_by = 0, "", False, None, None
         case _:
             pass
+
+
+def _asks(before: bool, event: e.AnyEvent) -> bool:
+    match event:
+        case e.ApprovalAsked() | e.QuestionAsked():
+            return True
+        case e.ApprovalAnswered() | e.QuestionAnswered() | e.CallClosed() | e.ToolFinished() | e.TurnEnded():
+            return False
+        case _:
+            return before
 
 
 def _received(run: Run, event: e.MessageReceived) -> None:
@@ -178,6 +193,7 @@ def _options(run: Run, recorded: e.Recorded) -> None:
     if mode is not None:
         run.deep_n, run.deep_by = recorded.n if mode == "deep_work" else 0, event.principal
         run.used, run.used_before, run.pushes, run.halted, run.failures = 0, 0, [], False, 0
+        run.touched = True
 
 
 def _command(run: Run, recorded: e.Recorded) -> None:
@@ -191,7 +207,7 @@ def _command(run: Run, recorded: e.Recorded) -> None:
     elif event.name in ("stop", "start") and event.principal.kind == "person":
         run.halted = True
         if not run.open and event.args != TURN:  # the conversation is closed, and the next words begin another
-            run.deep_n, run.goal = 0, ""
+            run.goal, run.touched = "", False
 
 
 def state_of(graph: Graph) -> str:
@@ -211,7 +227,7 @@ def next_moves(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tu
         return _halt(run, config)
     if not run.end_n:
         return ()
-    if run.deep and there(graph):
+    if run.deep and run.touched and there(graph):
         moves = _deep(run, graph, config, now)
         if left(graph) or run.planning or any(isinstance(move, Nudge) for move in moves):
             return moves

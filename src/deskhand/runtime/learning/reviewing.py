@@ -32,6 +32,8 @@ from .proposals import Card, Proposals, Row, Score, Side, ended_badly
 log = logging.getLogger(__name__)
 
 LOOK_S = 60.0
+TOGETHER_S = 1.0
+"""Turns that end within so long are looked at together: there may be hundreds."""
 CATCH_UP = 200
 LEAST_BAD, SURE = 2, 0.05
 """So many bad turns at least, and so seldom by chance."""
@@ -47,7 +49,7 @@ class Reviewing:
         self._ended = deque[tuple[str, int]](maxlen=1000)
         self._undone = deque[tuple[str, int]](maxlen=1000)
         self._decided = deque[tuple[Row, bool, Principal]](maxlen=100)
-        self._news = anyio.Event()
+        self._news, self._told = anyio.Event(), anyio.Event()
 
     @property
     def _config(self) -> SkillsReview:
@@ -70,13 +72,15 @@ class Reviewing:
         latest = await self._ground.store.latest(Principal("owner", ("owner",)), ("turn_ended",), CATCH_UP)
         self._ended.extendleft((each.session, each.n) for each in reversed(latest))
         while True:
-            self._news = anyio.Event()
+            self._news, self._told = anyio.Event(), anyio.Event()
             try:
                 await self.look()
             except (DeskhandError, OSError) as error:  # one log, or one agent that is gone; the others go on
                 log.warning("a proposal cannot be looked at: %s", error)
             with anyio.move_on_after(LOOK_S):
                 await self._news.wait()
+            with anyio.move_on_after(TOGETHER_S):
+                await self._told.wait()
 
     async def look(self) -> None:
         """Do all that is due now."""
@@ -115,6 +119,7 @@ class Reviewing:
             return f"{row.name} {outside}: deskhand skills show {row.id}"
         self._decided.append((row, word == "accept", who))
         self._news.set()
+        self._told.set()
         return f"{row.name} becomes a skill of {row.agent} now." if word == "accept" else f"{row.name} is turned down."
 
     async def _decide(self, row: Row, taken: bool, who: Principal) -> None:
