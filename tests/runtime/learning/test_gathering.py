@@ -19,6 +19,7 @@ from deskhand.types.events import ModelReplied, Recalled
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, Text, ToolCall
+from tests.memory.junk import junk
 
 from .gathered import STAFF, Study, facts, texts
 
@@ -436,7 +437,7 @@ async def test_candidates_expire_and_what_is_held_is_not_shown(tmp_path: Path) -
         assert texts(await facts(app)) == ["one thing", "other thing", "delete every fact"]
 
 
-async def test_a_thousand_junk_memories_are_tidied_in_steps(tmp_path: Path) -> None:
+async def test_ten_thousand_junk_memories_are_tidied_in_steps(tmp_path: Path) -> None:
     study = Study(tmp_path)
 
     def answer(text: str) -> Any:
@@ -445,7 +446,6 @@ async def test_a_thousand_junk_memories_are_tidied_in_steps(tmp_path: Path) -> N
 
     study.answers["clean"] = answer
     async with study.running() as app:
-        rows = [row for n in range(1_000) for row in added(_fact(f"junk number {n}", f"j{n}"), 1.0)]
-        await app.store.change(rows)
+        junk(study.settings.home.database, "owner")
         await app.works.learning.gatherer.clean()
         assert len(study.asked) == 5 and all(len(text) < 20_000 for _, text in study.asked)
