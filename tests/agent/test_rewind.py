@@ -376,3 +376,17 @@ async def test_an_answer_meant_for_another_stretch_is_not_taken(bench: MakeBench
     await talk.say(Command("undo"))
     await talk.say(Answer("ask_1", "once"))
     assert await told(talk) == "That question is no longer open."
+
+
+async def test_who_has_taken_part_reads_it_after_an_undo_too(bench: MakeBench) -> None:
+    """What is one person's own is told where they are alone: not where another can read what is said from now on."""
+    talk = bench(ScriptedModel(heard), [])
+    await talk.say("one")
+    alone = await cold(talk)
+    await talk.say("two", who=BOB)
+    both = await cold(talk)
+    assert (alone.person, both.person) == (ANN.id, "*")
+    await talk.say(Command("undo"))
+    back = await cold(talk)
+    assert len(back.messages) == len(alone.messages)
+    assert (back.person, back.shared) == ("*", True)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import anyio
 import pytest
 
+from deskhand.cli.times import moment
 from deskhand.memory.facts import Keeping, NewFact, added, everything
 from deskhand.memory.recall import Memory
 from deskhand.runtime.statements import statements
@@ -18,6 +22,7 @@ from deskhand.types.events import MessageReceived
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, Text
+from tests.memory.junk import junk
 
 from .test_commands import Desk
 
@@ -54,7 +59,7 @@ def desk(tmp_path: Path) -> Desk:
 def open_ids(desk: Desk) -> list[int]:
     async def main() -> list[int]:
         store = SqliteStore(desk.home / "state" / "deskhand.db", statements())
-        facts = await Memory(store, SetClock(T0)).facts(everything())
+        facts = await Memory(store, SetClock(T0)).facts(everything(), limit=20_000)
         await store.close()
         return sorted(fact.id for fact in facts if not fact.held)
 
@@ -149,3 +154,52 @@ def test_erasing_a_conversation_forgets_what_was_made_of_it(desk: Desk) -> None:
 def test_memories_of_an_erased_conversation_can_be_kept(desk: Desk) -> None:
     said = desk("sessions", "erase", "talk", "--yes", "--keep-memories")
     assert "What was remembered of it stays: deskhand memories" in said and open_ids(desk) == [2, 4, 5]
+
+
+def test_memory_as_it_was_before_ten_thousand_were_written(desk: Desk) -> None:
+    was = open_ids(desk)
+    junk(desk.home / "state" / "deskhand.db", "ann", at=time.time() - 60)
+    assert open_ids(desk)[-1] > 10_000
+    assert "Put memory back to how it was on" in desk("memories", "undo", "--since", "2h", code=1)
+    said = desk("memories", "undo", "--since", "2h", "--yes")
+    assert "4 memories hold, 10,004 did before." in said and open_ids(desk) == was
+    assert "is no time: write 90m" in desk("memories", "undo", "--since", "soon", code=2)
+    assert "not both" in desk("memories", "undo", "3", "--since", "2h", code=2)
+
+
+def test_memory_as_it_was_before_something_was_forgotten(desk: Desk) -> None:
+    desk("memories", "forget", "4")
+    desk("memories", "undo", "5")
+    assert open_ids(desk) == [1, 2]
+    desk("memories", "undo", "--since", "1h", "--yes", "--scope-id", "ann", "--writer", "harvester")
+    assert open_ids(desk) == [1, 2], "nothing that this one wrote"
+    desk("memories", "undo", "--since", "1h", "--yes")
+    assert open_ids(desk) == [1, 2, 4, 5]
+
+
+def test_what_is_erased_leaves_the_log_of_a_running_service_too(desk: Desk) -> None:
+    database = desk.home / "state" / "deskhand.db"
+    beside = SqliteStore(database, statements())
+    desk("memories", "forget", "4", "--erase")
+    left = [file.name for file in database.parent.glob("deskhand.db*") if b"peanuts" in file.read_bytes()]
+    anyio.run(beside.close)
+    assert left == []
+
+
+def test_times() -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    now = datetime(2026, 11, 22, 15, 0, tzinfo=zone).timestamp()
+    for text, wanted in (
+        ("90m", "2026-11-22T13:30"),
+        ("2h", "2026-11-22T13:00"),
+        ("14:30", "2026-11-22T14:30"),
+        ("9:05:30", "2026-11-22T09:05:30"),
+        ("15:30", "2026-11-21T15:30"),
+        ("2026-11-20", "2026-11-20T00:00"),
+        ("2026-11-20 08:00", "2026-11-20T08:00"),
+        ("2026-11-20T08:00Z", "2026-11-20T09:00"),
+    ):
+        found = moment(text, now, zone)
+        assert found == datetime.fromisoformat(wanted).replace(tzinfo=zone).timestamp(), text
+    for wrong in ("", "soon", "25:00", "2h ago", "2027-01-01", "9999999d", "-2h"):
+        assert moment(wrong, now, zone) is None, wrong

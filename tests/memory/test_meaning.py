@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.embedder import WordEmbedder
 from deskhand.types.commit import Change
-from deskhand.types.errors import ModelRequestRefused, ModelUnavailable
+from deskhand.types.errors import MalformedReply, ModelRequestRefused, ModelUnavailable
 from deskhand.types.labels import OWNER, UNTRUSTED
 
 T0 = 1_800_000_000.0
@@ -217,3 +218,70 @@ async def test_recall_in_english_and_across_languages(
     await caught_up(meaning)
     assert await recall_at_5(memory, SET["english"]) >= 0.95
     assert await recall_at_5(memory, SET["other_languages"]) >= 0.95
+
+
+async def test_a_model_that_makes_other_vectors_under_its_name(store: SqliteStore, fake: WordEmbedder) -> None:
+    """Somebody put another model behind the same address: all are made anew, and until then nothing is dropped."""
+    memory, meaning = opened(store, fake)
+    await save(store, *(f"the hound number {i}" for i in range(70)))
+    await caught_up(meaning)
+    fake._dimensions = 64
+    await save(store, "a puppy barks")
+    assert await meaning.embed() == 1
+    assert len(await store.rows("vector_counts", ())) == 1 and (await store.rows("vector_counts", ()))[0][1] == 71
+    assert await texts(memory, "dog") == ["a puppy barks"]
+    assert await caught_up(meaning) == 70 and await caught_up(meaning) == 0
+    assert len(await memory.search("dog", ANN, 50)) == 50
+    memory, meaning = opened(store, fake)
+    assert await caught_up(meaning) == 0 and len(await memory.search("dog", ANN, 50)) == 50
+
+
+class Fussy(WordEmbedder):
+    """Takes no text with these words."""
+
+    def __init__(self, *refused: str) -> None:
+        super().__init__(alike=ALIKE)
+        self.refused, self.calls = refused, 0
+
+    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        self.calls += 1
+        if any(word in text for text in texts for word in self.refused):
+            raise MalformedReply("no vectors, as the test wants")
+        return await super().embed(texts, kind)
+
+
+async def test_a_model_that_takes_nothing_is_asked_again_later(store: SqliteStore, caplog: Any) -> None:
+    """It is the model that is broken then: no storm of calls, no line in the log for each memory, and nothing lost."""
+    fussy = Fussy("hound")
+    _, meaning = opened(store, fussy)
+    await save(store, *(f"the hound number {i}" for i in range(200)))
+    with pytest.raises(MalformedReply):
+        await caught_up(meaning)
+    assert fussy.calls == 33 and not caplog.records
+    fussy.refused = ()
+    assert await caught_up(meaning) == 200
+
+
+async def test_a_model_that_hangs_is_not_waited_for_at_every_message(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hanging(WordEmbedder):
+        hangs, queries = True, 0
+
+        async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+            if kind == "query":
+                self.queries += 1
+                await anyio.sleep(3600 if self.hangs else 0)
+            return await super().embed(texts, kind)
+
+    slow = Hanging(alike=ALIKE)
+    memory, meaning = opened(store, slow)
+    await save(store, "my hound sleeps")
+    await caught_up(meaning)
+    monkeypatch.setattr(meanings, "PATIENCE_S", 0.02)
+    for _ in range(6):
+        assert await texts(memory, "hound") == ["my hound sleeps"], "by its words"
+    assert slow.queries == 2
+    slow.hangs = False
+    meaning._sides[0].rests_until = 0.0  # its rest is over
+    assert await texts(memory, "puppy") == ["my hound sleeps"]

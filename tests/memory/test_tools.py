@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.memory.facts import FACT_CHARS, NewFact, added, everything
+from deskhand.memory.facts import FACT_CHARS, NewFact, Some, added, as_it_was, everything
 from deskhand.memory.telling import PINNED_CHARS, RECALLED_CHARS
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.labels import OWNER, Label
+from tests.memory.junk import junk
 
 from .talking import House, Talk
 
@@ -186,3 +187,33 @@ async def test_ten_thousand_junk_memories_do_not_bury_one(house: House) -> None:
     assert house.memory.room("user", "ann") == 10_000, "no more are kept"
     assert (await ann.recall("who is my dentist?"))[0] == (1,)
     assert "dentist" in await ann("search_memories", query="dentist") and len(await texts(house)) == 50
+
+
+REAL = {
+    "who is my dentist?": "The dentist is Dr. Lee on Main Street",
+    "which tea does Ann drink?": "Ann drinks green tea",
+    "where do we keep the spare key?": "The spare key lies under the blue pot",
+    "what is the garage door?": "The garage door opens with 7719",
+    "when is the school fair?": "The school fair is on 4 December",
+}
+
+
+async def test_ten_thousand_junk_memories_are_found_around_and_taken_back_at_once(house: House) -> None:
+    """Half of them always told: what is right is found, what is told stays small, and one step takes all of it back."""
+    ann = Talk(house, "ann")
+    for text in REAL.values():
+        await ann("save_memory", content=text)
+    await ann("forget_memory", memory_id=1)
+    before, was = house.clock.now(), await texts(house)
+    house.clock.advance(60)
+    junk(house.store.path, "ann", at=house.clock.now(), pinned=True)
+    assert house.memory.room("user", "ann") == 10_004
+    for number, question in enumerate(REAL, 1):
+        ids, text, _ = await ann.recall(question)
+        assert (ids[:1] == (number,)) == (number != 1), question
+        assert len(text) < RECALLED_CHARS + 300
+    assert len(ann.pinned()) < PINNED_CHARS + 100
+    assert "of user already" in await ann("save_memory", content="one more"), "and no more of them come in"
+    await house.store.change(as_it_was(before, house.clock.now(), Some(owner="ann", writer="harvester")))
+    assert await texts(house) == was and ann.pinned() == ""
+    assert "ok, remembered" in await ann("save_memory", content="one more")

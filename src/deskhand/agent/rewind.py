@@ -104,8 +104,7 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
             group = any(turn.said[0].address.group for turn in past.turns)  # the log is read by who was there
             next_ = replace(next_, address=replace(next_.address, group=group or next_.address.group))
     else:
-        args = body.args.strip() if isinstance(body, Command) else ""
-        name = body.name if isinstance(body, Command) else ""
+        name, args = (body.name, body.args.strip()) if isinstance(body, Command) else ("", "")
         retry = name in ("retry", "clean")
         count = 1 if retry or not args else int(args) if args.isdecimal() else 0
         if not 0 < count <= len(turns):
@@ -127,6 +126,7 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
     if "owner" not in who.roles and any(who.id not in (each.id, each.on_behalf_of) for each in openers):
         raise Refused("others have asked something since then, so only an owner may undo it")
     back = past.state(to_n)
+    back.shared, back.person = state.shared, state.person or back.person  # who has taken part reads it still
     then = replace(ledger(back), usage=state.usage, options=state.options, context_tokens=back.context_tokens)
     events: list[AnyEvent] = [*interrupted(state.calls, f"{who.id} went back")]
     if state.turn is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
 import click
 import msgspec
 
-from ..memory.facts import Fact, closed, erased, everything, promoted, put_back
+from ..memory.facts import Fact, Some, Writer, as_it_was, closed, erased, everything, promoted, put_back
 from ..memory.recall import Memory, Only
 from ..memory.telling import reasons, said_before, whose
 from ..runtime.clock import SystemClock
@@ -21,6 +21,7 @@ from .plain import plain
 from .run import USAGE, Listing, config_option, fail, settings_of, with_store
 from .sessions import when
 from .table import table
+from .times import moment
 
 T = TypeVar("T")
 MADE_AT_ONCE = 640
@@ -207,16 +208,29 @@ def history(number: int, config: str | None) -> None:
 
 @memories.command()
 @click.argument("number", type=int, required=False)
+@click.option("--since", metavar="WHEN", help="All that happened since then: 2h, 3d, 14:30, or '2026-11-22 14:30'.")
+@click.option("--writer", type=click.Choice(get_args(Writer)), help="With --since: only what this one wrote.")
+@click.option(
+    "--scope-id", "-i", "owner", default="", metavar="NAME", help="With --since: only of this person or agent."
+)
+@click.option("--yes", "-y", is_flag=True, help="With --since: do not ask.")
 @config_option
-def undo(number: int | None, config: str | None) -> None:
+def undo(number: int | None, since: str | None, writer: str | None, owner: str, yes: bool, config: str | None) -> None:
     """Take back the last thing that happened to a memory: it was written, replaced or forgotten. Without a number: to
-    the one that changed last.
+    the one that changed last. With --since memory is put back to how it was then, all of it or a part.
 
     \b
-    Example:
+    Examples:
       deskhand memories undo 12
+      deskhand memories undo --since 2h
+      deskhand memories undo --since 14:30 --writer harvester
     """
     settings = settings_of(config)
+    if since is not None:
+        if number is not None:
+            fail("say a number, or --since: not both", USAGE)
+        _put_back(settings, since, Some("", owner, writer or ""), yes)
+        return
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact, Fact] | None:
         last = await store.rows("fact_latest", ()) if number is None else [(number,)]
@@ -235,6 +249,27 @@ def undo(number: int | None, config: str | None) -> None:
     click.echo(f"#{fact.id} {'holds again' if held else 'is taken back'}: {plain(fact.text)}")
     if before.superseded_by and held:
         click.echo(f"#{before.superseded_by}, which had come in its place, is taken back.")
+
+
+def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
+    """Put memory back to how it was then."""
+    now, zone = SystemClock().now(), ZoneInfo(settings.config.timezone)
+    then = moment(since, now, zone)
+    if then is None:
+        fail(f"--since {since!r} is no time: write 90m, 2h, 3d, 14:30, or '2026-11-22 14:30'", USAGE)
+    said = f"Put memory back to how it was on {when(then, zone)}? What was written since is taken back."
+    if not yes and not click.confirm(said):
+        fail("Nothing was changed.")
+
+    async def use(_: Memory, store: SqliteStore) -> list[int]:
+        before = await store.rows("fact_counts", ())
+        await store.change(as_it_was(then, now, some))
+        after = await store.rows("fact_counts", ())
+        return [sum(row[2] for row in rows) for rows in (before, after)]
+
+    before, after = _with_memory(settings, use)
+    click.echo(f"Memory is as it was on {when(then, zone)}: {after:,} memories hold, {before:,} did before.")
+    click.echo("What was taken back stays in the history: deskhand memories why NUMBER, undo NUMBER", err=True)
 
 
 @memories.command()
@@ -282,6 +317,8 @@ def forget(number: int, erase: bool, config: str | None) -> None:
         if fact is not None:
             now = SystemClock().now()
             await store.change(erased(number) if erase else (closed(number, now, "forgotten"),))
+            if erase:
+                await store.leave_nothing_behind()
         return fact
 
     fact = _with_memory(settings, use)

@@ -164,6 +164,21 @@ def put_back(fact: Fact, at: float) -> tuple[Change, ...]:
     return reopened(fact.id) if fact.superseded_by is None else taken_back(fact.superseded_by, at)
 
 
+class Some(msgspec.Struct, frozen=True):
+    """A choice among facts: of a scope, of one owner, by one writer; '' is any."""
+
+    scope: str = ""
+    owner: str = ""
+    writer: str = ""
+
+
+def as_it_was(then: float, now: float, some: Some) -> tuple[Change, ...]:
+    """Put these facts back to how they were `then`: what held holds again, and what was written since is taken back.
+    What had its time is over all the same. Of a writer also what its facts had come in place of."""
+    choice = (then, some.scope, some.owner, some.writer)
+    return (Change("fact_since_open", choice), Change("fact_since_close", (*choice, now)))
+
+
 def promoted(fact: Fact, at: float) -> tuple[Change, ...]:
     """A person has seen what was held, or is only a candidate, and stands for it: it is told from now on, and what it
     replaces is closed."""

@@ -25,6 +25,18 @@ WHERE id = ?1 AND valid_to IS NOT NULL
 -- fact_reopen_replaced: what this one came in place of --
 UPDATE fact SET valid_to = NULL, closed_why = '', superseded_by = NULL WHERE superseded_by = ?1 AND valid_to IS NOT NULL
 
+-- fact_since_open: what held then holds again --
+UPDATE fact SET valid_to = NULL, closed_why = '', superseded_by = NULL
+WHERE at <= ?1 AND valid_to > ?1 AND closed_why <> 'expired'
+  AND (?2 = '' OR scope = ?2) AND (?3 = '' OR owner = ?3)
+  AND (?4 = '' OR EXISTS (SELECT 1 FROM fact AS by WHERE by.id = fact.superseded_by AND by.writer = ?4 AND by.at > ?1)
+    OR (?4 = 'cleaner' AND closed_why LIKE 'cleaner:%'))
+
+-- fact_since_close: what was written after it is taken back --
+UPDATE fact SET valid_to = ?5, closed_why = 'undone'
+WHERE at > ?1 AND valid_to IS NULL
+  AND (?2 = '' OR scope = ?2) AND (?3 = '' OR owner = ?3) AND (?4 = '' OR writer = ?4)
+
 -- fact_promote: a person has seen it: it is told from now on --
 UPDATE fact SET held = 0, expires_at = NULL, retention = 'durable', label = ?2 WHERE id = ?1 AND valid_to IS NULL
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
@@ -13,6 +13,7 @@ from ..models.aside import Aside
 from ..types.errors import MalformedReply
 from ..types.labels import Label, join
 from ..types.messages import clean
+from .words import STEM, words_of
 
 V = TypeVar("V")
 
@@ -22,7 +23,8 @@ EARLIER_CHARS = 1_500
 """So much of what was said before stands there too, so that a `yes` has a meaning."""
 MOST_FACTS, FACT_CHARS = 20, 500
 ANSWER_CHARS = 200_000
-KNOWN_SHOWN = 40
+FORGOTTEN_SHOWN = 40
+"""So many of what was forgotten are shown."""
 MODEL, TOOL = "assistant", "tool"
 
 SYSTEM = """You keep the notes of a personal assistant. You read a piece of a conversation and write down what will
@@ -36,6 +38,7 @@ still matter in later conversations, as short facts that can be understood alone
   place of "tomorrow".
 - `n` is the number in front of the line that says it. Lines under EARLIER are only there to understand the others.
 - `keep` is "durable" for what stays true, "candidate" for what may soon be over.
+- What is under FORGOTTEN the person wants forgotten: do not note it, in whatever words it stands there.
 - What is under KNOWN is noted already: do not repeat it. Where a line says that one of these is no longer so, write the
   new fact and put the number of the old one into `replaces`.
 - An empty list is the usual answer."""
@@ -70,6 +73,14 @@ class Line(msgspec.Struct, frozen=True):
     who: str
     text: str
     label: Label
+    at: float = 0.0
+
+
+class LetGo(msgspec.Struct, frozen=True):
+    """What somebody had forgotten, and when."""
+
+    text: str
+    at: float
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -138,9 +149,11 @@ def _last(lines: Sequence[Line], limit: int) -> tuple[Line, ...]:
     return tuple(reversed(kept))
 
 
-def question(shown: Excerpt, known: Sequence[Stored] = ()) -> Aside:
+def question(shown: Excerpt, known: Sequence[Stored] = (), gone: Sequence[LetGo] = ()) -> Aside:
     """What a model is asked of it."""
     pieces = [f"KNOWN\n{_list(known)}"] if known else []
+    if over := [each for each in gone if any(line.at <= each.at for line in shown.new)][:FORGOTTEN_SHOWN]:
+        pieces.append("FORGOTTEN\n" + "\n".join(f"- {indented(each.text)}" for each in over))
     if shown.earlier:
         pieces.append(f"EARLIER\n{transcript(shown.earlier)}")
     pieces.append(f"CONVERSATION\n{transcript(shown.new)}")
@@ -161,13 +174,30 @@ def indented(text: str) -> str:
     return re.sub(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+", "\n    ", text.strip())
 
 
-def answered(text: str, shown: Excerpt, known: Sequence[Stored] = (), told: Collection[str] = ()) -> Harvest:
+def let_go(text: str, at: float, gone: Iterable[LetGo]) -> bool:
+    """Whether a person has had this forgotten since it was said: in as many words, or in fewer or more of them."""
+    words, old = _stems(text), [_stems(each.text) for each in gone if at <= each.at]
+    return any(words and each and (words <= each or each <= words) for each in old)
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:STEM] for word in words_of(text))
+
+
+def answered(
+    text: str,
+    shown: Excerpt,
+    known: Sequence[Stored] = (),
+    told: Collection[str] = (),
+    gone: Sequence[LetGo] = (),
+) -> Harvest:
     """What may be believed of the answer: facts from lines that were shown as new, which say something that is not
-    known. `told` are texts that memory itself had put into this conversation. Nothing untrusted takes the place of a
-    fact, and nothing that is pinned is replaced. Raises MalformedReply where the answer is none."""
+    known, and is not `gone` again. `told` are texts that memory itself had put into this conversation. Nothing
+    untrusted takes the place of a fact, and nothing that is pinned is replaced. Raises MalformedReply where the answer
+    is none."""
     label = shown.label
     untrusted = label.integrity == "untrusted"
-    lines, people = {line.n for line in shown.new}, {line.n for line in shown.new if line.who != MODEL}
+    lines, people = {line.n: line.at for line in shown.new}, {line.n for line in shown.new if line.who != MODEL}
     replaceable = {fact.id for fact in known if not fact.pinned}
     seen = {bare(each) for each in (*told, *(fact.text for fact in known))}
     items = decoded(text, dict[str, Any]).get("facts")
@@ -176,7 +206,7 @@ def answered(text: str, shown: Excerpt, known: Sequence[Stored] = (), told: Coll
     facts, again = list[Found](), list[Found]()
     for item in items:
         fact = _fact(item)
-        if fact is None or fact.n not in lines or len(facts) == MOST_FACTS:
+        if fact is None or fact.n not in lines or len(facts) == MOST_FACTS or let_go(fact.text, lines[fact.n], gone):
             continue
         if bare(fact.text) in seen:
             again += [fact] if fact.n in people and len(again) < MOST_FACTS else []

@@ -142,10 +142,11 @@ def _cosines(rows: Floats, asked: Floats) -> Floats:
 
 
 class Index:
-    """The vectors of one model, on a shelf for each key: whoever may see some keys is never shown another's."""
+    """The vectors of one model, on a shelf for each key and length: whoever may see some keys is never shown another's,
+    and vectors of another length, which a model of the same name made before, are compared with none."""
 
     def __init__(self) -> None:
-        self.shelves: dict[tuple[str, str, bool], Shelf] = {}
+        self.shelves: dict[tuple[tuple[str, str, bool], int], Shelf] = {}
         self._where: npt.NDArray[np.uint8] = np.zeros(1024, np.uint8)
 
     @property
@@ -155,10 +156,10 @@ class Index:
     def put(self, key: tuple[str, str, bool], ids: Ids, rows: Halves) -> None:
         """These are here now, and nowhere else."""
         self.drop(ids)
-        shelf = self.shelves.get(key)
-        if shelf is None or shelf.dimensions != rows.shape[1]:
-            shelf = self.shelves[key] = Shelf(rows.shape[1])
-        shelf.add(ids, rows)
+        place = (key, rows.shape[1])
+        if place not in self.shelves:
+            self.shelves[place] = Shelf(rows.shape[1])
+        self.shelves[place].add(ids, rows)
         self._known(ids)[ids] = 1
 
     def drop(self, ids: Ids) -> None:
@@ -174,11 +175,11 @@ class Index:
         self, asked: Floats, keys: Sequence[tuple[str, str, bool]] | None, top_k: int, fetch: Fetch
     ) -> list[tuple[int, float]]:
         """(id, cosine) of the nearest under these keys, or under all."""
-        wanted = list(self.shelves) if keys is None else [key for key in keys if key in self.shelves]
+        wanted = {key for key, _ in self.shelves} if keys is None else dict.fromkeys(keys)
         found = list[tuple[int, float]]()
         for key in wanted:
-            if self.shelves[key].dimensions == len(asked):
-                found += self.shelves[key].nearest(asked, top_k, fetch)
+            if shelf := self.shelves.get((key, len(asked))):
+                found += shelf.nearest(asked, top_k, fetch)
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:top_k]
 
     def _known(self, ids: Ids) -> npt.NDArray[np.uint8]:

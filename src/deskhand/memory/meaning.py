@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 PAGE, BATCH, CHANGES, AT_ONCE = 5_000, 32, 5_000, 20_000
 PATIENCE_S = 3.0
 """So long a search waits for a model; then it goes on without."""
+REST_S, TOO_SLOW = 30.0, 2
+"""A model that was so often too slow in a row is not waited for, for so long: else every message would wait."""
 LAST = (1 << 62) - 1
 Near = list[tuple[int, float, float]]
 Owners = Sequence[tuple[str, str]] | None
@@ -43,8 +45,11 @@ class Meanings:
         orders: list[Near] = [[] for _ in self._sides]
 
         async def ask(place: int, side: _Side) -> None:
-            with anyio.move_on_after(PATIENCE_S):
+            if anyio.current_time() < side.rests_until:
+                return
+            with anyio.move_on_after(PATIENCE_S) as patience:
                 orders[place] = await side.near(text, owners, held, top_k)
+            side.waited(in_vain=patience.cancelled_caught)
 
         async with anyio.create_task_group() as tasks:
             for place, side in enumerate(self._sides):
@@ -63,20 +68,36 @@ class Meanings:
 
     async def _make(self, side: _Side, rows: list[tuple[int, str]]) -> int:
         try:
-            vectors = await side.embedder.embed([text for _, text in rows], "passage")
+            await self._write(side, rows)
         except (ContextOverflow, MalformedReply, ModelRequestRefused) as error:
-            if len(rows) > 1:  # one of them is to blame
-                return sum([await self._make(side, [row]) for row in rows])
-            log.warning("memory #%s is found by words alone: %s", rows[0][0], error)
-            side.done([rows[0][0]])
-            return 1
+            refused: list[tuple[tuple[int, str], ModelError]] = [(rows[0], error)]
+            if len(rows) > 1:
+                refused = await self._each(side, rows)
+                if len(refused) == len(rows):  # then it is no text of them, but the model: it is asked again later
+                    raise
+            for (id_, _), why in refused:
+                log.warning("memory #%s is found by words alone: %s", id_, why)
+        side.done([id_ for id_, _ in rows])
+        return len(rows)
+
+    async def _each(self, side: _Side, rows: list[tuple[int, str]]) -> list[tuple[tuple[int, str], ModelError]]:
+        """One by one. Returns those that the model does not take."""
+        refused = list[tuple[tuple[int, str], ModelError]]()
+        for row in rows:
+            try:
+                await self._write(side, [row])
+            except (ContextOverflow, MalformedReply, ModelRequestRefused) as error:
+                refused.append((row, error))
+        return refused
+
+    async def _write(self, side: _Side, rows: list[tuple[int, str]]) -> None:
+        vectors = await side.embedder.embed([text for _, text in rows], "passage")
+        side.measure(vectors)
         changes = [
             Change("vector_add", (id_, side.embedder.name, half.tobytes()))
             for (id_, _), half in zip(rows, vectors.astype(np.float16), strict=True)
         ]
         await self._store.change(changes)
-        side.done([id_ for id_, _ in rows])
-        return len(rows)
 
 
 class _Side:
@@ -89,6 +110,25 @@ class _Side:
         self._complained = False
         self._below, self._made_seq = LAST, -1
         self._later: list[int] = []
+        self._bytes, self._anew = 0, False
+        self.rests_until, self._in_vain = 0.0, 0
+
+    def waited(self, *, in_vain: bool) -> None:
+        """A search has waited for it."""
+        self._in_vain = self._in_vain + 1 if in_vain else 0
+        if self._in_vain >= TOO_SLOW:
+            log.warning("%s is too slow: memory is searched without it for %.0f s", self.embedder.name, REST_S)
+            self.rests_until, self._in_vain = anyio.current_time() + REST_S, TOO_SLOW - 1
+
+    def measure(self, vectors: Vectors) -> None:
+        """What the model makes now. Where it made them in another length before, under the same name, those are made
+        anew; until then they stay where they are."""
+        size = 2 * vectors.shape[1]
+        if size != self._bytes:
+            self._bytes = size
+            if any(2 * dimensions != size for _, dimensions in self._index.shelves):
+                log.warning("%s makes other vectors than before: all are made anew", self.embedder.name)
+                self._anew = True
 
     async def near(self, text: str, owners: Owners, held: bool, top_k: int) -> Near:
         if self._seq < 0 and sum(row[2] for row in self._store.look("fact_room")) > AT_ONCE:
@@ -174,7 +214,7 @@ class _Side:
         if self._made_seq < 0:
             self._made_seq = int(self._read("fact_last_change", ())[0][0])
         if self._below:
-            rows = self._read("vector_missing", (name, self._below, BATCH))
+            rows = self._read("vector_missing", (name, self._below, BATCH, self._bytes))
             if rows:
                 return [(id_, text) for id_, text in rows]
             self._below = 0
@@ -183,9 +223,10 @@ class _Side:
             if not changed:
                 return []
             ids = [row[1] for row in changed]
-            rows = self._read("vector_missing_of", (name, msgspec.json.encode(ids).decode()))
+            rows = self._read("vector_missing_of", (name, msgspec.json.encode(ids).decode(), self._bytes))
             self._later, self._made_seq = [id_ for id_, _ in rows], changed[-1][0]
-        rows = self._read("vector_missing_of", (name, msgspec.json.encode(self._later[:BATCH]).decode()))
+        page = msgspec.json.encode(self._later[:BATCH]).decode()
+        rows = self._read("vector_missing_of", (name, page, self._bytes))
         if not rows:
             del self._later[:BATCH]
             return self._missing()
@@ -193,7 +234,9 @@ class _Side:
 
     def done(self, ids: list[int]) -> None:
         """Vectors of these have been written."""
-        if self._below:
+        if self._anew:
+            self._below, self._anew = LAST, False
+        elif self._below:
             self._below = min(ids)
         else:
             self._later = [id_ for id_ in self._later if id_ not in set(ids)]

@@ -1,5 +1,5 @@
--- vector_add: what has been erased meanwhile gets none --
-INSERT OR IGNORE INTO fact_vector(fact, model, vector) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM fact WHERE id = ?1)
+-- vector_add: in place of one of another length; what has been erased meanwhile gets none --
+INSERT OR REPLACE INTO fact_vector(fact, model, vector) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM fact WHERE id = ?1)
 
 -- vector_load: a page of those that are open --
 SELECT fact.id, fact.scope, fact.owner, fact.held, fact_vector.vector
@@ -14,16 +14,18 @@ WHERE fact.id IN (SELECT value FROM json_each(?2)) AND fact.valid_to IS NULL
 -- vector_fetch --
 SELECT fact, vector FROM fact_vector WHERE model = ?1 AND fact IN (SELECT value FROM json_each(?2))
 
--- vector_missing: a page of those that have none, the latest first --
+-- vector_missing: a page of those that have none of this length (0: of any), the latest first --
 SELECT fact.id, fact.text FROM fact
 WHERE fact.id < ?2 AND fact.valid_to IS NULL
-  AND NOT EXISTS (SELECT 1 FROM fact_vector WHERE fact_vector.fact = fact.id AND fact_vector.model = ?1)
+  AND NOT EXISTS (SELECT 1 FROM fact_vector WHERE fact_vector.fact = fact.id AND fact_vector.model = ?1
+    AND (?4 = 0 OR length(vector) = ?4))
 ORDER BY fact.id DESC LIMIT ?3
 
--- vector_missing_of: those of these that have none --
+-- vector_missing_of: those of these that have none of this length --
 SELECT fact.id, fact.text FROM fact
 WHERE fact.id IN (SELECT value FROM json_each(?2)) AND fact.valid_to IS NULL
-  AND NOT EXISTS (SELECT 1 FROM fact_vector WHERE fact_vector.fact = fact.id AND fact_vector.model = ?1)
+  AND NOT EXISTS (SELECT 1 FROM fact_vector WHERE fact_vector.fact = fact.id AND fact_vector.model = ?1
+    AND (?3 = 0 OR length(vector) = ?3))
 ORDER BY fact.id DESC
 
 -- vector_counts: how many each model has made --

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-WORDS, TEXT_CHARS = 32, 4_000
+WORDS, TEXT_CHARS, STEM = 32, 4_000, 5
 _WORD = re.compile(r"[^\W_]+")
 """As the index cuts a text into words."""
 
@@ -59,4 +59,4 @@ def plain(text: str) -> str:
 
 
 def _stem(word: str) -> str:
-    return word[:5]
+    return word[:STEM]

@@ -20,7 +20,7 @@ from .transport import Transport
 Vectors = npt.NDArray[np.float32]
 Kind = Literal["query", "passage"]
 """What is looked for, or what is found: some models want to know."""
-BATCH, TEXT_CHARS = 64, 8_000
+BATCH, TEXT_CHARS, LARGEST = 64, 8_000, 1e9
 
 
 class Embedder(Protocol):
@@ -78,7 +78,12 @@ class ApiEmbedder:
         rows = [row for at in range(0, len(texts), BATCH) for row in await self._batch(texts[at : at + BATCH])]
         if len({len(row) for row in rows}) > 1:
             raise MalformedReply(f"{self._spec.name} made vectors of different lengths")
-        return normalised(np.array(rows, np.float32).reshape(len(rows), -1)) if rows else np.zeros((0, 0), np.float32)
+        if not rows:
+            return np.zeros((0, 0), np.float32)
+        numbers = np.array(rows, np.float64)
+        if not np.isfinite(numbers).all() or numbers.max(initial=0.0) > LARGEST or numbers.min(initial=0.0) < -LARGEST:
+            raise MalformedReply(f"{self._spec.name} made vectors of numbers that are none")
+        return normalised(numbers)
 
     async def _batch(self, texts: Sequence[str]) -> list[list[float]]:
         body: dict[str, Any] = {"model": self._spec.name, "input": [clean(text[:TEXT_CHARS]) or " " for text in texts]}

@@ -15,7 +15,7 @@ from ..types.budget import charge_of
 from ..types.errors import DeskhandError
 from ..types.events import AskedAside
 from ..types.labels import LOCAL, Label, join
-from ..types.messages import File, Message, Text, ToolCall, ToolResult, clean
+from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolResult, clean
 from ..types.options import ALL
 from ..types.steps import Condensed
 from .thinking import Thinking
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 SUMMARY_TOKENS, SUMMARY_CHARS, WAIT_S = 1_024, 8_000, 90.0
 TRANSCRIPT_CHARS, SAID_CHARS, CALL_CHARS, RESULT_CHARS = 60_000, 4_000, 500, 1_000
 MOST_FILES, MOST_TASKS, MOST_PROCESSES, LINE_CHARS = 30, 40, 10, 200
+READ = (Text, File, Image, Audio)
 _SYSTEM = """You sum up the earlier part of a conversation between a person and their assistant, for the assistant,
 who will no longer see it. Keep, in the language of the person: what they want and why; what was decided, and what was
 refused; facts, names, paths, addresses and numbers exactly as they stand; what was done and how it came out; what
@@ -81,7 +82,7 @@ def label_of(messages: Sequence[Message]) -> Label:
     for message in messages:
         for part in message.parts:
             found += [piece.label for piece in part.parts] if isinstance(part, ToolResult) else []
-            found += [part.label] if isinstance(part, (Text, File)) and message.role != "assistant" else []
+            found += [part.label] if isinstance(part, READ) and message.role != "assistant" else []
     return join(found)
 
 

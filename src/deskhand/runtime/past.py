@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
@@ -142,18 +143,12 @@ class Past:
     # What was said
 
     async def _lines(self, session: str) -> list[Line]:
-        """All that was said in it. The labels follow from the log, as they did when it was said."""
-        state, names, lines = State(session), dict[str, str](), list[Line]()
-        for recorded in await self._store.events(session):
-            fold(state, (recorded,))
-            if (line := _line(recorded, state.label, names)) is not None:
-                lines.append(line)
-        return lines
+        """All that was said in it. A long one is gone through in a thread: others go on meanwhile."""
+        return await anyio.to_thread.run_sync(_lines_of, session, await self._store.events(session))
 
     async def _began(self, session: str) -> int:
         """After which number the turn that goes on now began."""
-        events = await self._store.events(session)
-        return max((each.n for each in events if isinstance(each.event, TurnEnded)), default=0)
+        return int((await self._store.rows("event_last_of_kind", (session, "turn_ended")))[0][0])
 
     def _window(self, session: str, lines: Sequence[Line], hit: Hit, context: Context) -> Text:
         at = next((i for i, line in enumerate(lines) if line.n == hit.n), None)
@@ -176,6 +171,16 @@ class Past:
 
 
 _ALL = Principal("search_past", ("owner",), "system")
+
+
+def _lines_of(session: str, log: Sequence[Recorded]) -> list[Line]:
+    """What was said, by the log. The labels follow from it, as they did when it was said."""
+    state, names, lines = State(session), dict[str, str](), list[Line]()
+    for recorded in log:
+        fold(state, (recorded,))
+        if (line := _line(recorded, state.label, names)) is not None:
+            lines.append(line)
+    return lines
 
 
 def _line(recorded: Recorded, label: Label, names: dict[str, str]) -> Line | None:

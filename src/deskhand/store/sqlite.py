@@ -235,11 +235,14 @@ class SqliteStore(Looking):
             return len(rows)
 
         erased = await self._writer.run(work)
-        await anyio.to_thread.run_sync(self._empty_wal)
+        await self.leave_nothing_behind()
         return erased
 
+    async def leave_nothing_behind(self) -> None:
+        """After an erasing: move the write-ahead log into the database and cut it off, with the old pages in it."""
+        await anyio.to_thread.run_sync(self._empty_wal)
+
     def _empty_wal(self) -> None:
-        """Move the write-ahead log into the database and cut it off, so that no old page stays behind in it."""
         db = connect(self.path, write=True)
         try:
             with plain_errors(self.path):

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.memory.facts import NewFact, added, taken_back
+from deskhand.memory.facts import NewFact, added, closed, taken_back
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.testing.scripted import say
@@ -20,6 +20,7 @@ from deskhand.types.events import ModelReplied, Recalled
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, Text, ToolCall
+from tests.memory.junk import junk
 
 from .gathered import STAFF, Study, facts, texts
 
@@ -451,7 +452,7 @@ async def test_candidates_expire_and_what_is_held_is_not_shown(tmp_path: Path) -
         assert texts(await facts(app)) == ["one thing", "other thing", "delete every fact"]
 
 
-async def test_a_thousand_junk_memories_are_tidied_in_steps(tmp_path: Path) -> None:
+async def test_ten_thousand_junk_memories_are_tidied_in_steps(tmp_path: Path) -> None:
     study = Study(tmp_path)
 
     def answer(text: str) -> Any:
@@ -460,7 +461,30 @@ async def test_a_thousand_junk_memories_are_tidied_in_steps(tmp_path: Path) -> N
 
     study.answers["clean"] = answer
     async with study.running() as app:
-        rows = [row for n in range(1_000) for row in added(_fact(f"junk number {n}", f"j{n}"), 1.0)]
-        await app.store.change(rows)
+        junk(study.settings.home.database, "owner")
         await app.works.learning.gatherer.clean()
         assert len(study.asked) == 5 and all(len(text) < 20_000 for _, text in study.asked)
+
+
+async def test_what_was_forgotten_is_not_gathered_again(tmp_path: Path) -> None:
+    """It was said before it was forgotten, and read after; what is said anew counts."""
+    study = Study(tmp_path)
+    told = ("Lives in Paris", "The code is 8820", "The owner lives in Paris, France")
+    study.answers["harvest"] = lambda text: noted(
+        *((each, int(text.rpartition("[")[2].split("]")[0])) for each in told)
+    )
+    async with study.running() as app:
+        await study.chat(app, "I live in Paris, and the code is 8820, no more 7719")
+        for text in ("Lives in Paris", "The code is 7719"):
+            await app.store.change(added(_fact(text, text), 1.0))
+        study.clock.advance(5)
+        await app.store.change([closed(1, study.clock.now(), "forgotten"), closed(2, study.clock.now(), "undone")])
+        await app.works.learning.gatherer.harvest()
+        assert texts(await facts(app)) == ["The code is 8820"]
+        assert "FORGOTTEN\n- Lives in Paris\n- The code is 7719" in study.asked[0][1].replace(
+            "- The code is 7719\n- Lives in Paris", "- Lives in Paris\n- The code is 7719"
+        )
+        study.clock.advance(60)
+        await study.chat(app, "by the way, I do live in Paris")
+        await app.works.learning.gatherer.harvest()
+        assert "Lives in Paris" in texts(await facts(app)) and "FORGOTTEN" not in study.asked[1][1]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from deskhand.memory.facts import NewFact, added
 from deskhand.memory.project_text import knowledge, learning
@@ -206,3 +207,62 @@ async def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path: Path) -> None
         assert texts(await facts(app))[2:] == ["good: one thing"]
         assert secret.read_text() == "the password is 1234\n"
         assert (folder / "knowledge.md").read_bytes() == b"\xff\xfe broken"
+
+
+async def test_a_changed_line_stays_whose_it_was(tmp_path: Path) -> None:
+    """What all are told stands in the owner's file too: changed there, it is still told all, and told once."""
+    study = Study(tmp_path)
+    async with study.running() as app:
+        await know(app, "The fair opens at nine", "k1", scope="agent", owner="default", pinned=True)
+        await know(app, "Deploys are on Thursday", "k2", scope="global", owner="", pinned=True)
+        await app.works.learning.notebook.look()
+        file = workspace(study) / "memory/MEMORY.md"
+        file.write_text(file.read_text().replace("at nine", "at ten").replace("on Thursday", "on Friday"))
+        await app.works.learning.notebook.look()
+        await app.works.learning.notebook.look()
+        found = [(fact.text, fact.scope, fact.owner, fact.pinned) for fact in await facts(app)]
+        assert found == [
+            ("The fair opens at ten", "agent", "default", True),
+            ("Deploys are on Friday", "global", "", True),
+        ]
+        assert "nine" not in file.read_text() and "Thursday" not in file.read_text()
+
+
+async def test_what_is_saved_while_the_file_is_being_read_is_read_too(tmp_path: Path) -> None:
+    study = Study(tmp_path)
+    async with study.running() as app:
+        notebook, file = app.works.learning.notebook, workspace(study) / "knowledge/home.md"
+        await notebook.look()
+        ground = notebook._ground
+
+        def saving(text: str) -> str:
+            """Somebody saves once more, just as the first line becomes a fact."""
+            if "one" in text:
+                file.write_text("- one thing\n- another thing, a moment later\n")
+            return text
+
+        notebook._ground = msgspec.structs.replace(ground, redact=saving)
+        file.write_text("- one thing\n")
+        await notebook.look()
+        notebook._ground = ground
+        await notebook.look()
+        assert texts(await facts(app)) == ["home: one thing", "home: another thing, a moment later"]
+
+
+async def test_a_broken_file_is_said_once_and_read_when_it_is_mended(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = Study(tmp_path)
+    async with study.running() as app:
+        await know(app, "Ann likes tea", "k1", pinned=True)
+        file = workspace(study) / "memory/MEMORY.md"
+        file.write_bytes(b"- my bank is \xff\xfe\n")
+        for number in range(3):
+            await app.works.learning.notebook.look()
+            await know(app, f"thing {number}", f"k{number}x", pinned=True)
+        said = [each.getMessage() for each in caplog.records if "MEMORY.md" in each.getMessage()]
+        assert len(said) == 1 and "it is no UTF-8 text" in said[0] and "nothing in it is read" in said[0]
+        assert file.read_bytes() == b"- my bank is \xff\xfe\n" and len(await facts(app)) == 4
+        file.write_text("- my bank is ING\n")
+        await app.works.learning.notebook.look()
+        assert texts(await facts(app))[-1] == "my bank is ING" and "Ann likes tea" in file.read_text()

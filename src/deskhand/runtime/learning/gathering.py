@@ -14,7 +14,7 @@ import msgspec
 from ...memory import clean, harvest
 from ...memory.clean import Plan
 from ...memory.facts import Fact, NewFact, Scope, Viewer, added, also, fact_of, kept
-from ...memory.harvest import Line, Stored
+from ...memory.harvest import LetGo, Line, Stored
 from ...memory.recall import Memory
 from ...memory.settings import MemoryConfig
 from ...models.aside import Aside, cheapest
@@ -63,9 +63,11 @@ class Gatherer:
         if any(line.who != harvest.MODEL for line in shown.new):  # else nobody has said anything
             scope, owner = whose(talk, agent)
             known = await self.known("\n".join(line.text for line in shown.new), scope, owner)
-            answer = await self.ask(agent, harvest.question(shown, known), self._memory.harvester.models, "harvest")
+            gone = await self.let_go(scope, owner)
+            asked = harvest.question(shown, known, gone)
+            answer = await self.ask(agent, asked, self._memory.harvester.models, "harvest")
             told = await self.ground.store.rows("fact_get", (msgspec.json.encode(talk.told).decode(),))
-            found = harvest.answered(answer, shown, known, [fact_of(row).text for row in told])
+            found = harvest.answered(answer, shown, known, [fact_of(row).text for row in told], gone)
             if found.left:
                 log.info("%d facts that a model found in %s could not be used", found.left, session)
             facts = [
@@ -232,6 +234,10 @@ class Gatherer:
     async def known(self, text: str, scope: Scope, owner: str) -> list[Stored]:
         """What is known of what stands in this text."""
         return [stored(found.fact) for found in await self.memory.search(text, seer(scope, owner), KNOWN, scope)]
+
+    async def let_go(self, scope: Scope, owner: str) -> list[LetGo]:
+        """What of this owner's a person had forgotten lately."""
+        return [LetGo(text, at) for text, at in await self.ground.store.rows("gathered_let_go", (scope, owner))]
 
     async def ask(self, agent: str, aside: Aside, models: Sequence[str], job: str) -> str:
         """What a model says to this; this job pays. Small ones are asked only where they were named for it: what is

@@ -54,11 +54,11 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Talk:
         n, event = recorded.n, recorded.event
         match event:
             case e.MessageReceived(principal=principal, message=message) if principal.kind == "person":
-                lines += _line(n, principal.id, message)
+                lines += _line(recorded, principal.id, message)
             case e.ModelReplied(message=message):
                 names |= {call.id: call.name for call in message.calls}
                 if message.text.strip():
-                    lines.append(Line(n, MODEL, message.text, join((state.label, LOCAL))))
+                    lines.append(Line(n, MODEL, message.text, join((state.label, LOCAL)), recorded.at))
             case e.ToolFinished(result=result):
                 calls.append((n, f"{names.get(result.call_id, 'a tool')}: {result.status}"))
             case e.Recalled(facts=facts):
@@ -72,9 +72,10 @@ def heard(session: str, log: Iterable[e.Recorded]) -> Talk:
     return Talk(state.n, tuple(lines), state.person, tuple(told), tuple(calls), state.turn is not None)
 
 
-def _line(n: int, who: str, message: Message) -> list[Line]:
+def _line(recorded: e.Recorded, who: str, message: Message) -> list[Line]:
     parts = [part for part in message.parts if isinstance(part, Text) and part.text.strip()]
     if not parts:
         return []
     who = f"person {who}" if who in (MODEL, TOOL) else who  # nobody speaks as another by being called so
-    return [Line(n, who, "\n".join(part.text for part in parts), join(part.label for part in parts))]
+    label = join(part.label for part in parts)
+    return [Line(recorded.n, who, "\n".join(part.text for part in parts), label, recorded.at)]

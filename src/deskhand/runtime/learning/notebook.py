@@ -123,11 +123,13 @@ class Notebook:
             try:
                 number = await self._one(paper, agent, files, marks)
             except (ToolError, UnicodeDecodeError) as error:
-                log.warning("%s is left as it is: %s", path, error)
-                continue
+                if looks != self._looks.get(path):  # else it has been said
+                    why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+                    log.warning("%s is left as it is, and nothing in it is read: %s", path, why)
+                number = 0
             if number:
                 found[paper.sheet.path] = number
-            self._looks[path] = await anyio.to_thread.run_sync(_looks, files, paper.sheet.path)
+            self._looks[path] = looks  # as it was before it was read: what somebody saved meanwhile is seen again
         with suppress(ToolError):
             await self._index(agent, files)
 
@@ -195,13 +197,19 @@ class Notebook:
             return 0
         if not here:
             done = msgspec.structs.replace(done, base=Base(done.base.ours, base.theirs, done.base.version))
-        return await self._keep(paper, real, done, base, (label, known))
+        return await self._keep(paper, real, done, base, (label, known, facts))
 
     async def _keep(
-        self, paper: Paper, real: str, done: Merge, base: Base, about: tuple[Label, Mapping[str, int]]
+        self,
+        paper: Paper,
+        real: str,
+        done: Merge,
+        base: Base,
+        about: tuple[Label, Mapping[str, int], Mapping[str, Fact]],
     ) -> int:
-        """Write down what the file says now, and the facts that came and went with it."""
-        label, known = about
+        """Write down what the file says now, and the facts that came and went with it. What somebody changed stays
+        whose it was."""
+        label, known, whose = about
         now, held = self._ground.clock.now(), label.integrity == "untrusted"
         place = sha256(real.encode(errors="surrogateescape")).hexdigest()[:12]
         names = {new.key: f"{paper.kind if new.ours else paper.around}:{place}:{new.key}" for new in done.new}
@@ -210,10 +218,11 @@ class Notebook:
         changes = [closed(known[key], now, f"taken out of {paper.sheet.path}") for key in done.closed if key in known]
         keeping = self._ground.settings().config.memory.keeping
         for new in done.new:
+            before = whose.get(new.replaces)
             fact = NewFact(
                 self._ground.redact(new.text),
-                paper.scope,
-                paper.owner,
+                before.scope if before else paper.scope,
+                before.owner if before else paper.owner,
                 label,
                 "file",
                 names[new.key],
