@@ -23,44 +23,6 @@ MOST_FOUND, MOST_NAMED = 5, 20
 LINE_CHARS, LISTED_CHARS = 72, 3_000
 """The first words of what a tool does; and all that is said of deferred ones. Beyond it they are named alone."""
 LEAST = 2
-_DULL = frozenset(
-    (
-        *(
-            "all",
-            "and",
-            "any",
-            "are",
-            "can",
-            "for",
-            "from",
-            "have",
-            "here",
-            "how",
-            "into",
-            "need",
-            "not",
-            "one",
-            "some",
-        ),
-        *(
-            "that",
-            "the",
-            "them",
-            "this",
-            "tool",
-            "tools",
-            "use",
-            "what",
-            "when",
-            "where",
-            "which",
-            "who",
-            "will",
-            "with",
-        ),
-        *("you", "your"),
-    )
-)
 _WORD = re.compile(r"[^\W_]{3,}")
 
 
@@ -178,6 +140,12 @@ def _fits(words: set[str], spec: Spec) -> int:
 
 def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
+
+
+_DULL = _words(
+    "all and any are can for from have here how into need not one some that the them this tool tools use what when where"
+    " which who will with you your"
+)
 
 
 def _names(specs: Sequence[Spec]) -> str:
