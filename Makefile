@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
 TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto
 export UV_SYSTEM_CERTS ?= 1
+# The tests start hundreds of processes: where no bytecode may be kept, each of them would first compile all of us.
+unexport PYTHONDONTWRITEBYTECODE
 # uv where it is installed, else our own copy: a minimal Debian has no python3-venv, and its pip may not install.
 UV := $(shell command -v uv 2>/dev/null || echo .boot/bin/uv)
 
@@ -56,6 +58,7 @@ check: $(VENV)/.dev ## Format, lint, types, import order
 test-model: $(VENV)/.dev ## Put everyday requests to the real embedded model; fetches it once (1.1 GB), takes half an hour
 	@$(BIN)/deskhand model pull $(or $(MODEL),qwen2.5-coder-1.5b)
 	@nice -n 5 $(BIN)/python -m deskhand.testing.model_run --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
+	@nice -n 5 $(BIN)/python -m deskhand.testing.model_long --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
 
 torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth
 	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200)

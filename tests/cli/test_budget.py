@@ -76,6 +76,9 @@ def test_set_use_and_lift(tmp_path: Path) -> None:
         (("set", "all", "--tokens", "many"), "'many' is no number of tokens: write 50000, 50k or 2m"),
         (("set", "all", "--usd", "-1"), "-1.0 is not in the range"),
         (("set", "all", "--tokens", "-5"), "'-5' is no number of tokens"),
+        (("set", "all", "--tokens", "5mk"), "'5mk' is no number of tokens"),
+        (("set", "all", "--tokens", "1e40"), "is no amount: write a number such as 20"),
+        (("set", "all", "--usd", "nan"), "is no amount: write a number such as 20"),
         (("lift", "person"), "say whose: person:NAME"),
         (("lift", "person:anna"), "no budget is set for person:anna"),
         (("lift", "nobody"), "names nobody"),
@@ -85,3 +88,11 @@ def test_what_cannot_be_meant(tmp_path: Path, args: tuple[str, ...], said: str) 
     found = _budget(tmp_path, *args)
     assert found.exit_code == 2 and said in found.output
     assert not (tmp_path / FILE_NAME).exists()
+
+
+def test_to_lift_nothing_is_nothing(tmp_path: Path) -> None:
+    assert _budget(tmp_path, "set", "all", "--usd", "0").exit_code == 0
+    found = _budget(tmp_path, "lift", "all")
+    assert found.exit_code == 2 and "change it with deskhand budget set all --usd NUMBER" in " ".join(
+        found.output.split()
+    )

@@ -27,14 +27,18 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
     assert dry.output.startswith(head + "\n")
     for line in (
         "  users: ann (member: slack U100, telegram 4711), ben.k (garden: slack U200)",
-        "  conversations: 4 of slack, to read, search and go on with here: there is no channel for slack yet",
-        "  jobs: morning-weather (30 6 * * *), old-report (0 9 * * 1)",
+        "  conversations: 4 of slack, to read, search and go on with here, since there is no channel for slack yet",
+        "  jobs, switched off at first: morning-weather at 06:30 every day (UTC); old-report at 09:00 on Monday (UTC)",
+        "    agents.scout: models [openai/gpt-4.1], steps 10, thinking off, tools [read_file, list_files]",
+        "    roles.garden: agents [hermes]",
+        "    timezone: Europe/Berlin",
         "  keys to .env: OPENAI_API_KEY, SLACK_BOT_TOKEN",
         "    that ann may do everything: if that is you, say: --me ann",
-        "Nothing was written. To take it over: deskhand import ~/.operator --yes",
+        "Nothing was written. To take it over: deskhand import ~/.operator --me ann --yes",
     ):
         assert line in dry.output.splitlines(), line
     assert "none" not in dry.output, "no value of a key is shown"
+    assert not list((tmp_path / "desk").rglob("*.db")), "not even an empty database is made"
     assert not (tmp_path / "desk/deskhand.yaml").exists() and not (tmp_path / "desk/jobs").exists()
     assert json.loads(run(tmp_path, "sessions", "list", "--json").output) == []
 
@@ -46,6 +50,8 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
     assert "Took over 2 agents, 2 users, 4 conversations, 4 memories, 3 key-values, 1 skill, 2 jobs." in done.output
     assert len(json.loads(run(tmp_path, "sessions", "list", "--json").output)) == 4
     again = run(tmp_path, "import", "--yes")
+    assert "switched off, so that nothing is done twice while the other system runs: morning-weather." in done.output
+    assert "not taken" not in again.output and "keys to .env" not in again.output, "that was said the first time"
     assert "  all of it was taken before" in again.output and "There was nothing new to take over." in again.output
     assert looks(tmp_path / ".operator") == before
 
@@ -60,6 +66,32 @@ def test_as_json(tmp_path: Path) -> None:
     assert {"what": "defaults.workspace", "why": said[0]["not_taken"][-1]["why"]}.keys() == said[0]["not_taken"][
         0
     ].keys()
+
+
+def several(tmp_path: Path) -> None:
+    for name, here in (("operator-ai-0.7", ".operator"), ("operator-use", ".operator-use"), ("openagent", "openagent")):
+        home_of(name, tmp_path).rename(tmp_path / here)
+
+
+def test_several_homes_at_once(tmp_path: Path) -> None:
+    """Each after the other: a key that one brought in is sent to no address that the next one names."""
+    several(tmp_path)
+    said = run(tmp_path, "import").output
+    assert "One of them alone: name its folder." in said and "To take it over: deskhand import --me ann --yes" in said
+    done = run(tmp_path, "import", "--me", "ann", "--yes")
+    assert done.exit_code == 0 and done.output.count("Took over") == 3, done.output
+    assert "the address http://localhost:1234/v1 of openai: " in done.output
+    assert "localhost:1234" not in (tmp_path / "desk/deskhand.yaml").read_text()
+    assert run(tmp_path, "import", "--yes").output.count("There was nothing new to take over.") == 3
+
+
+def test_another_key_that_is_here_stays_and_that_is_said(tmp_path: Path) -> None:
+    home = home_of("openagent", tmp_path)
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk/.env").write_text("OPENAI_API_KEY=mine-alone\n")
+    said = run(tmp_path, "import", str(home)).output
+    assert "    the key OPENAI_API_KEY: there is another one here, which stays" in said.splitlines()
+    assert "keys to .env" not in said and "mine-alone" not in said
 
 
 def test_where_there_is_nothing(tmp_path: Path) -> None:
@@ -77,7 +109,7 @@ def test_who_begins_is_told_once(tmp_path: Path) -> None:
     assert wanted in first.output.splitlines()
     taken = run(tmp_path, "import", "--yes")
     assert taken.exit_code == 0 and "3 conversations" in taken.output, taken.output
-    assert "2 where they go on, on telegram, 1 as past ones" in taken.output
+    assert "2 on telegram, where they go on; 1 to read, search and go on with here" in taken.output
     assert "end operator-use before Deskhand serves" in taken.output
     assert "Moving in" not in run(tmp_path, "init").output
 

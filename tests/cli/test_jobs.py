@@ -46,10 +46,20 @@ def test_from_the_first_to_the_last(home: Path) -> None:
     assert run(home, "jobs", "forecast", "brief").output.startswith("Forecast: 2")
     assert "has not run yet" in run(home, "jobs", "runs", "brief").output
     assert run(home, "jobs", "run", "brief").exit_code == 0
-    assert "waits for an earlier run" in run(home, "jobs", "runs", "brief", "-n", "1").output
+    assert "waits to begin" in run(home, "jobs", "runs", "brief", "-n", "1").output
     assert json.loads(run(home, "jobs", "runs", "brief", "--json").output)[0]["state"] == "waiting"
-    assert run(home, "jobs", "remove", "brief").output == "Removed brief.\n"
+    refused = run(home, "jobs", "run", "brief")
+    assert refused.exit_code != 0 and "'brief' waits to be run already" in refused.output
+    removed = run(home, "jobs", "remove", "brief").output
+    assert removed == "Removed brief. It comes back with: deskhand jobs undo brief\n"
     assert not (home / "jobs/brief").exists()
+    back = run(home, "jobs", "undo").output
+    assert back.startswith("brief is as it was: at 07:30 on Monday through Friday (UTC) (on).\nBack again: ")
+    assert (home / "jobs/brief/JOB.md").read_text() == text
+    assert run(home, "jobs", "undo", "--redo").exit_code != 0
+    assert run(home, "jobs", "undo", "brief", "--redo").output.startswith("brief is gone")
+    nothing = run(home, "jobs", "undo", "other")
+    assert nothing.exit_code != 0 and "there is no change of the job 'other' to take back" in nothing.output
     refused = run(home, "jobs", "show", "brief")
     assert refused.exit_code != 0 and "there is no job 'brief'" in refused.output
 

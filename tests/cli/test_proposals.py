@@ -45,7 +45,7 @@ def test_from_a_proposal_to_a_skill(env: dict[str, str], tmp_path: Path) -> None
     assert "It was not tried on recorded turns yet: deskhand skills try 1" in shown.stdout, shown.output
     assert shown.stdout.rstrip().endswith("Gather ideas.")
     tried = deskhand(env, "skills", "try", "1")
-    assert tried.stdout.startswith("Tried on 1 recorded turn: 1 solved as well with it, read in 0"), tried.output
+    assert tried.stdout.startswith("Tried on 1 recorded turn: 1 solved as well with it, 0 read it"), tried.output
     assert "\ttried\t" in deskhand(env, "skills", "proposals").stdout
     assert "“Write three ideas”: solved, 1 calls (without it 1)" in deskhand(env, "skills", "show", "1").stdout
     left = deskhand(env, "skills", "accept", "1", given="n\n")
@@ -56,6 +56,18 @@ def test_from_a_proposal_to_a_skill(env: dict[str, str], tmp_path: Path) -> None
     assert "idea-list\tdefault\taccepted" in deskhand(env, "skills", "proposals", "--all").stdout
     undone = deskhand(env, "undo", "--change", "2")
     assert "Put back" in undone.output and not list(tmp_path.rglob("idea-list/SKILL.md")), undone.output
+
+
+def test_what_was_taken_in_is_taken_out(env: dict[str, str], tmp_path: Path) -> None:
+    deskhand(env, "ask", "one", "--session", "talk")
+    propose(tmp_path, "idea-list", "Gather ideas.\n")
+    early = deskhand(env, "skills", "revert", "1")
+    assert early.exit_code == 1 and "was not taken in: it is proposed" in early.stderr
+    deskhand(env, "skills", "accept", "1", "--yes")
+    assert "Take it out: deskhand skills revert 1" in deskhand(env, "skills", "show", "1").stdout
+    assert "Taken out: idea-list." in deskhand(env, "skills", "revert", "1").stdout
+    assert not list(tmp_path.rglob("idea-list/SKILL.md"))
+    assert "Put back" in deskhand(env, "undo", "--redo").output and list(tmp_path.rglob("idea-list/SKILL.md"))
 
 
 def test_what_speaks_against_it_is_told(env: dict[str, str], tmp_path: Path) -> None:

@@ -72,6 +72,13 @@ def test_a_turn_becomes_a_test(env: dict[str, str], tmp_path: Path) -> None:
     assert KEY not in file.read_text() and "words:" in file.read_text()
     assert "six\tdefault/terminal:talk\t1\tWhat is 6 times 7" in deskhand(env, "cases").stdout
     ran = deskhand(env, "cases", "run")
+    (file.parent / "broken.yaml").write_text("expect: [")
+    (file.parent / "No Name.yaml").touch()
+    both = deskhand(env, "cases", "run")
+    assert both.exit_code == 1 and "1 of 3 as expected" in both.stderr and "fails  broken" in both.stdout, both.output
+    assert deskhand(env, "cases", "run", "broken").exit_code == 2
+    (file.parent / "broken.yaml").unlink()
+    (file.parent / "No Name.yaml").unlink()
     assert ran.exit_code == 0 and "from the log" in ran.stdout and "1 of 1 as expected; 0 tokens used" in ran.stderr
     again = deskhand(env, "cases", "run", "six", "--again")
     assert again.exit_code == 0 and "asked scripted/tour" in again.stdout and "; 20 tokens used" in again.stderr

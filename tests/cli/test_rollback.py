@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 import anyio
 import pytest
 
-from deskhand.runtime.config import read_settings
+from deskhand.runtime.config import Home, read_settings
+from deskhand.runtime.lock import Holder, take
 from deskhand.runtime.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.beside import Desk
 from deskhand.types.commit import Change
 
-from .test_serve import Served
+from .test_serve import DESKHAND, Served
 
 GOOD = """from deskhand.tools.define import tool
 from deskhand.tools.plugin import Plugin
@@ -128,3 +132,54 @@ def test_who_goes_on_there_learns_of_it(workshop: Workshop) -> None:
         workshop.until(lambda: "You said: [after the restart] try the tool" in workshop.owner_reads())
         said = " ".join(workshop.owner_reads().partition("You said:")[2].split())
         assert "try the tool [I took back what I had changed in" in said
+
+
+HANGS = {
+    "in Python": "while True:\n    pass\n",
+    "deaf": "import signal, time\nsignal.signal(15, lambda *_: None)\nwhile True:\n    time.sleep(9)\n",
+}
+
+
+@pytest.mark.parametrize("how", HANGS)
+def test_a_start_that_hangs_has_failed(workshop: Workshop, how: str) -> None:
+    workshop.write("defaults: {models: [scripted/echo]}\nplugins: [mine]\nstart_s: 3\n")
+    workshop.edited(HANGS[how])
+    before = workshop.last_start.read_text()
+    with workshop.serving() as process:
+        workshop.until(lambda: workshop.last_start.read_text() != before)
+        assert workshop.plugin.read_text() == GOOD
+        said = " ".join(workshop.owner_reads().split())
+        assert "the service did not start (it was not ready 3 s after its start)" in said
+        workshop.until(lambda: "greet" in workshop.run("tools").stdout)
+        assert process.poll() is None
+
+
+def test_a_slow_start_of_which_nothing_is_to_be_taken_back_is_left_alone(workshop: Workshop) -> None:
+    slow = GOOD + "\nimport time\ntime.sleep(4)\n"
+    workshop.write("defaults: {models: [scripted/echo]}\nplugins: [mine]\nstart_s: 2\n")
+    workshop.plugin.write_text(slow)
+    before = workshop.last_start.read_text()
+    with workshop.serving() as process:
+        workshop.until(lambda: workshop.last_start.read_text() != before)
+        assert workshop.plugin.read_text() == slow
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=30)
+    assert "it was not ready 2 s after its start. It is left to go on." in out
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_worker_says_when_it_is_ready(tmp_path: Path, waits: bool) -> None:
+    """It drives, or it waits for another that does."""
+    served, (told, tells) = Served(tmp_path / "home"), os.pipe()
+    home = Home(served.home)
+    home.make(home.state)
+    held = take(home.lock, Holder(os.getpid(), 0.0)) if waits else None
+    argv, env = [*DESKHAND, "serve", "--worker", str(os.getpid())], served.env | {"DESKHAND_READY": str(tells)}
+    with subprocess.Popen(argv, env=env, pass_fds=(tells,)) as worker:
+        os.close(tells)
+        assert os.read(told, 1) == b"1" and os.read(told, 1) == b""
+        assert served.last_start.exists() is not waits and worker.poll() is None
+        worker.terminate()
+    os.close(told)
+    if held is not None:
+        os.close(held)

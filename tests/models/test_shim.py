@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
+from deskhand.models.aside import Aside, ask_aside
 from deskhand.models.base import Encoded, Item, Model, Reply, Request, Shown, TextDelta, ToolSchema
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.shim import NO_WAY, TOO_LONG, Shim
@@ -135,6 +136,18 @@ async def test_what_is_too_long_is_said_so(fake: FakeLLM) -> None:
     assert (await ask(fake, USER, *MADE))[0] == TOO_LONG
     fake.script(*say("talk"), Behaviour(text='{"tool": "reply", "arguments": {"text": "Once upon', finish="length"))
     assert (await ask(fake))[0] == "Once upon…"
+
+
+async def test_a_question_of_the_runtime_is_asked_as_it_is_and_bound_to_its_form(fake: FakeLLM) -> None:
+    form = {"type": "object", "properties": {"verdict": {"type": "string"}}}
+    fake.script(*say('{"verdict": "reached"}'))
+    async with shim(fake) as model:
+        aired = await ask_aside(Aside("You judge.", "long " * 9000, form), ["embedded/m"], lambda name: model)
+    assert aired.text == '{"verdict": "reached"}'
+    (asked,) = fake.requests
+    system, user = (message["content"] for message in asked.json["messages"])
+    assert system.startswith("You judge.") and "characters left out" in user and len(user) < 12_000
+    assert asked.json["response_format"]["json_schema"]["schema"] == form
 
 
 LONG = (*TOOLS, ToolSchema("manage_tasks", "", {"type": "object", "properties": {}}))

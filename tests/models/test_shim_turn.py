@@ -27,8 +27,9 @@ from deskhand.models.shim_turn import (
     read_turn,
     repeats,
 )
-from deskhand.types.labels import LOCAL, OWNER
+from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED, Label
 from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult
+from deskhand.types.turn import MEMORIES
 
 ALL = tuple(FORMS)
 WITHOUT_REPLY = tuple(name for name in ALL if name != "reply")
@@ -217,3 +218,50 @@ def test_the_schema_allows_one_tool_at_a_time() -> None:
     found = schema(["shell"])
     assert json.dumps(found["oneOf"][0]["properties"]["tool"]) == '{"const": "shell"}'
     assert found["oneOf"][0]["properties"]["arguments"]["required"] == ["command"]
+
+
+SNAPSHOT = "\n".join(
+    (
+        MEMORIES,
+        "Looked up:",
+        "- #4 (2026-11-20) The wifi password is blue-otter-42",
+        "- #9 (2026-11-21) Ann likes tea",
+        "</context_snapshot>",
+    )
+)
+
+
+@pytest.mark.parametrize("label", [LOCAL, UNTRUSTED])
+def test_what_memory_found_is_known_and_is_not_what_was_said(label: Label) -> None:
+    asked = Message("user", (Text("what is the password?", OWNER), Text(SNAPSHOT, label)))
+    turn = read_turn([Shown(4, asked)])
+    assert turn.request == "what is the password?"
+    assert turn.known == ("The wifi password is blue-otter-42", "Ann likes tea")
+    assert chat(turn, "a.txt")[-1][1] == (
+        "what is the password?\n(you know: The wifi password is blue-otter-42; Ann likes tea)\n(files here: a.txt)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Remember that I like tea", "I like tea"),
+        ("please remember: the bin is emptied on Mondays", "the bin is emptied on Mondays"),
+        ("don't forget that Bob is vegan", "Bob is vegan"),
+        ("remember to buy milk", None),
+        ("remember what I said?", None),
+        ("do you remember my birthday?", None),
+        ("write 'remember that' into notes.txt", None),
+    ],
+)
+def test_what_is_to_be_remembered_is_saved(said: str, kept: str | None) -> None:
+    expected = Do(Move("save_memory", {"content": kept})) if kept else Sort(ALL)
+    assert plan(Turn(said, 4), {*ALL, "save_memory"}) == expected
+    assert plan(Turn(said, 4), ALL) == Sort(ALL), "without a memory"
+
+
+def test_what_was_saved_is_said_and_what_was_not_is_not() -> None:
+    saved = did("save_memory", "Remembered as #4.", content="I like tea")
+    assert plan(Turn("remember that I like tea", 4, did=(saved,)), ALL) == Say("I will remember: I like tea")
+    failed = did("save_memory", "memory is off", "error", content="I like tea")
+    assert plan(Turn("remember that I like tea", 4, did=(failed,)), ALL) != Say("I will remember: I like tea")

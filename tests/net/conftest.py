@@ -7,19 +7,22 @@ from collections.abc import AsyncIterator
 import pytest
 
 from deskhand.net.fingerprint import exchange
-from deskhand.testing.site import PRIVATE, Site
+from deskhand.testing.site import PRIVATE, Site, on_one_port
 
 
 @pytest.fixture(params=[None, exchange], ids=["as a program", "as a browser"])
-async def site(request: pytest.FixtureRequest) -> AsyncIterator[Site]:
-    async with Site(exchange=request.param) as running:
-        yield running
+async def sites(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Site, Site]]:
+    site, private = Site(exchange=request.param), Site(PRIVATE, "private.test")
+    async with on_one_port(private, site):
+        yield site, private
 
 
 @pytest.fixture
-async def trap(site: Site) -> AsyncIterator[Site]:
+def site(sites: tuple[Site, Site]) -> Site:
+    return sites[0]
+
+
+@pytest.fixture
+def trap(sites: tuple[Site, Site]) -> Site:
     """A listener at the private address, on the port of the site: nothing may connect to it."""
-    private = Site(PRIVATE, "private.test")
-    private.port = site.port
-    async with private:
-        yield private
+    return sites[1]

@@ -12,7 +12,8 @@ import pytest
 from anyio.abc import AnyByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
 
-from deskhand.net.client import Limits, Net, Request, SystemNames, _only
+from deskhand.net.client import Limits, Net, Request, SystemNames
+from deskhand.net.exchange import _only
 from deskhand.net.url import parse_url
 from deskhand.testing.site import PRIVATE, PUBLIC, Rebinding, Site
 from deskhand.types.errors import AddressRefused, NetError

@@ -88,6 +88,22 @@ def test_the_tasks_are_shown_with_how_far_they_are(page: Page) -> None:
     expect(panel.locator("li")).to_have_count(4)
 
 
+def test_a_long_work_can_be_followed(page: Page) -> None:
+    """What it is at, which task, how far, what it has used and what is left."""
+    say(page, "/goal light the stove")
+    expect(page.get_by_text("That is the goal here now.")).to_be_visible()
+    say(page, "/deep on")
+    say(page, "tasks")
+    page.get_by_role("button", name="Tasks").click()
+    panel = page.get_by_role("complementary", name="Tasks")
+    expect(panel.locator(".work")).to_contain_text("Deep work")
+    expect(panel.locator(".work")).to_contain_text("of 1,500,000 tokens used")
+    expect(panel.locator(".work")).to_contain_text("Goal: light the stove")
+    head = panel.locator(".panel-head").bounding_box()
+    assert head is not None and head["height"] < 100, "the list looks as it does, and not the panel around it"
+    expect(panel.get_by_role("progressbar", name="How much is done")).to_have_attribute("value", "50")
+
+
 def test_a_failure_says_what_to_do_next(page: Page) -> None:
     say(page, "fail")
     note = page.locator(".note.bad")

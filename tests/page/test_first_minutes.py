@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
 from deskhand.testing.telegram import TelegramServer
 
-from .conftest import answer, say, watched
+from .conftest import Desk, answer, say, watched
 
 ADA = 77
 PROBED = Behaviour(match="weather", calls=(FakeCall("weather", '{"city": "Paris"}'),))
@@ -138,3 +139,15 @@ def _meet_on_telegram(page: Page, portal: BlockingPortal, platform: TelegramServ
     reply(platform, "you are my owner now")
     portal.call(platform.chats.says, ADA, "and who are you?")
     reply(platform, "I am a real model.")
+
+
+def test_what_was_used_before_is_offered(page: Page, desk: Desk) -> None:
+    (desk.home / ".operator").mkdir()
+    try:
+        (desk.home / ".operator" / "operator.yaml").write_text("{}")
+        page.goto("/#/house/setup")
+        note = page.get_by_text("operator-ai was used here (~/.operator).")
+        expect(note).to_be_visible()
+        expect(note).to_contain_text("deskhand import")
+    finally:
+        shutil.rmtree(desk.home / ".operator")

@@ -50,6 +50,9 @@ def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
     page.get_by_role("button", name="Remove").click()
     page.get_by_role("button", name="Yes, remove it").click()
     expect(page.get_by_text("There are no jobs yet.")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(row).to_contain_text("at 17:45 on Friday")
+    expect(page.get_by_text("weekly-review is removed.")).to_have_count(0)
 
 
 def test_a_blank_that_is_wrong_says_so_before_anything_is_made(page: Page, desk: Desk) -> None:

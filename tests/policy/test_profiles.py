@@ -26,10 +26,14 @@ from deskhand.types.labels import OWNER
         (Offered("coding", ("read_*", "kv_get")), {"read_file"}),
         (Offered("full", ()), set()),
         (Offered("full", (), ("think",)), {"think"}),
+        (Offered("full", ("t*",)), {"think", "todo_add"}),
+        (Offered("full", ("*", "todo_add"), deny=("*e*", "t*k")), {"todo_add"}),
+        (Offered("full", ("think",), ("todo_*",)), {"think", "todo_add"}),
     ],
 )
 def test_offered(offered: Offered, names: set[str]) -> None:
-    assert {name for name in ("think", "shell", "read_file", "kv_get") if offers(offered, name)} == names
+    there = ("think", "shell", "read_file", "kv_get", "todo_add")
+    assert {name for name in there if offers(offered, name)} == names
 
 
 def test_profiles_grow() -> None:

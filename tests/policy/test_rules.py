@@ -102,6 +102,7 @@ def test_no_posture_lets_what_was_read_outside_act_outward() -> None:
 
 SAFE_TOOLS = [
     *("think", "read_file", "list_skills", "read_skill", "todo_list", "task_list", "task_get", "check_background"),
+    "tool_search",
     *("read_inbox", "list_teammates", "check_protocol", "compact", "enter_plan_mode", "exit_plan_mode", "ask_user"),
 ]
 

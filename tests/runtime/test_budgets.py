@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from deskhand.agent.profile import Agent
 from deskhand.models.aside import Aside
-from deskhand.models.base import Model, Reply
+from deskhand.models.base import Item, Model, Reply, Request, TextDelta
 from deskhand.runtime.allowance import Budget, begin_of, check_budgets
 from deskhand.runtime.app import App
 from deskhand.runtime.budgets import BudgetLedger
@@ -367,3 +367,98 @@ async def test_a_conversation_stops_in_words_and_goes_on(tmp_path: Path) -> None
         await desk.say(app, "hello again")
         await wait_for(lambda: at_rest(app, session))
         assert (await ended())[-1] == "" and len(desk.model.requests) == 2
+
+
+async def test_two_processes_cannot_hold_more_than_there_is(tmp_path: Path) -> None:
+    """A replay asks beside whoever drives: both look, both find room, and one is refused all the same."""
+    async with desktop(tmp_path, {"all": {"tokens": 1000}}) as desk:
+        other, refused = desk.anew(), list[str]()
+
+        async def ask(ledger: BudgetLedger) -> None:
+            refused.append(await ledger.reserve(ANNA, 600, "a"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, desk.ledger)
+            tasks.start_soon(ask, other)
+        assert refused.count("") <= 1 and any("is spent" in each for each in refused)
+        assert all(each.left >= 0 for each in desk.ledger.standing("all", ""))
+        assert sum(row[2] for row in desk.store.look("budget_holds")) <= 600
+
+
+@pytest.mark.parametrize("ends", ["settled", "released"])
+async def test_who_takes_over_charges_nobody_twice(tmp_path: Path, ends: str) -> None:
+    """The one who drives is started while another process is in a call: its hold is taken for one of the dead."""
+    async with desktop(tmp_path, {"all": {"tokens": 10_000}}) as desk:
+        other = desk.anew()
+        assert await other.reserve(ANNA, 600, "a") == ""
+        await desk.ledger.take_over()
+        assert desk.ledger.used("person", "anna")[0] == 600
+        rows = other.settle("a", Usage(150, 50)) if ends == "settled" else other.release("a")
+        await desk.store.change(rows)
+        used = 200 if ends == "settled" else 0
+        for ledger in (desk.ledger, other):
+            assert [(each.used, each.held) for each in ledger.standing("all", "")] == [(used, 0)]
+        assert desk.ledger.used("person", "anna")[0] == used
+        assert await other.reserve(ANNA, 600, "b") == ""
+        await desk.store.change(other.release("b"))
+        assert desk.store.look("budget_names", ("person", 0, 9)) == [("anna", used, 0)]
+
+
+async def test_a_call_whose_driver_was_cut_off_is_held_only_once(tmp_path: Path) -> None:
+    """It goes on under the same name, in the same process: the first try counts in full, and holds nothing any more."""
+    async with desktop(tmp_path, {"all": {"tokens": 2000}}) as desk:
+        assert await desk.ledger.reserve(ANNA, 600, "a") == ""
+        assert await desk.ledger.reserve(ANNA, 500, "a") == ""
+        assert [(each.used, each.held) for each in desk.ledger.standings(ANNA)] == [(600, 500)]
+        await desk.store.change(desk.ledger.settle("a", Usage(100, 0)))
+        assert [(each.used, each.held) for each in desk.ledger.standings(ANNA)] == [(700, 0)]
+
+
+async def test_a_clock_that_was_ahead_does_not_spend_the_years_to_come(tmp_path: Path) -> None:
+    async with desktop(tmp_path, {"person": {"tokens_per_day": 100, "tokens_per_month": 150}}) as desk:
+        desk.clock.advance(1000 * DAY_S)
+        assert await desk.call(ANNA, 100) == ""
+        desk.clock.at = NOON
+        assert await desk.call(ANNA, 100) == "", "that day is not today"
+        assert "100 of 100 tokens today" in await desk.call(ANNA, 1)
+        desk.clock.at = NOON - DAY_S
+        assert "100 of 100 tokens today" in await desk.call(ANNA, 1), "zones differ by a day"
+
+
+async def test_what_broke_off_while_it_answered_has_cost_something(tmp_path: Path) -> None:
+    class Breaks(ScriptedModel):
+        async def reply(self, request: Request) -> AsyncIterator[Item]:
+            yield TextDelta("so f")
+            raise ModelUnavailable("the connection broke")
+
+    models: dict[str, Model] = {"scripted/breaks": Breaks(), "scripted/up": ScriptedModel(lambda request: say("yes"))}
+    async with desktop(tmp_path, {"agent": {"tokens": 5_000}}) as desk:
+        agent = _agent("scripted/breaks", "scripted/up")
+        thinking = Thinking(lambda name: agent, models.__getitem__, desk.ledger, desk.store.change)
+        await thinking.ask("default", Aside("Judge.", "Is it done?", output_tokens=200), charge=ANNA)
+        assert desk.ledger.used("person", "anna")[0] > 200 + 20, "what was held, and the 20 of the other"
+    desk2 = Desk(tmp_path / "home", budgets={"person": {"tokens": 1_000_000}})
+    desk2.model = Breaks()
+    async with desk2.running() as app:
+        await desk2.say(app, "hello")
+        assert await wait_for(lambda: _used(app)) > 1_000, "in a conversation too"
+
+
+async def _used(app: App) -> int:
+    return app.works.budgets.used("person", "owner")[0]
+
+
+@pytest.mark.parametrize("most", [{"usd": float("nan")}, {"usd_per_day": float("inf")}, {"tokens": -1}])
+def test_an_amount_that_is_no_number(most: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="is no amount: write a number such as 20, or leave it out"):
+        check_budgets({"person:anna": Budget(**most)})
+
+
+async def test_who_may_use_nothing_is_told_how_that_is_changed(tmp_path: Path) -> None:
+    """To lift nothing is nothing."""
+    async with desktop(tmp_path, {"person": {"usd_per_day": 0}}) as desk:
+        why = await desk.call(replace(ANNA, model="openai/gpt-5"), 1)
+        assert why == (
+            "the budget of anna allows nothing. An owner changes it with: "
+            "deskhand budget set person:anna --usd-per-day NUMBER"
+        )

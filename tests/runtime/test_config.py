@@ -177,11 +177,18 @@ def test_openagent_by_its_environment(tmp_path: Path) -> None:
     settings = read(tmp_path, "compat: openagent", **env)
     assert settings.config == Config(
         defaults=AgentConfig(
-            ("anthropic/claude-opus-4-6",), 30, 200_000, 16_384, context_ratio=0.7, shell_timeout_s=60.0
+            ("anthropic/claude-opus-4-6",),
+            30,
+            200_000,
+            16_384,
+            context_ratio=0.7,
+            shell_timeout_s=60.0,
+            also_allow=("task_*", "todo_*"),
         ),
         providers={"anthropic": ProviderConfig("https://proxy.example/v1")},
         compat="openagent",
     )
+    assert read(tmp_path, "compat: openagent\ndefaults: {also_allow: []}").config.defaults.also_allow == ()
     assert settings.warnings == ()
 
 

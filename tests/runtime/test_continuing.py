@@ -145,3 +145,15 @@ async def test_it_is_asked_first(tmp_path: Path) -> None:
         await desk.say(app, '[["restart", {}]]')
         asks = await wait_for(lambda: app.store.open_asks(OWNER))
         assert asks[0].tool == "restart" and await app.store.rows("restart_owed", ()) == []
+
+
+async def test_it_does_not_go_on_for_who_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk(tmp_path)
+    async with open_app(desk.settings, desk.parts()) as app:
+        for key, text in (("k", "go on"), ("l", "")):
+            who, place = b'{"id": "eve", "roles": ["owner"]}', b'{"channel": "terminal", "chat": "1"}'
+            row = (key, SESSION, who, place, text, b'{"integrity": "tool_local"}', "run", 0.0)
+            await app.store.change([Change("restart_add", row)])
+    async with desk.running() as app:
+        await wait_for(partial(_nothing_owed, app))
+        assert await app.store.events(SESSION) == [] and "eve has no rights any more" in caplog.text

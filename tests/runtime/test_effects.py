@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from deskhand.runtime.clock import RandomIds, SystemClock
 from deskhand.runtime.effects import Effects, summary
@@ -26,11 +27,16 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.tools.base import Context, Done, Tool
 from deskhand.tools.files import edit_file, write_file
 from deskhand.tools.kv import kv_delete, kv_set
+from deskhand.tools.task_board import task_create, task_update, todo_write
+from deskhand.tools.task_graph import unsound
+from deskhand.tools.task_rows import read
 from deskhand.tools.watch import Watch
 from deskhand.types.commit import Change
 from deskhand.types.errors import Refused, ToolError
+from deskhand.types.events import AnyEvent, CommandRun, Undone
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER, Label
+from deskhand.types.tasks import Task
 
 ANN, BOB = Principal("ann", ("owner",)), Principal("bob")
 
@@ -49,6 +55,7 @@ class World:
         self.store = SqliteStore(self.home / "deskhand.db", statements())
         self.blobs = Blobs(self.home / "blobs")
         self.store._statements["test_kv"] = "SELECT * FROM kv ORDER BY 1, 2, 3"
+        self.store._statements["test_after"] = "UPDATE effect_item SET after = ? WHERE effect = ?"
         self.reaches = Reaches(self.store, self.blobs, Room())
         self.effects = Effects(
             self.store, lambda agent: self.reaches.of(agent, self.folder), SystemClock(), RandomIds()
@@ -331,3 +338,105 @@ async def test_an_undo_that_is_killed_is_finished_by_the_next(tmp_path: Path, st
 async def _tried(world: World, tool: Tool, **arguments: Any) -> None:
     with suppress(ToolError):
         await world.call(tool, **arguments)
+
+
+def turn(to_n: int) -> list[AnyEvent]:
+    """What /undo comes to: back to how it was after this event."""
+    return [Undone(9, ANN, to_n), CommandRun(9, ANN, "undo", "", "Undone.")]
+
+
+async def taken_back(world: World, to_n: int) -> str:
+    (reply,) = [each for each in await world.effects.back("s", ANN, turn(to_n)) if isinstance(each, CommandRun)]
+    return reply.reply
+
+
+def graph_of(world: World, session: str = "s") -> dict[int, Task]:
+    return read(world.store.look("task_of", (session,)))
+
+
+async def test_tasks_come_back_with_their_turns_alone(world: World) -> None:
+    await world.call(task_create, subject="one")
+    await world.call(task_create, subject="two", session="other")
+    await world.call(task_create, subject="two")
+    before = graph_of(world)
+    await world.call(task_update, taskId=1, status="completed", owner="me")
+    await world.call(task_create, subject="three")
+    await world.call(kv_set, key="k", value="1")
+    others = graph_of(world, "other")
+    assert [each.tool for each in await world.effects.timeline(ANN)] == ["kv_set"], "the list is not full of tasks"
+    assert await world.store.rows("ledger_files", ("s", 10)) == [], "nor is that of files"
+    (done,) = await world.undo(5)
+    assert done.words == "Put back: k."
+    assert await taken_back(world, 3) == ("Undone. Put back: task #3, task #1. Messages sent stay as they are."), (
+        "and no redo is promised that there is not"
+    )
+    after = graph_of(world)
+    assert {id_: after[id_] for id_ in before} == before and after[3].status == "deleted"
+    assert (
+        await taken_back(world, 3)
+        == "Undone. No file, key-value or task was changed by it. Messages sent stay as they are."
+    )
+    await world.call(task_create, subject="four")
+    assert graph_of(world)[4].title == "four", "a number is never given twice"
+    assert await taken_back(world, 0) == "Undone. Put back: task #4, task #2, task #1. Messages sent stay as they are."
+    assert {task.status for task in graph_of(world).values()} == {"deleted"} and graph_of(world, "other") == others
+
+
+async def test_what_became_of_a_task_since_is_left_alone(world: World) -> None:
+    await world.call(task_create, subject="one")
+    made = graph_of(world)[1]
+    await world.store.change((Change("task_put", ("s", 1, "blocked", "x", msgspec.json.encode(made), 1.0)),))
+    assert "Put back: task #1." in await taken_back(world, 0), "the row counts, not the words beside it"
+    await world.call(task_create, subject="two")
+    other = replace(graph_of(world)[2], status="blocked")
+    await world.store.change((Change("task_put", ("s", 2, "blocked", "two", msgspec.json.encode(other), 1.0)),))
+    assert "task #2 was changed since" in await taken_back(world, 0) and graph_of(world)[2].status == "blocked"
+
+
+async def test_nothing_comes_back_that_breaks_the_graph(world: World) -> None:
+    """A task was completed and opened again; taking back the opening alone would have it done before its subtask."""
+    await world.call(task_create, subject="one")
+    await world.call(task_create, subject="two")
+    await world.call(task_update, taskId=1, status="completed")
+    await world.call(task_update, taskId=1, status="pending")
+    opened = (await world.store.rows("effect_turns", ("s", 1)))[0][0]
+    await world.call(task_update, taskId=2, add_blocks=[1])
+    await world.call(task_update, taskId=2, add_blocks=[1], owner="me")
+    items = await world.effects.items(effect := await world.effects.get(ANN, opened))
+    now = msgspec.json.encode(graph_of(world)[1]).decode()
+    assert len(items) == 1
+    await world.store.change((Change("test_after", (f"t {now}", opened)),))
+    done = await world.effects.undo(ANN, effect, force=True)
+    assert done.undo is None and done.words.endswith("#1 would be completed before #2, which it needs.")
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_any_history_of_tasks_comes_back(world: World, seed: int) -> None:
+    """After every step back: sound, and what was there then is as it was; what was not is deleted."""
+    chance, states = random.Random(seed), [(0, dict[int, Task]())]
+    for _ in range(40):
+        graph = graph_of(world)
+        ids = [*graph] or [1]
+        with suppress(ToolError):
+            match chance.choice(("create", "create", "update", "update", "block", "todos", "delete")):
+                case "create":
+                    await world.call(task_create, subject=f"task {len(graph)}")
+                case "update":
+                    status = chance.choice(("pending", "in_progress", "completed", "blocked"))
+                    await world.call(task_update, taskId=chance.choice(ids), status=status)
+                case "block":
+                    await world.call(task_update, taskId=chance.choice(ids), add_blocks=[chance.choice(ids)])
+                case "todos":
+                    items = [{"content": f"t{n}", "activeForm": "x"} for n in range(chance.randrange(4))]
+                    await world.call(todo_write, items=items)
+                case _:
+                    await world.call(task_update, taskId=chance.choice(ids), status="deleted")
+        states.append((world.calls, graph_of(world)))
+    while states:
+        calls, wanted = states[chance.randrange(len(states))]
+        states = [each for each in states if each[0] < calls]
+        said = await taken_back(world, calls)
+        assert "Not undone" not in said
+        now = graph_of(world)
+        assert not unsound(now) and {id_: now[id_] for id_ in wanted} == wanted
+        assert all(task.status == "deleted" for id_, task in now.items() if id_ not in wanted)

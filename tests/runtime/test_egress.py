@@ -182,7 +182,7 @@ async def test_a_person_is_asked_and_what_they_say_holds(world: World) -> None:
 async def test_after_something_from_outside_was_read_it_is_asked_again(world: World) -> None:
     async with world.running() as app:
         world.config["egress"] = {"allow": [world.where]}
-        app.settings = world.settings
+        app.current.settings = world.settings
         (first,) = await world.results(app, "one", ("shell", {"command": f"{curl(world, more='-k')}"}))
         assert "answered" in first.text
         label = first.parts[0].label

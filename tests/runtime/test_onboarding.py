@@ -18,6 +18,7 @@ from deskhand.testing import tour
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
 from deskhand.testing.telegram import TelegramServer
+from deskhand.types.commit import Change
 from deskhand.types.errors import ConfigError, ModelUnknown
 
 
@@ -30,7 +31,7 @@ async def beginning(home: Path, config: str = "") -> AsyncIterator[tuple[App, On
     )
     async with Models(settings, demo=DEMO) as models, anyio.create_task_group() as tasks:
         async with open_app(settings, Parts(models.open, renew=models.renew)) as app:
-            yield app, Onboarding(app, models, tasks, app.reload)
+            yield app, Onboarding(app, models, tasks, app.current.reload)
         tasks.cancel_scope.cancel()
 
 
@@ -42,6 +43,18 @@ async def test_before_anything_is_chosen_a_script_answers(tmp_path: Path) -> Non
         assert {"openai", "anthropic"} <= {provider.name for provider in view.providers}
         assert [offer.kind for offer in view.offers][-1] == "download"
         assert (await steps.probe("")).ok
+
+
+async def test_what_was_used_before_is_offered_until_it_was_taken_over(tmp_path: Path) -> None:
+    async with beginning(tmp_path) as (app, steps):
+        assert (await steps.view()).moving == ""
+        for folder, file in ((".operator", "operator.yaml"), (".operator-use", "crons.json")):
+            (tmp_path / folder).mkdir()
+            (tmp_path / folder / file).write_text("{}")
+        both = "operator-ai (~/.operator) and operator-use (~/.operator-use) were used here."
+        assert (await steps.view()).moving == both
+        await app.store.change([Change("moved_once", ("operator-ai", "agent", "a", "a", 1.0))])
+        assert (await steps.view()).moving == "operator-use was used here (~/.operator-use)."
 
 
 async def test_a_key_is_kept_tried_and_used_at_once(tmp_path: Path) -> None:

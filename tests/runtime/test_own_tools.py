@@ -91,7 +91,7 @@ class Own:
         return await talk(app, Address("memory", chat=f"t{self.count}"), "Do it.", no)
 
     def offered(self, app: App) -> dict[str, str]:
-        tools = app.agent("default").tools
+        tools = app.current.agent("default").tools
         return {
             name: tool.spec.description for name, tool in tools.items() if tool.spec.description.startswith("[skill]")
         }
@@ -142,7 +142,7 @@ async def test_they_follow_their_files(own: Own) -> None:
 async def test_what_untrusted_words_went_into_is_held(own: Own) -> None:
     async with own.running() as app:
         await own.until(app, {"add", "say", "breaks", "looks"})
-        offered = app.agent("default").tools["add"]
+        offered = app.current.agent("default").tools["add"]
         row = (str(own.file.resolve()), msgspec.json.encode(Label("untrusted", source="https://a.example")), "s", 0.0)
         await app.store.change([Change("file_label_set", row)])
         await own.until(app, set())
@@ -151,8 +151,8 @@ async def test_what_untrusted_words_went_into_is_held(own: Own) -> None:
             if own.model.requests
             else True
         )
-        app._agents["default"] = msgspec.structs.replace(
-            app.agent("default"), tools={**app.agent("default").tools, "add": offered}
+        app.current.agents["default"] = msgspec.structs.replace(
+            app.current.agent("default"), tools={**app.current.agent("default").tools, "add": offered}
         )
         app.dispatch.renew()
         told = await own.call(app, "add", a=1)  # one that was offered before it was marked
@@ -165,7 +165,7 @@ async def test_what_untrusted_words_went_into_is_held(own: Own) -> None:
 async def test_no_file_takes_the_place_of_a_tool_of_ours(own: Own) -> None:
     own.write("async def shell(command: str): return 'mine'\nasync def bash(command: str): return 'mine'\n")
     async with own.running() as app:
-        assert own.offered(app) == {} and "bash command" in app.agent("default").tools["shell"].spec.description
+        assert own.offered(app) == {} and "bash command" in app.current.agent("default").tools["shell"].spec.description
 
 
 async def test_a_file_is_never_imported_here(own: Own, tmp_path: Path) -> None:
@@ -174,3 +174,12 @@ async def test_a_file_is_never_imported_here(own: Own, tmp_path: Path) -> None:
     async with own.running() as app:
         assert set(own.offered(app)) == {"f"}
     assert not mark.exists()
+
+
+async def test_who_is_given_none_is_not_made_again(own: Own) -> None:
+    """Else every conversation would be read anew, twice a second."""
+    parts = Parts(lambda name: own.model, {}, channels=(MemoryChannel("memory"),), authorise=lambda inbound: OWNER)
+    async with open_app(own.settings, parts) as app:
+        assert not app.works.own.changed(own.settings)
+        own.write(SOURCE)
+        assert not app.works.own.changed(own.settings)

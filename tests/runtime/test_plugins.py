@@ -68,7 +68,7 @@ async def test_the_example_of_the_documentation(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, "rates", rates=EXAMPLE)
     good, bad = convert("a", b'{"amount": 10, "to": "CHF"}'), convert("b", b'{"amount": 10, "to": "BTC"}')
     app, asked, channel = await talk(settings, good, bad)
-    assert app.plugins.failed == ()
+    assert app.current.plugins.failed == ()
     assert "# Plugin rates\nAmounts of money are in euros" in asked[0].system[0]
     schema = next(tool for tool in asked[0].tools if tool.name == "convert")
     assert set(schema.parameters["properties"]) == {"amount", "to"}
@@ -104,7 +104,7 @@ async def test_nothing_is_imported_that_is_not_named(tmp_path: Path) -> None:
     told = tmp_path / "told"
     settings = settings_of(tmp_path / "home", other=f"import pathlib; pathlib.Path({str(told)!r}).touch()\n{PLUGIN}")
     app, asked, _ = await talk(settings)
-    assert app.plugins.loaded == () and not told.exists() and "# Plugin" not in asked[0].system[0]
+    assert app.current.plugins.loaded == () and not told.exists() and "# Plugin" not in asked[0].system[0]
     assert list(available(settings.home)) == ["other"] and not told.exists()
     plugins_of(settings_of(tmp_path / "home", "other"))
     assert told.exists()
@@ -138,9 +138,9 @@ async def test_a_broken_plugin_is_named_and_everything_else_starts(
     text, why = BROKEN[name]
     with caplog.at_level(logging.WARNING, "deskhand"):
         app, _, channel = await talk(settings_of(tmp_path, name, "good", good=PLUGIN, **{name: text}))
-    (failed,) = app.plugins.failed
+    (failed,) = app.current.plugins.failed
     assert why in failed.why and failed.place == str(tmp_path / "plugins" / f"{name}.py")
-    assert [plugin.name for plugin in app.plugins.loaded] == ["good"] and channel.sent
+    assert [plugin.name for plugin in app.current.plugins.loaded] == ["good"] and channel.sent
     assert f"the plugin {name!r} is left out: {failed.place}: {why}" in caplog.text
 
 

@@ -147,7 +147,7 @@ async def test_a_change_holds_from_the_next_drive_on(home: Home) -> None:
         assert opened[1:] == ["renewed", "scripted/new"] and [tool.name for tool in asked[-1].tools] == ["read_file"]
         said = "".join(part.text for part in channel.sent[-1][0].parts if isinstance(part, Text))
         assert said.startswith("answer 2") and "Usage:" in said
-        assert app.agent("other").limits.steps == 7
+        assert app.current.agent("other").limits.steps == 7
         assert (await fact_of(app)).state == "ok"
 
 
@@ -162,7 +162,7 @@ async def test_what_is_broken_changes_nothing_and_is_told(home: Home, caplog: py
         assert str(home.file) in fact.last_error and "defaults.steps" in fact.last_error
         assert fact.last_error_at is not None and app.settings.config.defaults.steps == 5
         with pytest.raises(ConfigError, match=r"defaults\.steps"):
-            await app.reload()
+            await app.current.reload()
         channel.write("one")
         await until(lambda: len(channel.sent) == 1)
         assert good_copy(app.settings.home, home.file).read_text() == GOOD

@@ -16,7 +16,7 @@ from deskhand.models.base import Item, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Home, read_settings, worker_environment
 from deskhand.runtime.starts import last_start, newer_startup_error, note_start, write_startup_error
-from deskhand.runtime.supervise import CRASHED, LONGEST_PAUSE_S, RESTART, Supervisor, pause_s
+from deskhand.runtime.supervise import CRASHED, LONGEST_PAUSE_S, RESTART, Mending, Supervisor, pause_s
 from deskhand.runtime.worker import guarded, work
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -35,12 +35,14 @@ lives.write_text(lives.read_text() + f"{os.environ['IS_WORKER']}{os.environ['DES
 class Children:
     """Workers of a few lines. `pauses` are those that the parent asked about."""
 
-    def __init__(self, folder: Path, script: str, *, now: float = 0.0, reload: bool = True) -> None:
+    def __init__(
+        self, folder: Path, script: str, *, now: float = 0.0, reload: bool = True, mending: Mending | None = None
+    ) -> None:
         self.file = folder / "lives"
         self.file.write_text("")
         self.pauses: list[int] = []
         command, env = [sys.executable, "-c", LIVES + script, str(self.file)], worker_environment()
-        self.parent = Supervisor(command, env, lambda: now, reload=reload, pause=self._pause)
+        self.parent = Supervisor(command, env, lambda: now, reload=reload, pause=self._pause, mending=mending)
 
     def _pause(self, quick: int) -> float:
         self.pauses.append(quick)
@@ -76,6 +78,44 @@ async def test_any_other_end_is_the_end(tmp_path: Path, ending: str, code: int) 
 def test_pauses_grow_and_end_growing() -> None:
     assert [pause_s(quick) for quick in range(5)] == [0, 1, 2, 4, 8]
     assert pause_s(1000) == LONGEST_PAUSE_S
+
+
+HANGS_ONCE = """
+if len(lives.read_text()) == 2:
+    signal.signal(15, lambda *_: None)
+    while True: time.sleep(9)
+"""
+READY_AND_SLOW = """
+os.write(int(os.environ['DESKHAND_READY']), b'1'); time.sleep(3); sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "could", "asked", "told"),
+    [
+        (HANGS_ONCE + "sys.exit(3)", True, 1, [(137, "it was not ready 2 s after its start"), (3, "")]),
+        (READY_AND_SLOW, True, 0, [(3, "")]),
+        ("time.sleep(3); sys.exit(3)", False, 1, [(3, "")]),
+        ("os.close(int(os.environ['DESKHAND_READY'])); time.sleep(3); sys.exit(3)", True, 0, [(3, "")]),
+    ],
+)
+async def test_a_worker_that_hangs_before_it_is_ready_is_ended_where_that_may_help(
+    tmp_path: Path, script: str, could: bool, asked: int, told: list[tuple[int, str]]
+) -> None:
+    questions, mended = list[bool](), list[tuple[int, str]]()
+
+    async def mend(code: int, why: str) -> bool:
+        mended.append((code, why))
+        return bool(why)
+
+    async def may() -> bool:
+        questions.append(could)
+        return could
+
+    children = Children(tmp_path, script, mending=Mending(lambda: 0, mend, may, 2.0))
+    with anyio.fail_after(20):
+        assert await children.parent.run() == 3
+    assert (mended, len(questions)) == (told, asked)
 
 
 WAITS = """

@@ -257,8 +257,9 @@ async def test_skills_that_are_not_permitted_do_not_exist(tmp_path: Path) -> Non
     assert "- brew: The brew one." in system and "pour" not in system and "deskhand-help" not in system
 
 
-def test_what_only_looks_is_free(desk: Desk) -> None:
+def test_what_only_looks_is_free(tmp_path: Path) -> None:
     """Also after something from outside was read."""
+    desk = Desk(tmp_path / "home", also_allow=["task_*", "todo_*"])
     tools = toolbox(desk.settings, "default", skills_of(desk.settings, "default"))
     free = {"think", "read_file", "list_files", "search_files", "read_output", "list_skills", "read_skill", "ask_user"}
     free |= {"list_symbols", "find_references", "extract", "check_background", "enter_plan_mode", "exit_plan_mode"}
@@ -360,6 +361,20 @@ async def test_symbols(tmp_path: Path) -> None:
     assert used == (
         "main.go:1: [definition] func buy() {\nshop.py:2: [definition] def buy(self): ...\nshop.py:4: Shop().buy()"
     )
+
+
+def test_one_view_of_the_tasks_unless_another_is_named(tmp_path: Path) -> None:
+    def views(**given: object) -> set[str]:
+        config = msgspec.convert({"defaults": {"models": ["openai/gpt-5.6-sol"], **given}}, Config)
+        settings = Settings(Home(tmp_path), config, environment={"HOME": str(tmp_path)})
+        names = toolbox(settings, "default", skills_of(settings, "default"))
+        return {name for name in names if name.partition("_")[0] in ("manage", "task", "todo")} - {"manage_users"}
+
+    everything = {tool.spec.name for tool in (*tasks.TOOLS, *task_board.TOOLS)}
+    assert views() == views(profile="full", tools=["*"]) == {"manage_tasks"}
+    assert views(also_allow=["task_*", "todo_*"]) == everything
+    assert views(tools=["*", "todo_*"]) == {name for name in everything if not name.startswith("task_")}
+    assert views(tools=["task_create", "task_list"]) == {"task_create", "task_list"}
 
 
 def test_a_model_with_little_room_gets_what_everybody_needs(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from deskhand.runtime.usage import UsageShown, usage_line
+from deskhand.store.base import Page
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Commit, OutboxRow, Outgoing
 from deskhand.types.errors import StoreCorrupt
-from deskhand.types.events import AnyEvent, MessageReceived, ModelReplied, Recorded, TurnEnded
+from deskhand.types.events import AnyEvent, MessageReceived, ModelReplied, TurnEnded
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, Usage
 
@@ -53,7 +54,7 @@ async def test_beneath_which_answer_it_stands(tmp_path: Path, key: str, line: st
 
 async def test_a_log_that_cannot_be_read_holds_back_no_answer(tmp_path: Path) -> None:
     class Damaged(SqliteStore):
-        async def events(self, session: str, after: int = 0, limit: int | None = None) -> list[Recorded]:
+        async def events(self, session: str, after: int = 0, limit: int | None = None) -> Page:
             raise StoreCorrupt("it is damaged")
 
     store = Damaged(tmp_path / "db")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -59,6 +62,28 @@ async def test_a_terminal(tmp_path: Path, kind: str) -> None:
         await at.type("exit 5\r", "exit")
     assert at.ended[0].code == 5 and not at.terminal.open
     assert await at.terminal.write(b"x") == 0
+
+
+@contextmanager
+def ignoring(*numbers: signal.Signals) -> Iterator[None]:
+    """As what a shell starts in the background, or `nohup`."""
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "landlocked"])
+async def test_a_command_ignores_no_signal_because_we_do(tmp_path: Path, kind: str) -> None:
+    sandbox = (await open_sandbox() if kind == "bubblewrap" else await open_sandbox(bwrap=None)).sandbox
+    where, shown = str(tmp_path.resolve()), list[bytes]()
+    script = "for each in INT QUIT HUP; do sh -c 'kill -s $0 $$; echo ignored $0' $each; done; echo over"
+    wanted = Command(("/bin/bash", "-c", script), where, (Mount(where, write=True),), timeout_s=30)
+    with ignoring(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        await sandbox.run(wanted, lambda piece, error: None if error else shown.append(piece))
+    assert b"".join(shown) == b"over\n"
 
 
 async def test_what_nobody_reads_is_not_waited_for_long(tmp_path: Path) -> None:

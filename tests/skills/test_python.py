@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from deskhand.skills.python import Found, Parameter, PythonSkill, PythonSkills, parse, python_tools
+from deskhand.skills.python import MOST_FILES, Found, Parameter, PythonSkill, PythonSkills, parse, python_tools
 
 SOURCE = '''
 """A module."""
@@ -54,7 +55,7 @@ def test_public_async_functions_are_tools() -> None:
     assert problems == () and tool.spec.effect == "local_write" and tool.spec.replay == "never"
     assert tool.spec.parameters["required"] == ["city"]
     kinds = {name: each.get("type") for name, each in tool.spec.parameters["properties"].items()}
-    assert kinds == {"city": "string", "days": "integer", "exact": "boolean", "factor": "number", "note": None}
+    assert kinds == {"city": "string", "days": "integer", "exact": "boolean", "factor": "number", "note": "string"}
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,8 @@ def test_public_async_functions_are_tools() -> None:
         (f"async def {'f' * 70}(): ...", "at most 64"),
         ("async def f(: ...", "is no Python in line 1"),
         ("x = '\0'", "is no Python"),
+        (f"async def f(a: {'-' * 900}1): ...", "nested too deeply"),
+        (f"async def f({', '.join(f'a{n}' for n in range(21))}): ...", "more than 20 parameters"),
         ("(" * 5000, "is no Python"),
         ("-" * 50000 + "1", "is no Python"),
         ("x = a" + ".a" * 20000, ""),
@@ -101,6 +104,22 @@ def test_what_nobody_sees_is_not_told() -> None:
     assert skill.description == "[skill] Do it."
     (skill,) = parse(f"async def f():\n    '{'long ' * 200}'".encode(), "skills/a.py").skills
     assert len(skill.description) <= 310
+
+
+def test_models_are_told_no_default_that_cannot_be_said() -> None:
+    long = f"c: int = {'9' * 400}, e: str = '{'x' * 300}'"
+    source = f"async def f(a: float = 1e999, b: int = 10 ** 9, {long}, d: str = '\\ud800', g: bool = True): ..."
+    found = parse(source.encode(), "skills/a.py")
+    assert [each.default for each in found.skills[0].parameters] == [None] * 5 + [True]
+    (tool,), _ = python_tools(found, ())
+    assert msgspec.json.encode(tool.spec.parameters)
+
+
+def test_a_folder_of_many_files_is_read_in_part(tmp_path: Path) -> None:
+    (tmp_path / "skills").mkdir()
+    for number in range(MOST_FILES + 5):
+        (tmp_path / "skills" / f"f{number:03}.py").touch()
+    assert len(PythonSkills(tmp_path).stamp(1e12)) == MOST_FILES
 
 
 def test_files_are_followed(tmp_path: Path) -> None:

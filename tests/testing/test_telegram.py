@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiogram
 import anyio
 import pytest
 import telegram
-from aiogram.client.session.aiohttp import AiohttpSession
-from aiogram.client.telegram import TelegramAPIServer
-from aiogram.exceptions import TelegramBadRequest, TelegramConflictError, TelegramForbiddenError, TelegramRetryAfter
-from aiogram.types import BufferedInputFile
 from telegram.error import BadRequest, Conflict, Forbidden, RetryAfter, TimedOut
 
 from deskhand.testing.telegram import TelegramServer
@@ -31,9 +26,14 @@ def ptb(server: TelegramServer) -> telegram.Bot:
     return telegram.Bot(server.token, server.base_url, server.base_file_url)
 
 
-def gram(server: TelegramServer) -> aiogram.Bot:
+def gram(server: TelegramServer) -> Any:
+    """It is imported here: that takes seconds, in each process that only looks for tests too."""
+    from aiogram import Bot
+    from aiogram.client.session.aiohttp import AiohttpSession
+    from aiogram.client.telegram import TelegramAPIServer
+
     root = server.base_url.removesuffix("/bot")
-    return aiogram.Bot(server.token, AiohttpSession(api=TelegramAPIServer.from_base(root)))
+    return Bot(server.token, AiohttpSession(api=TelegramAPIServer.from_base(root)))
 
 
 async def test_python_telegram_bot(server: TelegramServer) -> None:
@@ -92,6 +92,9 @@ async def test_python_telegram_bot_and_everything_else(server: TelegramServer) -
 
 
 async def test_aiogram(server: TelegramServer) -> None:
+    from aiogram.types import BufferedInputFile
+    from aiogram.types import Message as SentMessage
+
     chats = server.chats
     chats.group(-100, forum=True)
     chats.says(ANN, "hello", -100, message_thread_id=5, is_topic_message=True)
@@ -105,7 +108,7 @@ async def test_aiogram(server: TelegramServer) -> None:
         assert found is not None and found.read() == PNG == post.file
         sent = await bot.send_message(-100, "hi", message_thread_id=5)
         edited = await bot.edit_message_text("ho", chat_id=-100, message_id=sent.message_id)
-        assert isinstance(edited, aiogram.types.Message) and edited.text == "ho"
+        assert isinstance(edited, SentMessage) and edited.text == "ho"
         document = await bot.send_document(ANN, BufferedInputFile(b"text", "notes.txt"), caption="notes")
         assert document.document is not None and chats.last(ANN).file == b"text"
         assert await bot.send_chat_action(ANN, "typing")
@@ -129,6 +132,8 @@ async def test_what_is_not_confirmed_comes_again(server: TelegramServer) -> None
 
 
 async def test_faults(server: TelegramServer) -> None:
+    from aiogram.exceptions import TelegramConflictError, TelegramRetryAfter
+
     """The clients recognise each of them."""
     server.chats.says(ANN, "hello")
     async with ptb(server) as bot, gram(server) as other:
@@ -173,6 +178,9 @@ async def test_what_is_refused(arguments: dict[str, Any], why: str, server: Tele
 
 
 async def test_edits_that_are_refused_and_people_who_left(server: TelegramServer) -> None:
+    from aiogram.exceptions import TelegramBadRequest, TelegramForbiddenError
+    from aiogram.types import BufferedInputFile
+
     theirs = server.chats.says(ANN, "hello")
     async with ptb(server) as bot, gram(server) as other:
         sent = await bot.send_message(ANN, "one")

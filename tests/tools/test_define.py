@@ -51,6 +51,22 @@ async def everything(  # noqa: PLR0913 -- one of each kind
     return msgspec.json.encode(values | {"maybe": maybe, "names": names, "place": place, "places": places}).decode()
 
 
+def test_made_once_more_it_is_the_same_and_its_own() -> None:
+    def made(default: Any) -> FunctionTool:
+        @tool
+        async def one(sure: bool | int = default) -> str:
+            """Do it."""
+            return repr(sure)
+
+        return one
+
+    first, second = made(1), made(True)
+    defaults = [each.spec.parameters["properties"]["sure"]["default"] for each in (first, second)]
+    assert repr(defaults) == "[1, True]"
+    first.spec.parameters.clear()
+    assert made(1).spec.parameters["properties"]["sure"]["default"] == 1
+
+
 def test_the_schema() -> None:
     place = {"$ref": "#/$defs/Point"}
     assert everything.spec.name == "everything"
@@ -61,22 +77,20 @@ def test_the_schema() -> None:
             "text": {"type": "string", "description": "what to do: with a colon"},
             "count": {"type": "integer", "default": 3},
             "ratio": {"type": "number", "default": 0.5},
-            "sure": {"type": "boolean", "default": False},
+            "sure": {"type": "boolean"},
             "kind": {"enum": ["a", "b"], "default": "a", "description": "which way"},
             "either": {"anyOf": [{"type": "integer"}, {"type": "string"}], "default": 1},
-            "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
-            "names": {"type": "array", "items": {"type": "string"}, "default": []},
-            "place": {"anyOf": [place, {"type": "null"}], "default": None},
-            "places": {"type": "array", "items": place, "default": []},
+            "maybe": {"type": "string"},
+            "names": {"type": "array", "items": {"type": "string"}},
+            "place": place,
+            "places": {"type": "array", "items": place},
         },
         "required": ["text"],
-        "additionalProperties": False,
         "$defs": {
             "Point": {
-                "title": "Point",
                 "description": "A place.",
                 "type": "object",
-                "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}},
+                "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
                 "required": ["x"],
             }
         },
@@ -87,8 +101,13 @@ def test_every_schema_has_an_object_at_its_top() -> None:
     send = SendMessage(frozenset())
     for each in (read_file, write_file, edit_file, list_files, search_files, shell, think, ask_user, send):
         assert each.spec.parameters["type"] == "object" and "$ref" not in each.spec.parameters, each.spec.name
-        assert each.spec.parameters["additionalProperties"] is False and len(each.spec.description) > 20
+        assert (
+            each.spec.parameters.keys() <= {"type", "properties", "required", "$defs"}
+            and len(each.spec.description) > 20
+        )
         assert "context" not in each.spec.parameters["properties"]
+        short = msgspec.json.encode(each.spec.parameters)
+        assert b'"default":""' not in short and b'"null"' not in short and b'"title":"' not in short
     modes = write_file.spec.parameters["properties"]["mode"]["enum"]
     assert sorted(modes) == ["append", "create", "overwrite"]
 

@@ -216,3 +216,10 @@ def test_results_stand_where_templates_were() -> None:
         "{{task_1.output.size}} {{task_2.result}} {{task_9.result}}"
     )
     assert resolved("{{task_1.result}}", graph) == '{"price": 3, "tags": ["x"]}'
+
+
+def test_a_conversation_has_only_so_many_tasks_ever() -> None:
+    graph = {n: Task(n, "done", status="completed") for n in range(1, graphs.MOST_EVER)}
+    (last,) = graphs.create(graph, Task(0, "one"))
+    with pytest.raises(ToolError, match="20,000 tasks, and gets no more: begin another with /start"):
+        graphs.create(graph | {last.id: last}, Task(0, "two"))

@@ -14,7 +14,7 @@ from deskhand.models.aside import Aside
 from deskhand.net.client import Fetched, Limits, Net
 from deskhand.net.url import Url
 from deskhand.policy.gate import given
-from deskhand.testing.site import PRIVATE, Site
+from deskhand.testing.site import PRIVATE, Site, on_one_port
 from deskhand.tools.aliases import called
 from deskhand.tools.base import Context, Done
 from deskhand.tools.pages import Page, Pages
@@ -158,10 +158,9 @@ async def test_what_is_no_address_of_the_web_is_refused(web: Web, url: str, says
     assert labels(done)[0][0] == "untrusted"
 
 
-async def test_no_spelling_of_a_private_address_is_fetched(web: Web, site: Site) -> None:
-    private = Site(PRIVATE)
-    private.port = site.port
-    async with private as trap:
+async def test_no_spelling_of_a_private_address_is_fetched(web: Web) -> None:
+    trap, site = Site(PRIVATE), Site()
+    async with on_one_port(trap, site):
         web.net = site.net({"localhost": (PRIVATE,), "example.com": (PRIVATE,)}, Limits(total_s=5))
         for number, written in enumerate(EVERYTHING):
             url = written.format(port=site.port)

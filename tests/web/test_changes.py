@@ -48,7 +48,7 @@ async def reply(served: Served, session: str, count: int) -> str:
 
 async def test_the_timeline(tmp_path: Path) -> None:
     async with serving(tmp_path, ScriptedModel(writing), (write_file, kv_set)) as served:
-        folder = Path(served.app.agent("default").folder)
+        folder = Path(served.app.current.agent("default").folder)
         await write(served.owner, "a.txt", "one")
         await write(served.owner, "a.txt", "two")
         found = await served.owner.get("/api/changes?limit=3")
@@ -100,7 +100,7 @@ async def test_members_see_what_was_done_for_them(tmp_path: Path) -> None:
 
 async def test_undo_in_a_conversation(tmp_path: Path) -> None:
     async with serving(tmp_path, ScriptedModel(writing), (write_file, kv_set)) as served:
-        folder, session = Path(served.app.agent("default").folder), "default/web:owner:work"
+        folder, session = Path(served.app.current.agent("default").folder), "default/web:owner:work"
         for name, text in (("a.txt", "one"), ("a.txt", "two"), ("b.txt", "x")):
             await write(served.owner, name, text)
         await served.owner.ask("POST", "/api/sessions/work/messages", {"text": "/undo 2"})
@@ -124,4 +124,4 @@ async def test_undo_of_mere_words(tmp_path: Path) -> None:
         await served.owner.ask("POST", "/api/chat/work", {"message": "hello"})
         await served.owner.ask("POST", "/api/sessions/work/messages", {"text": "/undo"})
         said = await reply(served, "default/web:owner:work", 1)
-        assert said.endswith("“hello”. No file and no key-value was changed by it. Messages sent stay as they are.")
+        assert said.endswith("“hello”. No file, key-value or task was changed by it. Messages sent stay as they are.")

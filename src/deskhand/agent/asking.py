@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
 
 import anyio
 from msgspec.structs import replace
 
-from ..models.base import Reply, Request, Selective, TextDelta, schema_of
+from ..models.base import Model, Reply, Request, TextDelta, selective
 from ..models.forms import mask_due
 from ..models.usable import usable
 from ..models.window import TIGHT, at_most, sized
-from ..tools.base import offered
-from ..types.budget import charge_of
+from ..tools.deferred import schemas_of, told_of
+from ..types.budget import after_failure, charge_of
 from ..types.door import Progress
 from ..types.errors import BudgetSpent, MalformedReply, ModelError
 from ..types.events import Masked, ModelFailed, ModelReplied
@@ -22,7 +23,18 @@ from ..types.interrupt import Interrupt
 from ..types.messages import Message, Text, Usage, clean
 from ..types.steps import AskModel
 from .journal import Journal
-from .state import view
+from .profile import Agent
+from .state import State, view
+
+
+def request_of(agent: Agent, state: State, bare: Request, scale: float, opened: Callable[[str], Model]) -> Request:
+    """What the model `provider/name` of `bare` is asked, with those tools that are offered. Raises ContextOverflow."""
+    tools = told_of(bare.tools, agent.tools, state.options)
+    told = (bare.model.partition("/")[2], agent.prompt(state), view(state), tools, agent.limits.output_tokens)
+    request = Request(*told, agent.thinking, agent.temperature, bare.encoded, bare.blob)
+    limits = agent.fit(bare.model) if agent.fit is not None and bare.model not in agent.models[:1] else agent.limits
+    whole = limits.window < TIGHT and selective(opened(bare.model))
+    return request if whole else sized(request, limits, state.context_tokens, scale)
 
 
 class Asking:
@@ -30,24 +42,20 @@ class Asking:
 
     def __init__(self, journal: Journal, interrupt: Interrupt) -> None:
         self._journal, self._interrupt = journal, interrupt
-        agent = journal.agent
-        specs = [tool.spec for tool in agent.tools.values()]
-        self._schemas = tuple(schema_of(spec.name, spec.description, spec.parameters) for spec in specs)
+        self._schemas = schemas_of(journal.agent.tools)
         self._partial: list[str] = []
-        self._attempt = 0
+        self._attempt, self._key = 0, ""
         self._searched: dict[float, int] = {}
-        self._key = ""
 
     def snapshot(self) -> Progress | None:
         """All the text of the reply that is being written, for who comes late."""
         if not self._partial:
             return None
-        text = "".join(self._partial)
-        return Progress("snapshot", self._journal.state.n + 1, self._attempt, 0, text)
+        return Progress("snapshot", self._journal.state.n + 1, self._attempt, 0, "".join(self._partial))
 
     async def run(self, step: AskModel) -> None:
         """Do the step: afterwards the log holds a reply or a failure. Only a stop leaves it without either."""
-        journal = self._journal
+        journal, ports = self._journal, self._journal.ports
         journal.record(*step.hints)
         state, window = journal.state, journal.agent.limits.window
         if up_to := mask_due(state.messages, state.masked_up_to, state.context_tokens, window):
@@ -62,7 +70,9 @@ class Asking:
             try:
                 if (wait_s := step.at - journal.ports.clock.now()) > 0:
                     await anyio.sleep(wait_s)
-                request, hooks, turn = self._request(model, step), journal.agent.hooks, journal.state.turn
+                tools, hooks, turn = self._schemas if step.tools else (), journal.agent.hooks, journal.state.turn
+                bare = Request(model, (), (), tools, encoded=journal.encoded, blob=ports.blob)
+                request = request_of(journal.agent, journal.state, bare, ports.meter.scale(model), ports.model)
                 if hooks is None or turn is None:
                     reply = await self._call(model, request)
                 else:
@@ -72,7 +82,7 @@ class Asking:
             except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
                 failed = ModelError(f"{model} broke: {type(error).__name__}: {error}")
         if failed is not None:
-            journal.change(journal.ports.budgets.release(self._key))
+            journal.change(after_failure(journal.ports.budgets, self._key, begun=bool(self._partial)))
             await self._fail(model, failed)
         elif reply is None and self._partial:
             reply = Reply(Message("assistant", (Text("".join(self._partial)),)), "interrupted")
@@ -96,16 +106,6 @@ class Asking:
         journal = self._journal
         chosen = journal.ports.retry(journal.agent.models, (), journal.ports.clock.now())
         return chosen[0] if chosen else ""
-
-    def _request(self, model: str, step: AskModel) -> Request:
-        journal, agent, state = self._journal, self._journal.agent, self._journal.state
-        schemas = tuple(schema for schema in self._schemas if offered(agent.tools[schema.name].spec, state.options))
-        shown = (agent.prompt(state), view(state), schemas if step.tools else ())
-        how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
-        request = Request(model.partition("/")[2], *shown, *how, journal.encoded, journal.ports.blob)
-        limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models), "") else agent.limits
-        whole = limits.window < TIGHT and isinstance(journal.ports.model(model), Selective)
-        return request if whole else sized(request, limits, state.context_tokens, journal.ports.meter.scale(model))
 
     async def _call(self, model: str, request: Request) -> Reply:
         journal, n, offset = self._journal, self._journal.state.n + 1, 0

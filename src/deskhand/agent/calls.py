@@ -200,7 +200,7 @@ class Calls:
         place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
         key, state = f"{journal.session}#{call.n}.{call_id}", journal.state
         who = (state.label, ask, state.audience, call.yes_at is not None, state.person)
-        return Context(*place, ports.clock, ports.ids, emit, key, *who)
+        return Context(*place, ports.clock, ports.ids, emit, key, *who, state.options)
 
     def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
         journal, call_id = self._journal, ready.call.call.id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 import click
@@ -22,6 +22,7 @@ from ..runtime.allowance import (
     day_of,
     fresh,
     gone,
+    quoted,
 )
 from ..runtime.budgets import BudgetLedger
 from ..runtime.clock import RandomIds, SystemClock
@@ -46,7 +47,7 @@ class Amount(click.ParamType[int]):
         text = str(value).strip().lower().replace("_", "").replace(",", "")
         unit = _UNITS.get(text[-1:], 1)
         try:
-            number = int(float(text.rstrip("km")) * unit)
+            number = int(float(text if unit == 1 else text[:-1]) * unit)
         except (ValueError, OverflowError):
             number = -1
         if number < 0:
@@ -194,12 +195,23 @@ def lift(whose: str, per: Per | None, config: str | None) -> None:
     async def use(ledger: BudgetLedger) -> list[Standing]:
         return await ledger.lift(of, name, ME, per or "")
 
+    nothing = [
+        each for each in with_ledger(settings, lambda ledger: _zero(ledger, of, name, per or "")) if not each.most
+    ]
+    if nothing:
+        change = f"deskhand budget set {quoted(whose)} --{nothing[0].limit.field.replace('_', '-')} NUMBER"
+        fail(f"the budget of {whose} allows nothing, and as much once more is nothing: change it with {change}", USAGE)
     lifted = with_ledger(settings, use)
     if not lifted:
         limited = "no budget is set" if per is None else f"no budget for a {per} is set"
         fail(f"{limited} for {whose}: nothing is to be lifted. `deskhand budget` lists what is set", USAGE)
     for each in lifted:
         click.echo(plain(f"{each.limit.key}: {gone(each)} are used now; go on with `continue` where it stopped."))
+
+
+async def _zero(ledger: BudgetLedger, of: Of, name: str, per: Per | Literal[""]) -> list[Standing]:
+    """Its limits that allow nothing."""
+    return [each for each in ledger.standing(of, name) if per in ("", each.limit.per) and not each.most]
 
 
 def _key(key: str) -> tuple[Of, str]:

@@ -9,7 +9,7 @@ import click
 from ..runtime.app import App
 from ..runtime.config import Settings
 from ..runtime.datafile import read_text
-from ..runtime.replay.cases import Cases, Verdict, judge
+from ..runtime.replay.cases import Case, Cases, Verdict, judge
 from ..runtime.replay.replaying import Wanted
 from ..runtime.replay.rerun import REPLAY_TOKENS
 from ..types.errors import ConfigError
@@ -80,14 +80,23 @@ def run(names: tuple[str, ...], model: str, system: Path | None, again: bool, to
     wanted = list(names) or found.names()
     if not wanted:
         fail("there are no cases; make one of a turn: deskhand replay SESSION --save NAME", USAGE)
+    read, broken = dict[str, Case](), list[Verdict]()
+    for name in wanted:
+        try:
+            read[name] = found.read(name)
+        except ConfigError as error:  # of all that there are it is one; of those that were named it is a slip
+            if names:
+                fail(str(error), USAGE)
+            broken.append(Verdict(name, (str(error),)))
     try:
-        read = {name: found.read(name) for name in wanted}
         trial = Wanted(model, read_text(system) if system else "", tokens=tokens)
     except ConfigError as error:
         fail(str(error), USAGE)
 
     async def use(app: App) -> list[Verdict]:
-        verdicts = []
+        verdicts = list(broken)
+        for verdict in verdicts:
+            _say(verdict, settings)
         for name, case in read.items():
             verdict = await judge(name, case, app.works.replaying, trial, again=again)
             _say(verdict, settings)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
 import msgspec
@@ -10,15 +13,18 @@ import msgspec
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
 from ..runtime.moving.found import Found
-from ..runtime.moving.homes import LOOKS_FOR, homes_in, read_home, system_of
-from ..runtime.moving.plan import Plan, ledger_of, plan
+from ..runtime.moving.homes import LOOKS_FOR, read_home
+from ..runtime.moving.offer import homes, place, waiting
+from ..runtime.moving.plan import Plan, plan
 from ..runtime.moving.report import not_taken, summary, told
 from ..runtime.moving.take import Taken, Taking
+from ..runtime.statements import statements
 from ..store.sqlite import SqliteStore
 from ..types.errors import DeskhandError
 from .plain import plain
-from .run import USAGE, config_option, fail, settings_of, with_store
+from .run import USAGE, config_option, fail, run, settings_of, with_store
 
+T = TypeVar("T")
 LONG = 20_000
 """So many lines of conversations take a while."""
 
@@ -43,43 +49,59 @@ def import_(folder: Path | None, yes: bool, me: str, start_jobs: bool, as_json: 
       deskhand import ~/.operator --me ann --yes
     """
     settings = settings_of(config)
-    homes = [folder.expanduser()] if folder else _homes(settings)
-    if not homes:
+    folders = [folder.expanduser()] if folder else [home for _, home in homes(settings, _here())]
+    if not folders:
         click.echo(f"No home of another system was found. Name its folder: {LOOKS_FOR}.")
         return
+    read = [(home, _read(home)) for home in folders]
+    people = [person.name for _, found in read for person in found.people]
+    if me and me not in people:
+        names = ", ".join(people) or "none that are known by name"
+        fail(f"there is no user {me!r} in {', '.join(str(home) for home in folders)}; there are: {names}", USAGE)
     reports = []
-    for home in homes:
-        found = _read(home)
-        if me and me not in [person.name for person in found.people]:
-            names = ", ".join(person.name for person in found.people) or "none that it knows by name"
-            fail(f"there is no user {me!r} in {home}; there are: {names}", USAGE)
-        reports.append(_one(settings, found, _place(settings, home), (yes, me, start_jobs, as_json)))
+    for number, (home, found) in enumerate(read):
+        if number and not as_json:
+            click.echo()
+        # What one home brought in is here already for the next.
+        now = settings_of(config) if yes else settings
+        reports.append(_one(now, found, place(settings, home), (yes, me, start_jobs, as_json)))
     if as_json:
         click.echo(msgspec.json.encode(reports))
     elif not yes:
-        where = f" {_place(settings, homes[0])}" if len(homes) == 1 else ""
-        click.echo(f"\nNothing was written. To take it over: deskhand import{plain(where)} --yes")
+        click.echo(f"\n{_next(settings, read, me)}")
+
+
+def _next(settings: Settings, read: Sequence[tuple[Path, Found]], me: str) -> str:
+    """What to do to have it."""
+    owners = [person.name for _, found in read for person in found.people if person.owner]
+    more = f" --me {me or owners[0]}" if me or owners else ""
+    only = f" {place(settings, read[0][0])}" if len(read) == 1 else ""
+    said = f"Nothing was written. To take it over: deskhand import{plain(only + more)} --yes"
+    if owners and not me:
+        said += f"\nIf you are not {plain(owners[0])}, leave out --me."
+    if len(read) > 1:
+        said += "\nOne of them alone: name its folder. Where two of them set the same thing, the first of them counts."
+    return said
 
 
 def hint(settings: Settings) -> str:
     """A sentence for somebody who begins here and has used another system; '' where nothing waits to be taken over."""
-    waiting = [home for home in _homes(settings) if not _taken_before(settings, home)]
-    if not waiting:
+    here = _here()
+    if not homes(settings, here):
         return ""
-    system, place = system_of(waiting[0]), _place(settings, waiting[0])
-    return f"{system} was used here ({place}). See what can be taken over: deskhand import"
+
+    async def look(store: SqliteStore) -> str:
+        return await waiting(settings, store, here)
+
+    found = _with_store(settings, False, look)
+    return f"{found} See what can be taken over: deskhand import" if found else ""
 
 
-def _taken_before(settings: Settings, home: Path) -> bool:
-    system = system_of(home) or ""
-    if not settings.home.database.exists():
-        return False
-    return bool(with_store(settings, lambda store: ledger_of(store, system)))
-
-
-def _homes(settings: Settings) -> list[Path]:
-    person = Path(settings.environment.get("HOME", "/"))
-    return [home for _, home in homes_in(person, Path.cwd()) if home.resolve() != settings.home.root.resolve()]
+def _here() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # it was removed meanwhile
+        return None
 
 
 def _read(home: Path) -> Found:
@@ -89,19 +111,29 @@ def _read(home: Path) -> Found:
         fail(str(error), USAGE)
 
 
-def _place(settings: Settings, home: Path) -> str:
-    """As a person writes it."""
-    person = settings.environment.get("HOME", "")
-    return f"~/{home.relative_to(person)}" if person and home.is_relative_to(person) else str(home)
+def _with_store(settings: Settings, yes: bool, use: Callable[[SqliteStore], Awaitable[T]]) -> T:
+    """With the database that is here; where there is none a report makes none."""
+    if yes or settings.home.database.exists():
+        return with_store(settings, use)
+
+    async def main() -> T:
+        with tempfile.TemporaryDirectory(prefix="deskhand-moving-") as folder:
+            store = SqliteStore(Path(folder) / "none.db", statements())
+            try:
+                return await use(store)
+            finally:
+                await store.close()
+
+    return run(settings, main)
 
 
-def _one(settings: Settings, found: Found, place: str, how: tuple[bool, str, bool, bool]) -> dict[str, object]:
+def _one(settings: Settings, found: Found, where: str, how: tuple[bool, str, bool, bool]) -> dict[str, object]:
     yes, me, start_jobs, quiet = how
 
     async def use(store: SqliteStore) -> tuple[Plan, Taken | None]:
         planned = await plan(found, settings, store, me)
         if not quiet:
-            for line in told(planned, place):
+            for line in told(planned, where, settings.config.timezone, start_jobs=start_jobs):
                 click.echo(plain(line))
         if not yes:
             return planned, None
@@ -109,7 +141,7 @@ def _one(settings: Settings, found: Found, place: str, how: tuple[bool, str, boo
             click.echo("Taking it over; this takes a minute or two.", err=True)
         return planned, await Taking(planned, settings, store, SystemClock(), start_jobs=start_jobs).take()
 
-    planned, taken = with_store(settings, use)
+    planned, taken = _with_store(settings, yes, use)
     if taken is not None and not quiet:
         counted = summary((number, name) for name, number in taken.counts.items())
         click.echo(f"Took over {counted}." if counted else "There was nothing new to take over.")

@@ -5,31 +5,24 @@ from __future__ import annotations
 import secrets
 import sys
 from base64 import b64encode
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import anyio
 import click
 import msgspec
 
 from ..runtime.app import App
-from ..runtime.automation import Automation
-from ..runtime.config import Settings
 from ..runtime.jobs.blueprints import BLUEPRINTS, blueprint, command, told
-from ..runtime.jobs.told import became, moment
+from ..runtime.jobs.told import moment
 from ..runtime.triggers.triggering import secret_name
-from ..types.jobs import OPEN, Job
 from ..web.job_views import JobDetail, JobDraft, JobView, Preview
-from .asks import somebody_drives
+from .jobs_running import COMMANDS, json_option, say_if_nobody, with_jobs
 from .live import with_app
 from .plain import one_line, plain
 from .run import ME, USAGE, Listing, config_option, fail, settings_of
 from .table import table
 
-T = TypeVar("T")
 OTHER_NAMES = {"info": "show", "delete": "remove", "rm": "remove", "create": "add", "new": "add"}
 FILE = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat is to be done.\n"
-WAIT_S = 0.2
 
 
 class Jobs(Listing):
@@ -39,16 +32,6 @@ class Jobs(Listing):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         return super().resolve_command(ctx, [OTHER_NAMES.get(args[0], args[0]), *args[1:]] if args else args)
-
-
-def _with(settings: Settings, use: Callable[[Automation], Awaitable[T]]) -> T:
-    async def main(app: App) -> T:
-        return await use(app.works.automation)
-
-    return with_app(settings, main, drive=False)
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group(cls=Jobs)
@@ -77,7 +60,7 @@ def list_(as_json: bool, config: str | None) -> None:
       deskhand jobs list --json
     """
     settings = settings_of(config)
-    found = _with(settings, lambda here: here.desk.listed(ME))
+    found = with_jobs(settings, lambda here: here.desk.listed(ME))
     if as_json:
         click.echo(msgspec.json.encode(found))
     elif not found:
@@ -106,7 +89,7 @@ def show(name: str, as_json: bool, config: str | None) -> None:
       deskhand jobs show brief
     """
     settings = settings_of(config)
-    found = _with(settings, lambda here: here.desk.shown(ME, name))
+    found = with_jobs(settings, lambda here: here.desk.shown(ME, name))
     if as_json:
         click.echo(msgspec.json.encode(found))
         return
@@ -160,16 +143,16 @@ def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
     """
     settings, draft = settings_of(config), _draft(name, given)
     if dry_run:
-        _preview(_with(settings, lambda here: here.desk.preview(ME, draft)), settings.config.timezone)
+        _preview(with_jobs(settings, lambda here: here.desk.preview(ME, draft)), settings.config.timezone)
         return
-    made = _with(settings, lambda here: here.desk.make(ME, draft))
+    made = with_jobs(settings, lambda here: here.desk.make(ME, draft))
     click.echo(f"Made {plain(made.job.name)}: {plain(made.job.when)}.")
     if made.job.next_at:
         click.echo(f"Next: {moment(made.job.next_at, settings.config.timezone)}.")
     click.echo(plain(made.forecast))
     for each in made.trouble:
         click.echo(f"deskhand: {one_line(each, 400)}", err=True)
-    _nobody(settings)
+    say_if_nobody(settings)
 
 
 def _draft(name: str, given: dict[str, Any]) -> JobDraft:
@@ -235,42 +218,13 @@ def edit(name: str, file: Any, config: str | None) -> None:
       deskhand jobs edit brief
     """
     settings = settings_of(config)
-    before = _with(settings, lambda here: here.desk.shown(ME, name))
+    before = with_jobs(settings, lambda here: here.desk.shown(ME, name))
     text = file.read() if file else click.edit(before.text or FILE, extension=".md")
     if text is None or text == before.text:
         click.echo("Nothing was changed.")
         return
-    made = _with(settings, lambda here: here.desk.change(ME, name, text))
+    made = with_jobs(settings, lambda here: here.desk.change(ME, name, text))
     click.echo(f"Changed {plain(name)}: {plain(made.job.when)}. {plain(made.forecast)}")
-
-
-@jobs.command()
-@click.argument("name")
-@click.option("--wait", "-w", is_flag=True, help="Stay until it is over, and say how it went.")
-@config_option
-def run(name: str, wait: bool, config: str | None) -> None:
-    """Run a job now, once.
-
-    \b
-    Example:
-      deskhand jobs run brief --wait
-    """
-    settings = settings_of(config)
-
-    async def use(here: Automation) -> str:
-        slot = await here.desk.run(ME, name)
-        while wait and somebody_drives(settings):
-            ran = next((each for each in await here.using.own.runs(ME, name, 20) if each.slot == slot), None)
-            if ran is not None and ran.state not in OPEN:
-                return became(ran)
-            await anyio.sleep(WAIT_S)
-        return ""
-
-    ended = _with(settings, use)
-    click.echo(
-        f"{plain(name)}: {plain(ended)}" if ended else f"{plain(name)} runs now; see: deskhand jobs runs {plain(name)}"
-    )
-    _nobody(settings)
 
 
 @jobs.command()
@@ -301,7 +255,7 @@ def disable(name: str, config: str | None) -> None:
 
 def _switch(name: str, on: bool, config: str | None) -> None:
     settings = settings_of(config)
-    view = _with(settings, lambda here: here.desk.switch(ME, name, on))
+    view = with_jobs(settings, lambda here: here.desk.switch(ME, name, on))
     coming = f"; next: {moment(view.next_at, settings.config.timezone)}" if view.next_at else ""
     click.echo(f"{plain(name)} is {'on' if on else 'off'} now{coming}.")
 
@@ -310,40 +264,41 @@ def _switch(name: str, on: bool, config: str | None) -> None:
 @click.argument("name")
 @config_option
 def remove(name: str, config: str | None) -> None:
-    """Remove a job, with its folder. What it did stays in the log.
+    """Remove a job, with its folder; `deskhand jobs undo` brings it back. What it did stays in the log.
 
     \b
     Example:
       deskhand jobs remove brief
     """
     settings = settings_of(config)
-    _with(settings, lambda here: here.desk.remove(ME, name))
-    click.echo(f"Removed {plain(name)}.")
+    with_jobs(settings, lambda here: here.desk.remove(ME, name))
+    click.echo(f"Removed {plain(name)}. It comes back with: deskhand jobs undo {plain(name)}")
 
 
 @jobs.command()
-@click.argument("name")
-@click.option("-n", "limit", type=click.IntRange(1, 200), default=20, show_default=True, help="So many.")
-@json_option
+@click.argument("name", default="")
+@click.option("--redo", is_flag=True, help="Take back the latest undo of this job.")
 @config_option
-def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
-    """What became of a job, the latest first.
+def undo(name: str, redo: bool, config: str | None) -> None:
+    """Put back what a job was before an agent or a person changed or removed it last; without a name the latest change.
+
+    What was written by hand is kept only where something wrote over it. Say it again to go further back.
 
     \b
-    Example:
-      deskhand jobs runs brief -n 5
+    Examples:
+      deskhand jobs undo
+      deskhand jobs undo brief
+      deskhand jobs undo brief --redo
     """
+    if redo and not name:
+        fail("say which job, as in: deskhand jobs undo brief --redo", USAGE)
     settings = settings_of(config)
-    found = _with(settings, lambda here: here.desk.runs(ME, name, limit))
-    if as_json:
-        click.echo(msgspec.json.encode(found))
-    elif not found:
-        click.echo(f"{plain(name)} has not run yet.")
+    found = with_jobs(settings, lambda here: here.desk.undo(ME, name, again=redo))
+    if found.job is None:
+        click.echo(f"{plain(found.name)} is gone, as it was before it was made.")
     else:
-        zone = settings.config.timezone
-        table(
-            ("when", "what became of it", "conversation"), [(moment(r.due_at, zone), r.result, r.name) for r in found]
-        )
+        click.echo(f"{plain(found.name)} is as it was: {plain(found.job.when)} ({plain(found.job.state)}).")
+    click.echo(f"Back again: deskhand jobs undo {plain(found.name)}{'' if redo else ' --redo'}")
 
 
 @jobs.command()
@@ -359,25 +314,6 @@ def blueprints(name: str, config: str | None) -> None:
     for each in [blueprint(name)] if name in {known.name for known in BLUEPRINTS} else BLUEPRINTS:
         click.echo(told(each))
         click.echo(click.style(f"  {command(each)}\n", dim=True))
-
-
-@jobs.command()
-@click.argument("name")
-@config_option
-def forecast(name: str, config: str | None) -> None:
-    """What a job will come to: how often it runs, and what that takes.
-
-    \b
-    Example:
-      deskhand jobs forecast brief
-    """
-    settings = settings_of(config)
-
-    async def use(here: Automation) -> str:
-        view = await here.using.own.found(ME, name)
-        return (await here.using.forecast(view.job or Job(name))).said
-
-    click.echo(_with(settings, use))
 
 
 @jobs.command()
@@ -405,41 +341,5 @@ def hook(name: str, config: str | None) -> None:
     click.echo("Copy it now: it is not shown again. Sign as Standard Webhooks say, or as GitHub does.")
 
 
-@jobs.command()
-@click.argument("why", default="paused by hand")
-@config_option
-def pause(why: str, config: str | None) -> None:
-    """Run no job any more, until `deskhand jobs resume`. What goes on is not stopped.
-
-    \b
-    Example:
-      deskhand jobs pause "on holiday"
-    """
-
-    async def use(app: App) -> None:
-        await app.works.jobs.pause(why)
-
-    with_app(settings_of(config), use, drive=False)
-    click.echo("No job runs now. Let them go on with: deskhand jobs resume")
-
-
-@jobs.command()
-@config_option
-def resume(config: str | None) -> None:
-    """Let jobs run again after a pause, or after too many starts in a short time.
-
-    \b
-    Example:
-      deskhand jobs resume
-    """
-
-    async def use(app: App) -> str:
-        return await app.works.jobs.resume()
-
-    why = with_app(settings_of(config), use, drive=False)
-    click.echo(f"They go on. They were paused: {plain(why)}" if why else "They were not paused.")
-
-
-def _nobody(settings: Settings) -> None:
-    if not somebody_drives(settings):
-        click.echo("deskhand: nobody runs jobs now; start Deskhand with `deskhand serve`", err=True)
+for each in COMMANDS:
+    jobs.add_command(each)

@@ -2,50 +2,78 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib.metadata import version as version_of
 
 import click
+import msgspec
 
-from ..policy.profiles import offers
+from ..tools.aliases import TOOLS
+from ..tools.base import Tools
+from ..tools.deferred import offering, schemas_of, tokens_of
 from ..types.errors import ConfigError
+from ..types.options import SessionOptions
 from .plain import plain
-from .run import agent_of, agent_option, config_option, fail, settings_of
+from .run import USAGE, agent_of, agent_option, config_option, fail, settings_of
 from .table import table
 
 
 @click.command()
+@click.argument("name", default="")
 @agent_option
 @config_option
-def tools(agent: str, config: str | None) -> None:
-    """List what the agents can do, and what each of it does to the world.
+def tools(name: str, agent: str, config: str | None) -> None:
+    """List what an agent can do: each tool with what it does to the world, and about how many tokens it takes in each
+    request. With a NAME, show what models are told of that tool.
 
     \b
-    Example:
+    Examples:
       deskhand tools --agent main
+      deskhand tools read_file
     """
-    from ..runtime.reach import workspace_of
-    from ..runtime.toolbox import ours, plugins_of, skills_of, toolbox
-    from ..skills.python import PythonSkills, python_tools
+    from ..runtime.inventory import inventory
 
     settings = settings_of(config)
     try:
-        name = agent_of(settings, agent)
-        plugins = plugins_of(settings)
-        skills = skills_of(settings, name)
-        found = [tool.spec for tool in toolbox(settings, name, skills, plugins=plugins.tools).values()]
-        taken = {tool.spec.name for tool in (*ours(settings, name, skills), *plugins.tools)}
-        python, problems = python_tools(PythonSkills(workspace_of(settings, name)).find(0.0), taken)
-        found += [tool.spec for tool in python if offers(settings.offered(name), tool.spec.name)]
+        found = inventory(settings, agent_of(settings, agent))
     except ConfigError as error:
         fail(str(error))
-    for failed in plugins.failed:
-        click.echo(f"deskhand: {plain(str(failed))}", err=True)
-    for problem in problems:
+    for problem in (*map(str, found.failed), *found.problems):
         click.echo(f"deskhand: {plain(problem)}", err=True)
-    if not found:
+    if name:
+        _show(name, found.tools)
+    elif not found.tools:
         click.echo("This agent has no tools: it can only talk.")
     else:
-        table(("tool", "effect", "what it does"), [(s.name, s.effect, s.description.partition("\n")[0]) for s in found])
+        _list(found.tools)
+
+
+def _list(found: Tools) -> None:
+    now = {spec.name for spec in offering(found, SessionOptions())}
+    size = {schema.name: tokens_of(schema) for schema in schemas_of(found)}
+    rows = [
+        (s.name, s.effect, str(size[s.name]), "" if s.name in now else "deferred", " ".join(s.description.split()))
+        for s in (tool.spec for tool in found.values())
+    ]
+    table(("tool", "effect", "tokens", "", "what it does"), rows)
+    later = size.keys() - now
+    said = f"{len(now)} tools are in each request, about {sum(size[name] for name in now):,} tokens"
+    more = f"; {len(later)} are deferred, about {sum(size[name] for name in later):,} more once all are loaded"
+    click.echo(said + (more if later else ""), err=True)
+
+
+def _show(name: str, found: Tools) -> None:
+    """What a model is told of one."""
+    tool = found.get(TOOLS.get(name, name))
+    if tool is None:
+        near = get_close_matches(name, found, 1)
+        meant = f"did you mean {near[0]!r}?" if near else "`deskhand tools` lists those that it has"
+        fail(f"this agent has no tool {name!r}; {meant}", USAGE)
+    (schema,) = schemas_of({name: tool})
+    deferred = "" if tool.spec in offering(found, SessionOptions()) else ", deferred"
+    click.echo(f"{tool.spec.effect}, about {tokens_of(schema):,} tokens{deferred}", err=True)
+    told = {"name": schema.name, "description": schema.description, "parameters": schema.parameters}
+    click.echo(plain(msgspec.json.format(msgspec.json.encode(told), indent=2).decode()))
 
 
 @click.command()

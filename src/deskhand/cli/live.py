@@ -39,7 +39,7 @@ def with_app(settings: Settings, use: Callable[[App], Awaitable[T]], *, drive: b
             if drive:
                 models.warm(model for name in settings.agents for model in settings.agent(name).models)
                 tasks.start_soon(lambda: app.run(takes=of_terminal))
-            for failed in app.plugins.failed:
+            for failed in app.current.plugins.failed:
                 click.echo(f"deskhand: {plain(str(failed))}", err=True)
             result = await use(app)
             tasks.cancel_scope.cancel()

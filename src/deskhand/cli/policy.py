@@ -19,9 +19,9 @@ from ..policy.rules import summary
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
 from ..runtime.datafile import read_any
+from ..runtime.inventory import inventory
 from ..runtime.judging import rules_of
 from ..runtime.people import open_people
-from ..runtime.toolbox import plugins_of, skills_of, toolbox
 from ..runtime.verdicts import Call, Expected, Why, case_of, failing, principal_of, why
 from ..runtime.whatif import DAY_S, Could, Then, could, replayed, with_rules
 from ..store.sqlite import SqliteStore
@@ -305,7 +305,7 @@ def _enumerate(settings: Settings, agent: str, who: str, place: Mapping[str, Any
 
 
 def _tools(settings: Settings, name: str) -> Tools:
-    return toolbox(settings, name, skills_of(settings, name), plugins=plugins_of(settings).tools)
+    return inventory(settings, name).tools
 
 
 def _read(file: Path) -> Any:

@@ -1,4 +1,4 @@
-"""`deskhand skills proposals|show|try|accept|reject`: what agents would have as skills, and a person's word on it."""
+"""`deskhand skills proposals|show|try|accept|reject|revert`: what agents would have as skills, and your word on it."""
 
 from __future__ import annotations
 
@@ -93,6 +93,8 @@ def _lines(row: Row, settings: Settings) -> Iterator[str]:
             )
     elif row.state == "proposed":
         yield f"It was not tried on recorded turns yet: deskhand skills try {row.id}"
+    if row.state in ("accepted", "kept"):
+        yield f"Take it out: deskhand skills revert {row.id}"
     if row.state == "proposed":
         yield f"Take it: deskhand skills accept {row.id}   Turn it down: deskhand skills reject {row.id}"
 
@@ -149,6 +151,24 @@ def accept(number: int, untrusted: bool, yes: bool, config: str | None) -> None:
     row = with_app(settings, use, drive=False)
     click.echo(f"{plain(row.name)} is a skill of {plain(row.agent)} now: {plain(row.file)} in its workspace.")
     click.echo("If turns that use it end badly more often than before, it is taken out again, and you are told.")
+
+
+@click.command("revert")
+@click.argument("number", type=click.IntRange(1))
+@config_option
+def revert(number: int, config: str | None) -> None:
+    """Take a skill out again that you took in. What was changed in it by hand since stays, and you are told.
+
+    \b
+    Example:
+      deskhand skills revert 3
+    """
+
+    async def use(app: App) -> Row:
+        return await app.works.reviewing.proposals.revert(number, ME)
+
+    row = with_app(settings_of(config), use, drive=False)
+    click.echo(f"Taken out: {plain(row.name)}. `deskhand undo --redo` puts it back.")
 
 
 @click.command("reject")

@@ -26,6 +26,7 @@ COMMANDS = {
     "tools": ("deskhand.cli.lists:tools", "List what agents can do."),
     "skills": ("deskhand.cli.skills:skills", "List the skills, and undo changes to bundled ones."),
     "plugins": ("deskhand.cli.plugins:plugins", "List plugins, switch them on and off."),
+    "deep": ("deskhand.cli.deep:deep", "See the work that goes on by itself, and how far it is."),
     "budget": ("deskhand.cli.budget:budget", "What may be used, what was, and how to allow more."),
     "memories": ("deskhand.cli.memories:memories", "What is remembered: list, search, explain, put back."),
     "kv": ("deskhand.cli.kv:kv", "Read and write an agent's key-values."),
@@ -65,7 +66,7 @@ ALIASES = {
 
 SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
-    ("Without being asked", ("memories", "jobs")),
+    ("Without being asked", ("memories", "jobs", "deep")),
     ("Set up", ("setup", "init", "import", "config", "model", "agents", "tools", "skills", "plugins", "kv")),
     ("Let it reach more", ("allow", "egress", "secrets")),
     ("People", ("users", "channels", "pair", "tokens", "login")),

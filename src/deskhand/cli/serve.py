@@ -15,7 +15,7 @@ from ..runtime.address import forget_address, noted_address
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings, worker_environment
 from ..runtime.lock import Holder, holder_of, take
-from ..runtime.rollback import mend
+from ..runtime.rollback import could_mend, mend
 from ..runtime.starts import last_start
 from ..runtime.supervise import Mending, Supervisor
 from ..types.errors import ConfigError
@@ -54,16 +54,22 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
     command = [sys.executable, "-P", "-m", "deskhand"]  # -P: what lies in this folder is not ours to import
     command += [*(("-v",) if verbose(settings) else ()), *(("--config", config) if config else ())]
     command += ["serve", "--worker", str(os.getpid())]
-    mending = Mending(lambda: last_start(settings.home), partial(_mend, settings))
+    could = partial(_could_mend, settings)
+    mending = Mending(lambda: last_start(settings.home), partial(_mend, settings), could, settings.config.start_s)
     now, reload = SystemClock().monotonic, not sys.stdin.isatty()
     parent = Supervisor(command, worker_environment(), now, reload=reload, mending=mending)
     sys.exit(anyio.run(_beside, parent, settings, open_))
 
 
-async def _mend(settings: Settings, code: int) -> bool:
+async def _mend(settings: Settings, code: int, why: str) -> bool:
     """Its code is read when this process starts: before an agent that works on Deskhand itself could break it."""
     with logging_of(settings):
-        return await mend(settings, code)
+        return await mend(settings, code, why)
+
+
+async def _could_mend(settings: Settings) -> bool:
+    with logging_of(settings):
+        return await could_mend(settings)
 
 
 async def _beside(parent: Supervisor, settings: Settings, open_: bool) -> int:

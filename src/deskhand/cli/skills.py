@@ -12,7 +12,7 @@ from ..runtime.config import Settings
 from ..runtime.toolbox import skill_sources, skills_of
 from ..skills.skill import BUNDLED, Skill, Skills, Source
 from .plain import one_line, plain
-from .proposals import accept, proposals, reject, show, try_
+from .proposals import accept, proposals, reject, revert, show, try_
 from .run import USAGE, agent_of, agent_option, config_option, fail, settings_of
 from .table import table
 
@@ -71,7 +71,7 @@ def reset(name: str, every: bool, agent: str, config: str | None) -> None:
             click.echo(f"{each} is as it came")
 
 
-for each in (proposals, show, try_, accept, reject):
+for each in (proposals, show, try_, accept, reject, revert):
     skills.add_command(each)
 
 

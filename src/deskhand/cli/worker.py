@@ -14,7 +14,7 @@ from ..runtime.config import Settings
 from ..runtime.models import Models
 from ..runtime.onboarding import DEMO
 from ..runtime.rollback import mend_plugins
-from ..runtime.starts import newer_startup_error
+from ..runtime.starts import Ready, newer_startup_error
 from ..runtime.supervise import CRASHED
 from ..runtime.web import Site
 from ..runtime.worker import end_with_parent, guarded, started_well, work
@@ -40,14 +40,16 @@ def live(settings: Settings, parent: int) -> int:
     """Work for this parent, and return the exit code."""
     if not end_with_parent(parent):
         return 0
-    now = SystemClock().now
+    now, ready = SystemClock().now, Ready(settings.environment)
 
     def started() -> None:
         started_well(settings, now)
+        ready()
 
     async def use(app: App) -> int:
         if somebody_drives(settings):
             click.echo("Another Deskhand drives now; this one takes over when it ends.", err=True)
+            ready()
         return await work(app, started)
 
     async def main() -> int:
@@ -55,9 +57,9 @@ def live(settings: Settings, parent: int) -> int:
             parts = Parts(models.open, serve=page(models), renew=models.renew, meaning=models.meaning)
             parts = with_channels(parts, settings)
             async with open_app(settings, parts) as app:
-                broken = [each.place for each in app.plugins.failed]
+                broken = [each.place for each in app.current.plugins.failed]
                 if broken and await mend_plugins(settings, app.store, app.effects, broken):
-                    await app.look_again()
+                    await app.current.look_again()
                 models.warm(model for name in settings.agents for model in settings.agent(name).models)
                 return await use(app)
 

@@ -149,8 +149,8 @@ SELECT scope, owner, facts FROM fact_count WHERE facts > 0
 -- fact_last_change --
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fact_change'), 0)
 
--- fact_changes: which facts changed after that, each once --
-SELECT max(seq), fact FROM fact_change WHERE seq > ?1 GROUP BY fact ORDER BY 1 LIMIT ?2
+-- fact_changes: which facts changed after that, each once, with its last change and its first --
+SELECT max(seq), fact, min(seq) FROM fact_change WHERE seq > ?1 GROUP BY fact ORDER BY 1 LIMIT ?2
 
 -- fact_changes_from: the first that is kept --
 SELECT coalesce(min(seq), 0) FROM fact_change

@@ -160,18 +160,24 @@ class _Side:
 
     def _renew(self, pages: int) -> bool:
         """Take in what has changed since the last time, and read no more than that. Whether there may be more."""
-        first = self._read("fact_changes_from", ())[0][0]
-        if self._seq < 0 or self._seq + 1 < first:
+        if self._seq < 0:
             self._load()
         for _ in range(pages):
             rows = self._read("fact_changes", (self._seq, CHANGES))
             if not rows:
                 return False
-            ids = [id_ for _, id_ in rows]
+            if self._lost(min(row[2] for row in rows)):
+                self._load()
+                return True
+            ids = [row[1] for row in rows]
             self._index.drop(np.array(ids, np.int64))
             self._put(self._read("vector_state", (self.embedder.name, msgspec.json.encode(ids).decode())))
             self._seq = rows[-1][0]
         return True
+
+    def _lost(self, first: int) -> bool:
+        """Whether changes between the last that was taken in and this one are no longer kept."""
+        return first > self._seq + 1 and int(self._read("fact_changes_from", ())[0][0]) > self._seq + 1
 
     def _load(self) -> None:
         index, seq, last = Index(), int(self._read("fact_last_change", ())[0][0]), 0
@@ -216,7 +222,7 @@ class _Side:
             changed = self._read("fact_changes", (self._made_seq, CHANGES))
             if not changed:
                 return []
-            ids = [id_ for _, id_ in changed]
+            ids = [row[1] for row in changed]
             rows = self._read("vector_missing_of", (name, msgspec.json.encode(ids).decode(), self._bytes))
             self._later, self._made_seq = [id_ for id_, _ in rows], changed[-1][0]
         page = msgspec.json.encode(self._later[:BATCH]).decode()

@@ -60,13 +60,13 @@ class Memory:
 
     def __init__(self, store: Store, clock: Clock, meaning: Meaning | None = None) -> None:
         self._store, self._clock, self.meaning = store, clock, meaning
-        self._version, self._seq = -1, -1
+        self._seq = -1
         self._room: Mapping[tuple[str, str], int] = {}
         self._pins: tuple[Fact, ...] = ()
         self._beside: Read | None = None
         self._one = anyio.Lock()
 
-    # What is asked at every turn: from memory, and brought up to date where the database has changed.
+    # What is asked at every turn: from memory, and brought up to date where a fact has changed.
 
     def count(self, viewer: Viewer) -> int:
         """How many there are for this viewer, those included that are held. Does not wait."""
@@ -91,13 +91,11 @@ class Memory:
         return self._seq
 
     def _look(self) -> None:
-        if (version := self._store.version()) == self._version:
-            return
         seq = int(self._store.look("fact_last_change")[0][0])
         if seq != self._seq:
             self._room = {(scope, owner): facts for scope, owner, facts in self._store.look("fact_room")}
             self._pins = tuple(fact_of(row) for row in self._store.look("fact_pinned"))
-        self._version, self._seq = version, seq
+        self._seq = seq
 
     # Searches
 

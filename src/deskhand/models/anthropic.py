@@ -42,7 +42,8 @@ class AnthropicModel(Wire):
         pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"messages":[']
         pieces += await self._messages(request)
         pieces.append(b"]")
-        blocks = [b'{"type":"text","text":' + string(text) + b"}" for text in request.system if text.strip()]
+        system = self.blocks([text for text in request.system if text.strip()])
+        blocks = [b'{"type":"text","text":' + block + b"}" for block in system]
         if blocks:
             # Only the last block may change from call to call; what is before it stays in the cache.
             stable = max(0, len(blocks) - 2)

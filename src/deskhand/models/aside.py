@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..types.budget import Budgets, Charge, no_budget
+from ..types.budget import Budgets, Charge, after_failure, no_budget
 from ..types.commit import Change
 from ..types.errors import BudgetSpent, MalformedReply, ModelError
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text, Usage
-from .base import Model, Reply, Request, Shown
+from .base import Item, Model, Reply, Request, Shown
 from .window import at_most
 
 SPARE = 1.5
@@ -69,7 +69,7 @@ async def ask_aside(
     shown = (Shown(0, Message("user", (Text(aside.text, LOCAL),))),)
     failed: ModelError = MalformedReply("there is no model to ask")
     for model in dict.fromkeys(models):
-        request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens)
+        request = Request(model.partition("/")[2], (system,), shown, (), aside.output_tokens, form=aside.schema)
         try:
             reply = await paid(model, request, paying, open_)
         except BudgetSpent:
@@ -87,20 +87,27 @@ async def paid(model: str, request: Request, paying: Paying, open_: Callable[[st
     budgets, key = paying.budgets, paying.keys()
     if why := await budgets.reserve(replace(paying.charge, model=model), at_most(request, 0, SPARE), key):
         raise BudgetSpent(why)
+    begun = list[Item]()
     try:
-        reply = await _reply(open_(model), request)
+        reply = await _reply(open_(model), request, begun.append)
         paying.keep(budgets.settle(key, reply.usage))
     except ModelError:
-        paying.keep(budgets.release(key))
+        paying.keep(after_failure(budgets, key, begun=bool(begun)))
         raise
     finally:
         paying.keep(budgets.settle(key, Usage()))
     return reply
 
 
-async def _reply(model: Model, request: Request) -> Reply:
-    async with aclosing(model.reply(request)) as items:  # type: ignore[type-var]
-        async for item in items:
-            if isinstance(item, Reply):
-                return item
+async def _reply(model: Model, request: Request, see: Callable[[Item], None]) -> Reply:
+    try:
+        async with aclosing(model.reply(request)) as items:  # type: ignore[type-var]
+            async for item in items:
+                if isinstance(item, Reply):
+                    return item
+                see(item)
+    except ModelError:
+        raise
+    except Exception as error:  # a model from outside may raise anything, and what asks goes on
+        raise MalformedReply(f"the model broke: {type(error).__name__}: {error}") from error
     raise MalformedReply("the model ended without a reply")

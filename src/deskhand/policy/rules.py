@@ -90,6 +90,7 @@ SAFE = frozenset(
             "compact",
             "enter_plan_mode",
             "exit_plan_mode",
+            "tool_search",
         ),
         *("todo_list", "task_list", "task_get", "check_background", "read_inbox", "list_teammates", "check_protocol"),
     }

@@ -13,7 +13,7 @@ import msgspec
 
 from ..agent.profile import Agent
 from ..models.base import Model
-from ..skills.skill import Skills, index
+from ..skills.skill import Skill, Skills, index
 from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
 from ..types.clock import Clock
@@ -27,11 +27,12 @@ from .judging import judge_of
 from .models import facts_of, is_local, is_small
 from .plugins import Plugins
 from .prompt import Prompt, Prompting, Sources, machine_of
+from .quarantine import Quarantine
 from .reach import Reaches, without_secrets, workspace_of
 from .replay.tried import Tried
 from .small import with_listing
 from .templates import lay_out
-from .toolbox import ours, skill_folders, skills_of, toolbox
+from .toolbox import skill_folders, skills_of, taken, toolbox, with_search
 from .works import Works
 
 log = logging.getLogger(__name__)
@@ -106,8 +107,9 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
 
 def _tools(settings: Settings, name: str, house: House, skills: Skills) -> Tools:
     beside, plugins = house.works.tools(name), house.plugins.tools
-    taken = {tool.spec.name for tool in (*ours(settings, name, skills, house.people), *beside, *plugins)}
-    return toolbox(settings, name, skills, beside, house.people, plugins) | house.works.own.tools(settings, name, taken)
+    own = house.works.own.tools(settings, name, taken(settings, name, skills, (*beside, *plugins)))
+    tools = toolbox(settings, name, skills, beside, house.people, plugins) | own
+    return with_search(settings, name, tools, {*own, *(tool.spec.name for tool in plugins)})
 
 
 def limits_of(settings: Settings, config: AgentConfig, model: str) -> Limits:
@@ -147,12 +149,23 @@ def _prompt(settings: Settings, name: str, house: House, given: tuple[Skills, st
     def extras(address: Address) -> str:
         return told[address.channel](address) if address.channel in told else ""
 
-    def can() -> str:
-        found = {
-            name: skill
-            for name, skill in skills.find().items()
-            if not house.reaches.quarantine.holds(str(skill.folder))
-        }
-        return "\n\n".join(filter(None, (index(found), learned)))
-
+    can = Able(skills, house.reaches.quarantine, learned)
     return Prompt(sources, can, house.clock, extras, partial(house.works.pinned, name))
+
+
+class Able:
+    """What an agent is told that it can do: its skills that are not held back, and what plugins teach it. The same text
+    for as long as nothing of that changes."""
+
+    def __init__(self, skills: Skills, quarantine: Quarantine, learned: str) -> None:
+        self._skills, self._quarantine, self._learned = skills, quarantine, learned
+        self._found: dict[str, Skill] | None = None
+        self._version, self._text = 0, ""
+
+    def __call__(self) -> str:
+        found, version = self._skills.find(), self._quarantine.version
+        if found is not self._found or version != self._version:
+            self._found, self._version = found, version
+            free = {name: skill for name, skill in found.items() if not self._quarantine.holds(str(skill.folder))}
+            self._text = "\n\n".join(filter(None, (index(free), self._learned)))
+        return self._text

@@ -100,6 +100,8 @@ OPENAGENT = {
     "BASH_TIMEOUT": "60",
 }
 """What openagent-core takes where nothing is set, but for places: ours lie in the home."""
+OPENAGENT_TASKS: dict[str, Any] = {"defaults": {"also_allow": ["task_*", "todo_*"]}}
+"""Its own view of the tasks, which its users and their prompts know."""
 OPENAGENT_NAME = re.compile(
     "ANTHROPIC_(API_KEY|BASE_URL)|MODEL|MAX_(TURNS|TOKEN_BUDGET|OUTPUT_TOKENS|TEAMMATES)|CONTEXT_WINDOW"
     "|COMPACT_THRESHOLD|LLM_(MAX_RETRIES|RETRY_BASE_DELAY|RETRY_MAX_DELAY)|(SKILLS|PROMPTS|WORKSPACE)_DIR"

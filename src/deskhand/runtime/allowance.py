@@ -21,8 +21,9 @@ OF: tuple[Of, ...] = ("all", "person", "agent", "job", "session")
 WARN_AT = 0.8
 _KEY = re.compile(r"all|(?:person|agent|job|session)(?::\S.*)?")
 
-Tokens = Annotated[int, msgspec.Meta(ge=0)]
-Dollars = Annotated[float, msgspec.Meta(ge=0)]
+MOST = 10**15
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=MOST / 1e6)]
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -94,8 +95,14 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 def check_budgets(budgets: Mapping[str, Budget]) -> None:
-    """Raises ConfigError for a key that names nothing."""
-    for key in budgets:
+    """Raises ConfigError for a key that names nothing, and for an amount that is no number."""
+    for key, budget in budgets.items():
+        for field in FIELDS:
+            most = getattr(budget, field)
+            if most is not None and not 0 <= most <= (MOST if field.startswith("tokens") else MOST / 1e6):
+                raise ConfigError(
+                    f"budgets: {key}: {field}: {most} is no amount: write a number such as 20, or leave it out"
+                )
         if not _KEY.fullmatch(key):
             raise ConfigError(
                 f"budgets: {key!r} names nobody; write all, person, agent, job or session, or one of them with a name, "
@@ -218,6 +225,9 @@ def fresh(limit: Limit, today: int, zone: ZoneInfo) -> str:
 def spent(standing: Standing, wanted: int, today: int, zone: ZoneInfo) -> str:
     """Why a call is not made, and what can be done."""
     limit = standing.limit
+    if not standing.most:
+        change = f"deskhand budget set {quoted(limit.key)} --{limit.field.replace('_', '-')} NUMBER"
+        return f"{whose(limit)} allows nothing. An owner changes it with: {change}"
     held = f", {amount(limit.unit, standing.held)} are held by calls that go on" if standing.held else ""
     lift = f"deskhand budget lift {quoted(limit.key)} --per {limit.per}"
     return (

@@ -14,13 +14,12 @@ from typing import cast
 from zoneinfo import ZoneInfo
 
 import anyio
-import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from ..agent.loop import Driver
-from ..agent.profile import Agent, Ports
+from ..agent.profile import Ports
 from ..agent.state import State
 from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
 from ..models.base import Model
@@ -41,19 +40,20 @@ from ..types.health import Fact, Health, overall
 from ..types.identity import Address, Inbound, Principal
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
-from .agents import House, check_of, make_agent
+from .agents import House, check_of
 from .background import as_now
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
 from .clock import RandomIds, SystemClock
 from .config import Settings
+from .current import Current, Needs
 from .decided import Decided
 from .dispatch import Dispatch, Takes
 from .door import NO_ACCESS, Access, LocalDoor
 from .drafts import Drafts
 from .feed import Feed
 from .hands import Ground, Hands
-from .health import Checkup, Problem, configuration_fact, driver_fact, note_models, sandbox_fact
+from .health import Checkup, driver_fact, note_models, sandbox_fact
 from .hiding import hidden
 from .keyring import Keyring
 from .learning.remembering import MeaningOf, words_alone
@@ -65,7 +65,6 @@ from .people import Guests, open_people
 from .plugins import Plugins
 from .reach import Room
 from .redaction import Redactor
-from .replay.tried import Tried
 from .restart import Restart
 from .retries import Retries
 from .roster import OWNER as OWNER
@@ -74,18 +73,15 @@ from .secrets import Secrets
 from .signs import Signs
 from .socket import SocketTap
 from .socket import serve as serve_socket
-from .standing import changed, keep_copy, needs_restart, read_again, stamp
 from .statements import statements
 from .strangers import Strangers, Ways
-from .toolbox import READ_FROM_LOG, plugins_of
+from .toolbox import READ_FROM_LOG
 from .usage import UsageShown
 from .vitals import Vitals
 from .works import Works
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 0.5
-"""How soon a change of the configuration is seen."""
 PR_SET_DUMPABLE = 4
 
 
@@ -116,7 +112,7 @@ class App:
     """One running Deskhand. Use `open_app`. `restarts`: whoever runs it ends it, and starts it again, on `/restart`."""
 
     def __init__(self, settings: Settings, parts: Parts) -> None:
-        self.settings, self.parts = settings, parts
+        self.parts = parts
         home = settings.home
         if taken := [each.name for each in parts.channels if each.name in RESERVED]:
             raise ConfigError(f"a channel cannot be called {taken[0]!r}: that is a surface of our own")
@@ -125,11 +121,10 @@ class App:
         self.blobs = Blobs(home.blobs)
         self.secrets = Secrets(home, lambda: self.settings.environment, partial(Keyring, str(home.root.resolve())))
         self.redact = Redactor(settings, self.secrets)
+        self.current = Current(settings, parts.clock, self.redact)
         self.vitals = Vitals(parts.clock, self.redact, home.health)
         self.address = ""
-        self._began, self._first = parts.clock.now(), settings.config
-        self._problem = Problem(settings.problem, self._began) if settings.problem else None
-        self._stamp = stamp(settings)
+        self._began = parts.clock.now()
         self._intake = anyio.CancelScope()
         self._checkup = Checkup(self.store, home, self.vitals, parts.clock)
         self.room = Room(parts.sandbox, parts.clock.now)
@@ -143,8 +138,8 @@ class App:
         self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
         self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
-        self.hands = self._open_hands()
-        self.works = Works(self.hands.ground, self.agent, parts.model, self.trying, parts.meaning)
+        self.hands, current = self._open_hands(), self.current
+        self.works = Works(self.hands.ground, current.agent, parts.model, current.trying, parts.meaning)
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
         seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
         access = Access(self.authorise, self._route, people.may_talk, self.hands.unpack, people.note, *seen)
@@ -152,15 +147,30 @@ class App:
         ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
         self.strangers = Strangers(parts.clock, ways)
         self._render()
-        self.plugins = Plugins()
-        self.plugins = self._plugins(settings)
-        self._agents = self._made(settings, self.plugins)
+        self.current.open(self._needs())
         self._ports = self._open_ports()
+
+    @property
+    def settings(self) -> Settings:
+        """Those that hold now."""
+        return self.current.settings
+
+    def _needs(self) -> Needs:
+        return Needs(self._house, self.works.tools, self.works.own.changed, self._taken_up, self.dispatch.renew)
+
+    def _taken_up(self, settings: Settings) -> None:
+        self.redact.renew(settings)
+        renew_logging(settings)
+        self._render()
+        self.parts.renew(settings)
+        self.dispatch.renew()
 
     def _open_hands(self) -> Hands:
         parts = self.parts
         about = (parts.net, parts.clock, parts.ids, self.secrets, self.redact, self.dispatch)
-        ground = Ground(self.store, self.blobs, self.room, *about, lambda: self.settings, self.agent_of, self._as_now)
+        ground = Ground(
+            self.store, self.blobs, self.room, *about, lambda: self.settings, self.current.agent_of, self._as_now
+        )
         return Hands(ground)
 
     def _open_ports(self) -> Ports:
@@ -195,15 +205,6 @@ class App:
     def _route(self, inbound: Inbound) -> str:
         return route(self.settings.config.bindings, self.settings.agents, inbound.address)
 
-    def _made(self, settings: Settings, plugins: Plugins) -> dict[str, Agent]:
-        """The agents of the configuration. Raises ConfigError."""
-        house = self._house(plugins)
-        return {name: make_agent(settings, name, house) for name in settings.agents}
-
-    def trying(self, agent: str, tried: Tried) -> Agent:
-        """This agent, with what is tried on it in a replay. Nobody is driven by it. Raises ConfigError."""
-        return make_agent(self.settings, agent, self._house(self.plugins), tried)
-
     def _house(self, plugins: Plugins) -> House:
         told = {each.name: each.instructions for each in self.parts.channels if isinstance(each, Instructing)}
         parts = self.parts
@@ -220,88 +221,23 @@ class App:
             beside,
         )
 
-    def _plugins(self, settings: Settings) -> Plugins:
-        return plugins_of(settings, self.plugins, self.works.tools(settings.agents[0]))
-
-    async def _follow(self) -> None:
-        """Take up what the configuration says while we run."""
-        self._keep_copy()
-        while True:
-            await anyio.sleep(LOOK_S)
-            if self._stamp != (now := stamp(self.settings)):
-                self._stamp = now
-                await self.look_again()
-            elif self.works.own.changed(self.settings):
-                self._agents = self._made(self.settings, self.plugins)
-                self.dispatch.renew()
-                log.info("the Python skills of agents were read again")
-
-    async def look_again(self) -> None:
-        """Read the configuration again. One that cannot be used is told, and changes nothing."""
-        try:
-            await self.reload()
-        except (ConfigError, OSError) as error:
-            log.warning("the configuration stays as it was: %s", error)
-
     async def _begin_anew(self) -> None:
         """Where nobody starts this process again: what a restart is good for, and what is to go on after it."""
-        await self.look_again()
+        await self.current.look_again()
         await self.works.continuing.instead()
-
-    async def reload(self) -> None:
-        """Take up what the configuration and `.env` say now: it holds from the next drive of each conversation on.
-        Raises ConfigError, OSError, and then all stays as it is."""
-        try:
-            settings = await anyio.to_thread.run_sync(read_again, self.settings)
-            plugins = self._plugins(settings)
-            agents = self._made(settings, plugins)
-        except (ConfigError, OSError) as error:
-            self._problem = Problem(self.redact(str(error)), self.parts.clock.now())
-            raise
-        before, self._problem = self.settings, None
-        self.settings, self.plugins, self._agents = settings, plugins, agents
-        self.redact.renew(settings)
-        renew_logging(settings)
-        self._render()
-        self.parts.renew(settings)
-        self.dispatch.renew()
-        self._keep_copy()
-        names = ", ".join(changed(before.config, settings.config)) or "nothing that was set"
-        log.info("the configuration was read again; changed: %s", names)
-        if before.config.plugins != settings.config.plugins:
-            log.info("the plugins are now: %s", ", ".join(plugin.name for plugin in plugins.loaded) or "none")
-        if restart := needs_restart(self._first, settings.config):
-            log.warning("these hold only after a restart: %s", ", ".join(restart))
-
-    def _keep_copy(self) -> None:
-        if self.settings.problem:
-            return
-        try:
-            keep_copy(self.settings)
-        except (ConfigError, OSError) as error:
-            log.warning("no copy of the configuration is kept: %s", error)
 
     def _render(self) -> None:
         """How answers are said, by the settings."""
         self.outbox.render = UsageShown(self.store) if self.settings.config.show_usage else as_it_stands
 
-    def agent(self, name: str) -> Agent:
-        """The agent as it is driven now. Raises ConfigError for an unknown name."""
-        self.settings.agent(name)
-        return self._agents[name]
-
-    def agent_of(self, session: str) -> Agent:
-        """Who drives this conversation: its own agent, or the first where that is gone."""
-        return self._agents.get(session.partition("/")[0]) or self._agents[self.settings.agents[0]]
-
     def _driver(self, session: str) -> Driver:
-        return Driver(session, self.works.driving(session, self.agent_of(session)), self._ports)
+        return Driver(session, self.works.driving(session, self.current.agent_of(session)), self._ports)
 
     def _check(self, principal: Principal, session: str, options: SessionOptions) -> str:
         return check_of(self.settings, self.parts.model)(principal, session, options)
 
     def _prompt(self, state: State) -> tuple[str, ...]:
-        return self.agent_of(state.session).prompt(state)
+        return self.current.agent_of(state.session).prompt(state)
 
     async def _elsewhere(self, session: str) -> tuple[str, ...]:
         """Who may allow what is asked in a session where nobody may who takes part in it."""
@@ -364,7 +300,7 @@ class App:
 
     def _beside(self) -> Iterator[Child]:
         """What runs whoever drives."""
-        yield Child("configuration", self._follow)
+        yield Child("configuration", self.current.follow)
         serve = self.parts.serve
         if serve is not None:
             yield Child("web", lambda: serve(self), awaited=True)
@@ -415,7 +351,7 @@ class App:
         facts = {fact.name: fact for fact in self.vitals.facts()}
         if "driver" not in facts:
             found.append(driver_fact(holder_of(self.settings.home.lock)))
-        found.append(configuration_fact(self.settings, self._problem, needs_restart(self._first, self.settings.config)))
+        found.append(self.current.fact())
         found.append(Fact("people", "degraded" if (why := self.people.health()) else "ok", why))
         facts |= {fact.name: fact for fact in found}
         now, known = self.parts.clock.now(), tuple(facts.values())

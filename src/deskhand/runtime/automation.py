@@ -84,7 +84,7 @@ class Automation:
         shelf = Shelf(ground, jobs)
         own = OwnJobs(jobs, rules, shelf.forget)
         self.using = Using(own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast)
-        looks = Looks(self._workspace, self._page, self._secret)
+        looks = Looks(self._workspace, self._page, self._secret, self._agent)
         self.triggering = Triggering(ground.store, ground.clock, shelf, looks)
         body = Body(ground.store, ground.clock, self._folder, self._held, self._zone, self._beat)
         self.heartbeat = Heartbeat(body)
@@ -156,8 +156,8 @@ class Automation:
         rows = await self._ground.store.rows("file_label_get", (path,))
         return bool(rows) and msgspec.json.decode(rows[0][0], type=Label).integrity == "untrusted"
 
-    async def _beat(self, job: Job, prompt: str) -> str:
-        """Put it to the agent, in a conversation of its own. Returns its name."""
+    async def _beat(self, job: Job, prompt: str, rows: Sequence[Change]) -> str:
+        """Put it to the agent, in a conversation of its own, and write these rows with it. Returns its name."""
         ground, now = self._ground, self._ground.clock.now()
         who = await ground.as_now(Principal(OWNER_NAME, ("owner",)))
         principal = Principal(f"job:{job.name}", who.roles, "clock", OWNER_NAME)
@@ -165,7 +165,9 @@ class Automation:
         address = Address(channel, "", chat) if chat else Address("job", "", job.name)
         session, id_ = f"{job.agent}/job:{job.name}:{int(now)}", f"{job.name}:{now}"
         said = Said(Message("user", (Text(prompt, Label(LOCAL.integrity, None, principal.id)),)))
-        await self._waker.hand_in(Inbound(id_, address, principal.id, now, said, session, when="queue"), principal)
+        await self._waker.hand_in(
+            Inbound(id_, address, principal.id, now, said, session, when="queue"), principal, rows
+        )
         return session
 
     # How the world is looked at

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from ..models.weights import PROVIDER
 from ..store.base import Store, Used
@@ -47,6 +48,7 @@ log = logging.getLogger(__name__)
 FREE = (PROVIDER, "scripted")
 PLACES = 1_000
 """So many conversations are remembered with the place where they are warned."""
+LAST = 1 << 60
 PAUSE_S = 5.0
 LOOKS = 4
 
@@ -63,9 +65,13 @@ class Hold(msgspec.Struct):
     near: bool = False
     over: bool = False
 
+    @property
+    def most(self) -> tuple[int, int]:
+        return self.tokens, self.micros
+
 
 class BudgetLedger:
-    """All budgets. Only the process that drives reserves; others look.
+    """All budgets. The process that drives reserves, and so do others that ask a model beside it: a replay.
 
     What counts is what stands in the database, and the holds on their way into it. One that was settled or released
     counts on until the commit with its rows is there: that may be lost, and the hold would then count again.
@@ -84,7 +90,11 @@ class BudgetLedger:
     async def reserve(self, charge: Charge, tokens: int, key: str) -> str:
         zone, today = self._now()
         limits = self._limits(of_charge(charge), today)
-        hold = Hold(self._ids.new("hold"), charge, today, tokens, self._most(limits, charge.model, tokens))
+        hold = Hold(
+            self._ids.new("hold") if limits else "", charge, today, tokens, self._most(limits, charge.model, tokens)
+        )
+        if (before := self._open.pop(key, None)) is not None:  # its driver was cut off, and nobody settled it
+            await self._store.change((_counted(before.charge, before.day, *before.most), *self._dropped(before)))
         for standing in self._standings(limits) if limits else ():
             wanted = tokens if standing.limit.unit == "tokens" else hold.micros
             if wanted > standing.left or not standing.most:
@@ -99,6 +109,11 @@ class BudgetLedger:
             except BaseException:
                 del self._held[hold.id]
                 raise
+            over = next((each for each in self._standings(limits) if each.left < 0), None)
+            if over is not None:  # another process held something at the same moment
+                await self._store.change(self._dropped(hold))
+                wanted = tokens if over.limit.unit == "tokens" else hold.micros
+                return spent(replace(over, held=over.held - wanted), wanted, today, zone)
         self._open[key] = hold
         return ""
 
@@ -111,12 +126,17 @@ class BudgetLedger:
             used = usage.input_tokens + usage.output_tokens, self._micros(hold.charge.model, usage)
         if hold.id in self._held and (hold.near or used[0] > hold.tokens or used[1] > hold.micros):
             self._near.add(hold.charge)
+        held = hold.most
         hold.tokens, hold.micros = max(hold.tokens, used[0]), max(hold.micros, used[1])
-        return (_counted(hold.charge, hold.day, *used), *self._dropped(hold))
+        if hold.id not in self._held:
+            return (_counted(hold.charge, hold.day, *used),)
+        return (_settled(hold, used, held), *self._dropped(hold))
 
     def release(self, key: str) -> tuple[Change, ...]:
         hold = self._open.pop(key, None)
-        return self._dropped(hold) if hold is not None else ()
+        if hold is None or hold.id not in self._held:
+            return ()
+        return (_settled(hold, (0, 0), hold.most), *self._dropped(hold))
 
     def _dropped(self, hold: Hold) -> tuple[Change, ...]:
         hold.over = True
@@ -133,8 +153,10 @@ class BudgetLedger:
         return self._standings(self._limits([(of, name)], self._now()[1]))
 
     def used(self, of: Of, name: str, since: int = 0) -> tuple[int, int]:
-        """The tokens and the millionths of US dollars that were used there from that day on."""
-        tokens, micros = self._store.look("budget_sum", (of, name, since))[0]
+        """The tokens and the millionths of US dollars that were used there from that day on. What was used while the
+        clock was ahead counts when that time comes; that of tomorrow counts at once, since zones differ by a day."""
+        until = self._now()[1] + 1 if since else LAST
+        tokens, micros = self._store.look("budget_sum", (of, name, since, until))[0]
         return int(tokens), int(micros)
 
     def cost(self, session: str, principal: Principal) -> str:
@@ -293,6 +315,11 @@ class BudgetLedger:
 
 def _counted(who: Charge, day: int, tokens: int, micros: int) -> Change:
     return Change("budget_use", (day, tokens, micros, who.person, who.agent, who.job, who.session))
+
+
+def _settled(hold: Hold, used: tuple[int, int], held: tuple[int, int]) -> Change:
+    who = hold.charge
+    return Change("budget_settle", (hold.day, *used, who.person, who.agent, who.job, who.session, hold.id, *held))
 
 
 _: type[Budgets] = BudgetLedger

@@ -6,6 +6,15 @@ WHERE column1 = 'all' OR column2 <> ''
 ON CONFLICT(scope, name, day) DO UPDATE
 SET tokens = tokens + excluded.tokens, micros = micros + excluded.micros, calls = calls + 1
 
+-- budget_settle: as budget_use, in place of hold ?8; where that is gone, what it held (?9, ?10) was counted in full --
+INSERT INTO budget_used(scope, name, day, tokens, micros, calls)
+SELECT column1, column2, ?1, ?2 - held * ?9, ?3 - held * ?10, 1 - held
+FROM (VALUES('all', ''), ('person', ?4), ('agent', ?5), ('job', ?6), ('session', ?7)),
+  (SELECT NOT EXISTS(SELECT 1 FROM budget_hold WHERE key = ?8) AS held)
+WHERE (column1 = 'all' OR column2 <> '') AND (held OR ?2 OR ?3)
+ON CONFLICT(scope, name, day) DO UPDATE
+SET tokens = tokens + excluded.tokens, micros = micros + excluded.micros, calls = calls + excluded.calls
+
 -- budget_hold --
 INSERT INTO budget_hold(key, day, tokens, micros, charge) VALUES(?, ?, ?, ?, ?)
 ON CONFLICT(key) DO UPDATE
@@ -18,7 +27,8 @@ DELETE FROM budget_hold WHERE key = ?
 SELECT key, day, tokens, micros, charge FROM budget_hold
 
 -- budget_sum --
-SELECT coalesce(sum(tokens), 0), coalesce(sum(micros), 0) FROM budget_used WHERE scope = ? AND name = ? AND day >= ?
+SELECT coalesce(sum(tokens), 0), coalesce(sum(micros), 0) FROM budget_used
+WHERE scope = ? AND name = ? AND day BETWEEN ? AND ?
 
 -- budget_names: who used anything since then, the most first --
 SELECT name, sum(tokens), sum(micros) FROM budget_used WHERE scope = ? AND day >= ? GROUP BY name ORDER BY 2 DESC LIMIT ?

@@ -34,12 +34,15 @@ def _help(state: State, args: str) -> str:
     return "\n".join(f"/{command.name}  {command.help}" for command in COMMANDS.values())
 
 
-def _stop(state: State, args: str) -> str:
+def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if state.turn is not None:
         return ""  # the end of the turn says it
     if args == TURN:
         return "There was nothing left to stop."
-    return "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
+    closed = "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
+    if state.options.mode != "deep_work":
+        return closed
+    return SessionOptions(mode="normal", plan_mode=False), f"{closed} Deep work is off."
 
 
 def _start(state: State, args: str) -> str:

@@ -36,7 +36,7 @@ from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
 from ..web.settings import WebConfig
 from . import keys
-from .aliases import OPENAGENT, OPENAGENT_NAME, Translation, translate
+from .aliases import OPENAGENT, OPENAGENT_NAME, OPENAGENT_TASKS, Translation, translate
 from .allowance import Budget, check_budgets
 from .datafile import parse_value, read_data, read_env_file
 from .deep.run import DeepWorkConfig
@@ -48,11 +48,11 @@ from .routing import Binding, check_bindings
 PREFIX = "DESKHAND_"
 SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defaults.tokens"}
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
-LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "commands", "agents"})
+LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "deferred_tools", "commands", "agents"})
 """Keys that take several names; in a variable they stand with commas between them."""
 SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
 """Surfaces of our own, whose people read the log itself: nothing has to be sent to them."""
-NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER"})
+NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
 
 
 class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,7 +61,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `models` is the fallback chain, each `provider/name`. `steps` and `tokens` limit one turn. `context_ratio` is the
     share of the model's window that a conversation may fill before its oldest parts are shortened. `tools` and
     `skills` are patterns of those that it is offered; `profile` is a list of tools that is ready, `also_allow` are
-    those beside it, `deny` those that it never has. `posture` is how free it is. `sandbox: false` lets it reach all
+    those beside it, `deny` those that it never has. `deferred_tools` are patterns of those that wait for
+    `tool_search`. `posture` is how free it is. `sandbox: false` lets it reach all
     of the owner's folders, those with secrets excluded; commands then ask first. `commands`, where it has any, are
     the programs that run without a question. `shell_timeout_s` is how long a command may take that says nothing
     else. `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its answers are spoken, or
@@ -81,6 +82,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     profile: Profile | None = None
     also_allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] | None = None
+    deferred_tools: tuple[str, ...] | None = None
     posture: Posture | None = None
     commands: tuple[str, ...] | None = None
     shell_timeout_s: Annotated[float, msgspec.Meta(ge=1, le=LONGEST_S)] | None = None
@@ -110,7 +112,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each turn used is said after it.
     `skills_folder` holds the skills of all agents, relative to the folder of this file. `reject_response`: what those
     hear who are not known here; `auto` gives pairing codes while nobody is, and then says nothing. `log_level` is what
-    `logs/deskhand.log` begins with. `compat` also reads another system's environment names. `posture` is how free
+    `logs/deskhand.log` begins with. `start_s` is how long a start may take after an agent changed what the service
+    runs. `compat` also reads another system's environment names. `posture` is how free
     agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes,
     `skills_review` how proposed skills are looked at. `budgets` are by whom
     they hold for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
@@ -132,6 +135,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     skills_folder: str = ""
     reject_response: Literal["auto", "pair", "announce", "ignore"] = "auto"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    start_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] = 60.0
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
     processes: ProcessesConfig = ProcessesConfig()
@@ -377,7 +381,7 @@ def _compat(data: Mapping[str, Any], env: Mapping[str, str], warnings: list[str]
         named = {name: value for name, value in env.items() if OPENAGENT_NAME.fullmatch(name)}
         theirs = translate(named)
         warnings += keys.complaints(theirs.left, Config)
-        return keys.overlay(translate(OPENAGENT).config, theirs.config)
+        return keys.overlay(keys.overlay(translate(OPENAGENT).config, OPENAGENT_TASKS), theirs.config)
     if compat == "operator-use":
         nested: dict[str, Any] = {}
         for name, value in env.items():

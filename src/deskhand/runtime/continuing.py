@@ -96,8 +96,10 @@ class Continuing:
         place, now = msgspec.json.decode(address, type=Address), self._ground.clock.now()
         name = f"restart:{key}"
         try:
-            if text:
-                who = await self._ground.as_now(asked)
+            who = await self._ground.as_now(asked)
+            if asked.roles and not who.roles:
+                log.warning("%s does not go on after the restart: %s has no rights any more", session, asked.id)
+            elif text:
                 going_on = Principal("restart", who.roles, "system", acts_for(asked))
                 part = Text(f"[after the restart] {text}", msgspec.json.decode(label, type=Label))
                 said = Said(Message("user", (part,)))

@@ -17,7 +17,8 @@ from ..store.blobs import Blobs
 from ..tools.base import Reach
 from ..tools.notes import By
 from ..tools.paths import Allowed
-from ..tools.undo import KV, Item, Left, Taken, take_back, take_back_values
+from ..tools.task_rows import id_of, read, take_back_tasks
+from ..tools.undo import KV, TASKS, Item, Left, Taken, take_back, take_back_values
 from ..tools.watch import Ground, ground, make_up
 from ..types.clock import Clock, Ids
 from ..types.commit import Change
@@ -37,7 +38,8 @@ LATEST = 1 << 60
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """A line of the journal: what a call, or an undo (of `undoes`), changed. `count` is how many files or keys."""
+    """A line of the journal: what a call, or an undo (of `undoes`), changed. `count` is how many files, keys or
+    tasks."""
 
     n: int
     key: str
@@ -76,7 +78,8 @@ class Effects:
         self._store, self._reached, self._clock, self._ids = store, reach, clock, ids
 
     async def timeline(self, who: Principal, session: str = "", before: int = LATEST, limit: int = 50) -> list[Effect]:
-        """The latest first; an owner sees all, others what they did themselves."""
+        """The latest first; an owner sees all, others what they did themselves. What became of tasks is not in it: a
+        long work changes a hundred of them, and they come back with their turns."""
         return _effects(await self._store.rows("effect_list", (*_scope(who), session, before, limit)))
 
     async def get(self, who: Principal, n: int) -> Effect:
@@ -97,14 +100,16 @@ class Effects:
 
     async def undo(self, who: Principal, effect: Effect, *, force: bool = False) -> Outcome:
         """Take it back. Raises Refused where it is taken back already, or its folder is out of reach."""
-        where = None if effect.folder == KV else await self._ground(effect)
+        where = None if effect.folder in (KV, TASKS) else await self._ground(effect)
         if (await self.get(who, effect.n)).undone_at is not None:
             raise Refused(f"change {effect.n} ({effect.shown}) is undone already")
         items = await self.items(effect)
         tool = "redo" if effect.undoes is not None else "undo"
         key, now = self._ids.new("undo"), self._clock.now()
         by = By(key, effect.agent, effect.session, who.id, tool, effect.what, now, effect.n, effect.undoes)
-        if where is None:
+        if effect.folder == TASKS:
+            taken = await self._tasks(items, by, force)
+        elif where is None:
             taken = await self._values(items, by, force)
         else:
             taken = await anyio.to_thread.run_sync(take_back, where, items, by, force)
@@ -129,6 +134,14 @@ class Effects:
             now[each.place] = rows[0][0] if rows else None
         return take_back_values(items, now, by, force)
 
+    async def _tasks(self, items: Sequence[Item], by: By, force: bool) -> Taken:
+        now = dict[bytes, str | None]()
+        for each in items:
+            rows = await self._store.rows("effect_task_now", (by.session, id_of(each)))
+            now[each.place] = rows[0][0] if rows else None
+        graph = read(await self._store.rows("task_of", (by.session,)))
+        return take_back_tasks(items, now, graph, by, force)
+
     async def _reach(self, agent: str) -> Reach:
         try:
             return await self._reached(agent)
@@ -149,6 +162,7 @@ class Effects:
         changed = [each for each in taken.left if each.why == "changed"]
         if not taken.rows:
             since = [await self._since(effect, items, each) for each in changed[:NAMED]]
+            since += [each.words for each in taken.left if each.why == "failed"][:NAMED]
             more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
             return f"Not undone, {effect.shown}: {'; '.join(since)}{more}."
         said = [f"Put back: {named(taken.back)}."] if taken.back else []
@@ -173,7 +187,7 @@ class Effects:
         reply = next((event for event in events if isinstance(event, CommandRun) and event.name == "undo"), None)
         if to_n is None or reply is None:
             return events
-        rows = _effects(await self._store.rows("effect_live", (1, "", session, 10_000)))
+        rows = _effects(await self._store.rows("effect_turns", (session, 10_000)))
         theirs = [effect for effect in rows if _turn_of(effect.key, session) > to_n]
         outcomes = [await self._tried(who, effect) for effect in theirs]
         said = f"{reply.reply} {summary(outcomes)}"
@@ -199,7 +213,7 @@ class Effects:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """What /undo says of the files and key-values."""
+    """What /undo says of the files, key-values and tasks."""
     back = list(dict.fromkeys(place for each in outcomes for place in each.back))
     said = [f"Put back: {named(back)}."] if back else []
     lost = list(dict.fromkeys(left.place for each in outcomes for left in each.left if left.why == "lost"))
@@ -212,8 +226,8 @@ def summary(outcomes: Sequence[Outcome]) -> str:
             f"`deskhand undo --change {ns.split()[0]} --force` does it all the same, and keeps what it overwrites."
         )
     if not said:
-        said = ["No file and no key-value was changed by it."]
-    elif back:
+        said = ["No file, key-value or task was changed by it."]
+    elif any(each.back and each.effect.folder != TASKS for each in outcomes):
         said.append("`deskhand undo --redo` takes that back.")
     return " ".join([*said, "Messages sent stay as they are."])
 

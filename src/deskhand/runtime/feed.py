@@ -219,8 +219,9 @@ async def batches(source: Source, session: str, principal: Principal, after: int
             if stale or follower.lost:
                 stale, follower.lost, told = False, False, False
                 version = -1 if source.driving() else store.version()  # what this process writes, it hears of
-                while page := await store.events(session, n, PAGE):
-                    n = page[-1].n
+                more = True
+                while more and (page := await store.events(session, n, PAGE)):
+                    n, more = page[-1].n, page.more
                     yield page
             if not told and (partial := source.snapshot(session)) is not None:
                 yield [partial]  # pieces were missed
@@ -249,7 +250,9 @@ async def watch(source: Source, principal: Principal, after_seq: int) -> AsyncGe
     with source.feed.watching() as bell:
         while True:
             version = store.version()
-            while page := await store.events_since(principal, seq, PAGE):
+            more = True
+            while more and (page := await store.events_since(principal, seq, PAGE)):
+                more = page.more
                 for recorded in page:
                     seq = recorded.seq
                     yield recorded

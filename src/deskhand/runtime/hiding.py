@@ -65,7 +65,7 @@ def _parts(parts: tuple[Part, ...], redact: Redact) -> tuple[Part, ...]:
 def _part(part: Part, redact: Redact) -> Part:
     match part:
         case Text(text=text):
-            return replace(part, text=redact(text))
+            return part if (kept := redact(text)) == text else replace(part, text=kept)
         case File(name=name, shown=shown):
             return replace(part, name=redact(name), shown=redact(shown))
         case Thinking(text=text) if (kept := redact(text)) != text:

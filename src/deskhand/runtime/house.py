@@ -15,10 +15,13 @@ from ..models.weights import PROVIDER, Shelf
 from ..skills.skill import Skills
 from ..skills.write import write_skill
 from ..tools.base import Reach
+from ..tools.deferred import offering
 from ..types.errors import ConfigError, Refused
 from ..types.events import Recorded
+from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
+from ..types.options import SessionOptions
 from ..web.ports import House
 from ..web.views import (
     AgentView,
@@ -86,15 +89,23 @@ class RunningHouse:
     def about(self, agent: str) -> AgentView:
         config = self._app.settings.agent(agent)
         return AgentView(
-            agent, list(config.models), str(self._app.agent(agent).folder), config.preset, config.thinking or "off"
+            agent,
+            list(config.models),
+            str(self._app.current.agent(agent).folder),
+            config.preset,
+            config.thinking or "off",
         )
 
     def long_work(self, agent: str) -> tuple[int, int]:
-        return self._app.agent(agent).limits.steps, self._app.settings.config.deep_work.tokens
+        return self._app.current.agent(agent).limits.steps, self._app.settings.config.deep_work.tokens
+
+    async def standing(self, session: str) -> LongWork | None:
+        return await self._app.works.deep.standing(session)
 
     def tools(self, agent: str) -> list[ToolView]:
-        specs = [tool.spec for tool in self._app.agent(agent).tools.values()]
-        return [ToolView(spec.name, spec.description, spec.effect, spec.parameters) for spec in specs]
+        tools = self._app.current.agent(agent).tools
+        now, specs = offering(tools, SessionOptions()), [tool.spec for tool in tools.values()]
+        return [ToolView(s.name, s.description, s.effect, s.parameters, deferred=s not in now) for s in specs]
 
     def _skills(self, agent: str) -> Skills:
         return skills_of(self._app.settings, agent)
@@ -142,10 +153,10 @@ class RunningHouse:
             self._app.settings.agent(agent)
         async with self._changing:
             await anyio.to_thread.run_sync(store_key, self._app.settings, path, [model])
-            await self._app.reload()
+            await self._app.current.reload()
 
     async def reach(self, agent: str) -> Reach:
-        return await self._app.agent(agent).reach()
+        return await self._app.current.agent(agent).reach()
 
     async def search_models(self, wanted: str) -> list[ModelView]:
         return await anyio.to_thread.run_sync(self._search, wanted.casefold().split())
@@ -168,10 +179,10 @@ class RunningHouse:
         async with self._changing:
             before = await anyio.to_thread.run_sync(self._store, key, value)
             try:
-                await self._app.reload()
+                await self._app.current.reload()
             except (ConfigError, OSError):
                 await anyio.to_thread.run_sync(store, self._app.settings, before)
-                await self._app.look_again()
+                await self._app.current.look_again()
                 raise
 
     def _store(self, key: str, value: Any) -> str:
@@ -245,7 +256,7 @@ class RunningHouse:
         return Price(0.0, 0.0, 0.0) if free else None
 
     def prompt(self, state: State) -> tuple[str, ...]:
-        return tuple(self._app.agent_of(state.session).prompt(state))
+        return tuple(self._app.current.agent_of(state.session).prompt(state))
 
     def trace(self, log: Sequence[Recorded]) -> list[SpanView]:
         trace = Trace(self._app.redact)

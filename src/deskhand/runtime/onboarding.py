@@ -25,6 +25,7 @@ from .channels import introduction
 from .doctor import examine
 from .first_run import offers, usual_model
 from .models import Models, catalogue_of
+from .moving.offer import waiting
 from .setting_up import checked_timezone, name_owner, owner_of, store_key, store_secret
 
 DEMO = "scripted/tour"
@@ -68,6 +69,7 @@ class Onboarding:
             settings.config.timezone,
             person,
             list(EXAMPLES),
+            await waiting(settings, self._app.store),
         )
 
     def _providers(self) -> list[ProviderView]:

@@ -39,10 +39,12 @@ class OwnTools:
         return {tool.spec.name: tool for tool in tools if offers(offered, tool.spec.name)}
 
     def changed(self, settings: Settings) -> bool:
-        """Whether an agent would have other tools now than those that it was given."""
-        if any(self._stamp(settings, agent)[1:] for agent in settings.agents):
+        """Whether an agent would have other tools now than those that it was given; one that was given none has none
+        to change."""
+        given = [agent for agent in settings.agents if agent in self._used]
+        if any(self._stamp(settings, agent)[1:] for agent in given):
             self._quarantine.refresh()
-        return any(self._stamp(settings, agent) != self._used.get(agent) for agent in settings.agents)
+        return any(self._stamp(settings, agent) != self._used[agent] for agent in given)
 
     def _stamp(self, settings: Settings, agent: str) -> tuple[Any, ...]:
         """Another one after every change; where there are no files only the first of it, which is the same then."""

@@ -227,4 +227,4 @@ def machine_of(home: Path, user: str, wide: bool) -> str:
 
 def _plain(name: str) -> str:
     """A name from outside, as a part of a line of ours."""
-    return "".join(char for char in name if char.isprintable())[:NAME_CHARS]
+    return (name if name.isprintable() else "".join(filter(str.isprintable, name)))[:NAME_CHARS]

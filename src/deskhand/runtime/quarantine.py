@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -18,6 +17,7 @@ class Quarantine:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._rows: list[tuple[str, bytes]] = []
         self._paths: frozenset[str] = frozenset()
         self.version = 0
 
@@ -29,7 +29,10 @@ class Quarantine:
         """The same, at once."""
         self._take(self._store.look("file_labels"))
 
-    def _take(self, rows: Iterable[tuple[str, bytes]]) -> None:
+    def _take(self, rows: list[tuple[str, bytes]]) -> None:
+        if rows == self._rows:  # they are asked for before every call
+            return
+        self._rows = rows
         paths = frozenset(path for path, label in rows if _decode(label).integrity == "untrusted")
         if paths != self._paths:
             self._paths, self.version = paths, self.version + 1

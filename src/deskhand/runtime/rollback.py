@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -40,19 +40,38 @@ class Edit(msgspec.Struct, frozen=True):
     files: tuple[str, ...]
 
 
-async def mend(settings: Settings, code: int) -> bool:
-    """The worker ended with this code before it drove: take back what was changed since the last good start. Returns
-    whether another start is worth while. It raises nothing: without it, all is as it was before."""
+async def mend(settings: Settings, code: int, why: str = "") -> bool:
+    """The worker ended with this code before it drove (`why`, where that is known): take back what was changed since
+    the last good start. Returns whether another start is worth while. It raises nothing: without it, all is as it was
+    before."""
+    if not why:
+        error = newer_startup_error(settings.home)
+        why = f"{error.type}: {error.message}" if error is not None else f"it ended with code {code}"
+
+    async def use(store: Store, since: float) -> bool:
+        async with open_effects(settings, store) as effects:
+            return bool(await take_back(settings, store, effects, since, f"the service did not start ({why})"))
+
+    return await _since_the_last_start(settings, use)
+
+
+async def could_mend(settings: Settings) -> bool:
+    """Whether there is anything to be taken back since the last good start. It raises nothing."""
+
+    async def use(store: Store, since: float) -> bool:
+        return bool(await edits(settings, store, since))
+
+    return await _since_the_last_start(settings, use)
+
+
+async def _since_the_last_start(settings: Settings, use: Callable[[Store, float], Awaitable[bool]]) -> bool:
     since = last_start(settings.home)
     if since is None:
         return False
-    error = newer_startup_error(settings.home)
-    why = f"{error.type}: {error.message}" if error is not None else f"it ended with code {code}"
     try:
         store = SqliteStore(settings.home.database, statements())
         try:
-            async with open_effects(settings, store) as effects:
-                return bool(await take_back(settings, store, effects, since, f"the service did not start ({why})"))
+            return await use(store, since)
         finally:
             await store.close()
     except (DeskhandError, OSError) as failed:

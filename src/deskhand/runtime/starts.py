@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import msgspec
 
 from .config import Home
 from .edit import write_private
+
+READY = "DESKHAND_READY"
+"""Names the open end of a pipe by which a worker says to its parent that it is ready."""
 
 
 class StartupError(msgspec.Struct, frozen=True):
@@ -20,6 +26,26 @@ class StartupError(msgspec.Struct, frozen=True):
     message: str
     traceback: str
     time: str
+
+
+class Ready:
+    """Says to the parent that this worker is ready: it drives, or waits for another that does. Once; a parent that does
+    not ask is told nothing."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._fd = -1
+        with suppress(KeyError, ValueError, OSError):
+            fd = int(environment[READY])
+            if stat.S_ISFIFO(os.fstat(fd).st_mode):
+                os.set_inheritable(fd, False)
+                self._fd = fd
+
+    def __call__(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with suppress(OSError):
+                os.write(fd, b"1")
+            os.close(fd)
 
 
 def note_start(home: Home, now: float) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from types import MappingProxyType
 
 from ..store.sql import load_sql
 
 ROOMS = ("deskhand.tools", "deskhand.memory", "deskhand.runtime")
 
 
+@cache
 def statements() -> Mapping[str, str]:
     """All of them by name: of every `.sql` file in these rooms and their folders."""
     found = dict[str, str]()
@@ -18,7 +21,7 @@ def statements() -> Mapping[str, str]:
         for package in (room, *(f"{room}.{each.name}" for each in _inner(files(room)))):
             for name in sorted(each.name for each in files(package).iterdir() if each.name.endswith(".sql")):
                 found |= load_sql(package, name)
-    return found
+    return MappingProxyType(found)
 
 
 def _inner(room: Traversable) -> list[Traversable]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from select import select
 from subprocess import DEVNULL
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 from anyio.abc import Process, TaskStatus
+
+from .starts import READY
+
+log = logging.getLogger(__name__)
 
 RESTART, CRASHED = 75, 76
 """Exit codes: start me again (EX_TEMPFAIL of sysexits.h); it broke, and `startup_error.json` says why."""
@@ -19,6 +26,8 @@ SETTLED_S = 10.0
 """A worker that lived longer has not failed at its start."""
 LONGEST_PAUSE_S = 60.0
 GRACE_S = DRAIN_S + 3.0
+START_S, HUNG_GRACE_S = 60.0, 3.0
+"""So long a start may take, and so long one that takes longer may take to end."""
 
 
 def pause_s(quick: int) -> float:
@@ -26,16 +35,20 @@ def pause_s(quick: int) -> float:
     return 0.0 if quick < 1 else min(2.0 ** (quick - 1), LONGEST_PAUSE_S)
 
 
-async def _nothing(code: int) -> bool:
+async def _nothing(why: str = "") -> bool:
     return False
 
 
 class Mending(NamedTuple):
     """What is done about a worker that does not come up. `came_up` gives something else after each one that did; `mend`
-    is given the code of one that ended before, and says whether another start is worth while."""
+    is given why one did not, '' where it ended by itself with an error, and says whether another start is worth while.
+    One that is not ready after `start_s` is ended only where something `could` be mended: else it may be slow with
+    good reason."""
 
     came_up: Callable[[], object] = object
-    mend: Callable[[int], Awaitable[bool]] = _nothing
+    mend: Callable[[int, str], Awaitable[bool]] = lambda code, why: _nothing(why)
+    could: Callable[[], Awaitable[bool]] = _nothing
+    start_s: float = START_S
 
 
 class Supervisor:
@@ -56,6 +69,7 @@ class Supervisor:
         self._reload, self._pause = reload, pause
         self._mending = mending or Mending()
         self._worker: Process | None = None
+        self._hung = ""
         self._ending = anyio.Event()
 
     async def run(self) -> int:
@@ -73,7 +87,7 @@ class Supervisor:
             code = await self._once()
             if code != RESTART:
                 failed = code != 0 and not self._ending.is_set() and self._mending.came_up() == before
-                if not failed or not await self._mending.mend(code):
+                if not failed or not await self._mending.mend(code, self._hung):
                     return code
             quick = quick + 1 if self._now() - began < SETTLED_S else 0
             with anyio.move_on_after(self._pause(quick)):
@@ -83,16 +97,48 @@ class Supervisor:
 
     async def _once(self) -> int:
         """One worker's life. It is in a session of its own: a Ctrl+C in the terminal reaches it through us alone."""
-        process = await anyio.open_process(
-            self._command, stdin=DEVNULL, stdout=None, stderr=None, env=self._environment, start_new_session=True
-        )
-        async with process:
-            self._worker = process
-            if self._ending.is_set():
-                process.send_signal(signal.SIGTERM)
-            code = await process.wait()
-            self._worker = None
+        told, tells = os.pipe()
+        self._hung = ""
+        try:
+            env = {**self._environment, READY: str(tells)}
+            try:
+                std: dict[str, Any] = {"stdin": DEVNULL, "stdout": None, "stderr": None}
+                process = await anyio.open_process(
+                    self._command, env=env, start_new_session=True, pass_fds=(tells,), **std
+                )
+            finally:
+                os.close(tells)
+            async with process, anyio.create_task_group() as tasks:
+                self._worker = process
+                if self._ending.is_set():
+                    process.send_signal(signal.SIGTERM)
+                tasks.start_soon(self._see_it_begin, process, told)
+                code = await process.wait()
+                self._worker = None
+                tasks.cancel_scope.cancel()
+        finally:
+            os.close(told)
         return code if code >= 0 else 128 - code
+
+    async def _see_it_begin(self, process: Process, told: int) -> None:
+        """A worker that hangs before it is ready is ended, if that may help."""
+        with anyio.move_on_after(self._mending.start_s) as bounded:
+            await anyio.wait_readable(told)  # its word, or the end of it
+        if not bounded.cancelled_caught or self._ending.is_set():
+            return
+        why = f"it was not ready {self._mending.start_s:.0f} s after its start"
+        if not await self._mending.could():
+            log.warning("The service has not begun: %s. It is left to go on.", why)
+            return
+        if select([told], [], [], 0)[0]:
+            return  # just now
+        log.warning("The service has not begun: %s. It is ended.", why)
+        self._hung = why
+        with suppress(ProcessLookupError):
+            process.terminate()
+            with anyio.move_on_after(HUNG_GRACE_S):
+                await process.wait()
+            process.kill()
 
     async def _obey(self, *, task_status: TaskStatus[None]) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:

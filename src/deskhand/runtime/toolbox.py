@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
 
-from ..policy.profiles import Offered, offers
+from ..policy.profiles import CORE, DEFERRED, Offered, covered, named, offers
 from ..skills.skill import BUNDLED, Skills, Source
 from ..skills.tools import skill_tools
 from ..tools import context, extract, files, folders, kv, network, plan, shell, symbols, talk, task_board, tasks
 from ..tools.base import Tool
+from ..tools.deferred import SEARCH, deferring, schemas_of, tokens_of
 from ..tools.paths import Allowed
 from ..tools.process import process_tools
 from ..tools.search_web import web_search_tool
@@ -28,7 +29,10 @@ from .reach import workspace_of
 
 READ_FROM_LOG = SURFACES
 ROOMY = 16_000
-"""Tokens of a window in which all tools and a conversation have room. They take about 7,000."""
+"""Tokens of a window in which all tools and a conversation have room. They take about 3,000, and 5,500 once all are
+loaded."""
+FURTHER_TOKENS = 2_000
+"""What tools that are not ours may take of each request; where they take more together, they are deferred."""
 
 _BUNDLED = Allowed(str(BUNDLED.resolve()))
 
@@ -73,6 +77,26 @@ def toolbox(
     own = (tool for tool in (*ours(settings, agent, skills, people), *beside) if offers(offered, tool.spec.name))
     theirs = (tool for tool in plugins if offers(chosen, tool.spec.name))
     return {tool.spec.name: tool for tool in (*own, *theirs)}
+
+
+def with_search(settings: Settings, agent: str, tools: dict[str, Tool], theirs: Collection[str]) -> dict[str, Tool]:
+    """The tools of an agent, those deferred that most conversations never use: so each request is shorter. `theirs` are
+    names of those that are not ours."""
+    usual, wanted = _offered(settings, agent), settings.agent(agent).deferred_tools
+    if covered(SEARCH, usual.deny):
+        return tools
+    if wanted is not None:
+        return deferring(tools, frozenset(name for name in tools if covered(name, wanted) and name not in CORE))
+    later = {name for name in tools if name in DEFERRED and not named(usual, name)}
+    further = [name for name in tools if name in theirs and name not in (*usual.tools, *usual.also)]
+    if sum(map(tokens_of, schemas_of({name: tools[name] for name in further}))) > FURTHER_TOKENS:
+        later.update(further)
+    return deferring(tools, frozenset(later))
+
+
+def taken(settings: Settings, agent: str, skills: Skills, beside: Sequence[Tool] = ()) -> set[str]:
+    """The names that no other tool may have, whether or not this agent is offered theirs."""
+    return {SEARCH, *(tool.spec.name for tool in (*ours(settings, agent, skills), *beside))}
 
 
 def _offered(settings: Settings, agent: str) -> Offered:
@@ -121,5 +145,5 @@ def plugins_of(settings: Settings, known: Plugins | None = None, beside: Sequenc
     """The plugins that the configuration names, each tool under a name that we do not have: `beside` are tools of ours
     that are not made here. Those that are `known` are not loaded again."""
     first = settings.agents[0]
-    taken = [tool.spec.name for tool in (*ours(settings, first, skills_of(settings, first)), *beside)]
-    return load_plugins(settings, taken, known or Plugins())
+    names = taken(settings, first, skills_of(settings, first), beside)
+    return load_plugins(settings, names, known or Plugins())

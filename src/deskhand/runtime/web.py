@@ -27,6 +27,7 @@ from .address import forget_address, note_address
 from .app import App
 from .connections import HEAD_BYTES, connection_class
 from .house import RunningHouse
+from .learning.proposal_desk import ProposalDesk
 from .models import Models
 from .onboarding import Onboarding
 
@@ -117,7 +118,8 @@ class Site:
             app.people,
             RunningHouse(app, self._models),
             app.works.automation.desk,
-            Onboarding(app, self._models, tasks, app.reload),
+            ProposalDesk(app.works.ground, app.works.reviewing.proposals),
+            Onboarding(app, self._models, tasks, app.current.reload),
             app.blobs,
             app.parts.clock,
             app.parts.ids,

@@ -44,7 +44,7 @@ async def work(app: App, started: Callable[[], None]) -> int:
             tasks.start_soon(ends.when_asked, tasks)
             async for order in orders:
                 if order == signal.SIGHUP:
-                    await app.look_again()
+                    await app.current.look_again()
                 else:
                     ends.by_order(tasks)
     return ends.code

@@ -9,6 +9,7 @@ from ..agent.state import State
 from ..models.base import Model
 from ..tools.base import Tool
 from ..types.events import Recalled, Recorded
+from ..types.identity import EVERYBODY, Waiting, acts_for, company
 from .automation import Automation
 from .budgets import BudgetLedger
 from .children import Child
@@ -95,8 +96,12 @@ class Works:
         return {
             "cost": lambda state, row, args: self.budgets.cost(state.session, row.principal),
             "memory": self.asked.answer,
-            "skills": lambda state, row, args: self.reviewing.answer(row.principal, args),
+            "skills": self._proposals,
         }
+
+    def _proposals(self, state: State, row: Waiting, args: str) -> str:
+        here = company(state.person, row.inbound.address, acts_for(row.principal))
+        return self.reviewing.answer(row.principal, args, alone=here != EVERYBODY)
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""

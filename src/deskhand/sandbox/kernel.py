@@ -130,7 +130,7 @@ def prctl(option: int, *arguments: int | bytes) -> None:
 
 
 def default_signal(number: int) -> None:
-    """Give a signal its default action back: Python ignores SIGPIPE and SIGXFSZ, and a program inherits that."""
+    """Give a signal its default action back: a program inherits what is ignored."""
     _signal(number, None)
 
 

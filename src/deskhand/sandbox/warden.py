@@ -14,7 +14,10 @@ import time
 from deskhand.sandbox import kernel
 
 _CORE, _DATA, _FSIZE, _NOFILE, _NPROC = 4, 2, 1, 7, 6  # RLIMIT_*, the same numbers on both machines
-_SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9
+_SIGKILL = 9
+# Python ignores SIGPIPE and SIGXFSZ, a shell has what it puts in the background ignore SIGINT and SIGQUIT, `nohup`
+# SIGHUP. A command inherits that, and a shell could not even undo it: Ctrl+C would end nothing.
+_IGNORED = (13, 25, 2, 3, 1)
 _TIOCSCTTY, _TIOCSWINSZ = 0x540E, 0x5414
 _TICK_MS, _CENSUS_MS = 20, 100
 _PAGE = os.sysconf("SC_PAGESIZE")
@@ -175,7 +178,7 @@ def _become(orders: Orders, warden: int, guard: int, window: int) -> None:
         kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
         if os.getppid() != warden:
             os._exit(1)
-        for number in (_SIGPIPE, _SIGXFSZ):
+        for number in _IGNORED:
             kernel.default_signal(number)
         os.nice(5)  # whoever waits for an answer goes first
         _confine(orders, warden, guard)

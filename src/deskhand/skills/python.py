@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ from ..types.errors import ToolError
 from ..types.messages import clean
 
 FOLDERS = ("memory/skills", "skills")
-FILE_BYTES, MOST_FILES, MOST_TOOLS = 64 * 1024, 100, 60
-DOC_CHARS, NAME_CHARS = 300, 64
+FILE_BYTES, MOST_FILES, MOST_TOOLS, MOST_PARAMETERS = 64 * 1024, 100, 60, 20
+DOC_CHARS, NAME_CHARS, DEFAULT_CHARS = 300, 64, 200
 LIMIT_S = 120.0
 SETTLED_S = 1.0
 """A file that was written just now is left for the next look: whose word it is may not be noted yet."""
@@ -88,9 +89,10 @@ def parse(source: bytes, file: str) -> Found:
             continue
         try:
             skills[node.name] = PythonSkill(_named(node.name), _told(node), file, tuple(_parameters(node)))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             skills.pop(node.name, None)
-            problems.append(f"{file}: {node.name[:NAME_CHARS]} is no tool: {error}")
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            problems.append(f"{file}: {node.name[:NAME_CHARS]} is no tool: {why}")
     return Found(tuple(skills.values()), tuple(problems))
 
 
@@ -111,6 +113,8 @@ def _parameters(node: ast.AsyncFunctionDef) -> Iterator[Parameter]:
     given = node.args
     if given.vararg or given.kwarg or given.posonlyargs:
         raise ValueError("its parameters must all be named: no *, ** or /")
+    if len(given.args) + len(given.kwonlyargs) > MOST_PARAMETERS:
+        raise ValueError(f"it has more than {MOST_PARAMETERS} parameters")
     missing = len(given.args) - len(given.defaults)
     defaults: list[ast.expr | None] = [*[None] * missing, *given.defaults, *given.kw_defaults]
     for argument, default in zip((*given.args, *given.kwonlyargs), defaults, strict=True):
@@ -119,10 +123,24 @@ def _parameters(node: ast.AsyncFunctionDef) -> Iterator[Parameter]:
         kind = _kind(argument.annotation)
         value = None
         if default is not None:
-            with suppress(ValueError, RecursionError, TypeError):
+            with suppress(ValueError, RecursionError, TypeError, MemoryError):
                 value = ast.literal_eval(default)
-        fits = type(value) is _KINDS[kind] or (kind == "float" and type(value) is int)
-        yield Parameter(argument.arg, kind, default is None, value if fits else None)
+        yield Parameter(argument.arg, kind, default is None, value if _fits(value, kind) else None)
+
+
+def _fits(value: object, kind: str) -> bool:
+    """Whether a model can be told this default, as JSON and in a few words."""
+    match value:
+        case bool():
+            return kind == "bool"
+        case int():
+            return kind in ("int", "float") and abs(value) < 2**53
+        case float():
+            return kind == "float" and isfinite(value)
+        case str():
+            return kind == "str" and len(value) <= DEFAULT_CHARS and clean(value) == value
+        case _:
+            return False
 
 
 def _kind(node: ast.expr | None) -> str:
@@ -171,9 +189,10 @@ class PythonSkills:
         with suppress(ToolError), Workspace(self._workspace) as workspace:
             for folder in FOLDERS:
                 with suppress(ToolError):
-                    for entry in workspace.list(folder, 10 * MOST_FILES)[: 10 * MOST_FILES]:
-                        settled = abs(now - entry.modified_s) > SETTLED_S
-                        if entry.kind == "file" and _is_module(entry.name) and settled:
+                    entries = workspace.list(folder, 10 * MOST_FILES)[: 10 * MOST_FILES]
+                    modules = [each for each in entries if each.kind == "file" and _is_module(each.name)]
+                    for entry in modules[:MOST_FILES]:
+                        if abs(now - entry.modified_s) > SETTLED_S:
                             yield f"{folder}/{entry.name}", (entry.modified_s, entry.size_bytes)
 
 
@@ -215,7 +234,7 @@ def _tool(skill: PythonSkill) -> Tool:
 
     fields = [_field(each) for each in skill.parameters]
     spec = Spec(skill.name, skill.description, {}, "local_write", "never", timeout_s=LIMIT_S + 10)
-    return of_fields(spec, fields, run)
+    return of_fields(spec, fields, run, ["context"])
 
 
 def _field(parameter: Parameter) -> tuple[Any, ...]:

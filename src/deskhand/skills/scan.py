@@ -9,9 +9,11 @@ the web into a shell, words about other skills and memories.
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.resources import files
 from typing import Literal
 
@@ -22,9 +24,23 @@ from ..tools.documents.invisible import without_invisible
 from .skill import DESCRIPTION_CHARS, NAME_CHARS
 
 LONGEST_CHARS, EXCERPT_CHARS = 24_000, 90
+WINDOW_CHARS, OVERLAP_CHARS = 2 * LONGEST_CHARS, 2_000
+"""So much is searched at once, and so much of it again with what comes after."""
 RESERVED = frozenset({"skill", "skills", "system", "agent", "rules", "soul", "memory", "deskhand", "con", "nul", "aux"})
 _PART = re.compile(r"<([A-Z]+)>")
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_STYLED = re.compile(
+    r"(?:LATIN (?:SMALL|CAPITAL)? ?LETTER (?:SMALL CAPITAL |DOTLESS |SCRIPT )?|REGIONAL INDICATOR SYMBOL LETTER "
+    r"|NEGATIVE (?:CIRCLED|SQUARED) LATIN CAPITAL LETTER )([A-Z])(?: WITH .*)?"
+)
+"""Names of letters that are read as plain ones, beside those that Unicode itself takes for the same."""
+_SPACED = re.compile(r"\b(?:\w[ .\-_]){3,}\w\b")
+_WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\n\S]*[^\s\-*+>#|`\d])")
+_FENCED = re.compile(r"(^[^\S\n]*(?:```|~~~)[\s\S]*?(?:^[^\S\n]*(?:```|~~~)|\Z))", re.MULTILINE)
+_INSIDE = re.compile(r"(?<=\w)(?!'(?:s|t|re|ve|ll|d|m)(?:[\s.,;:!?)]|$))[\"'`\\]+(?=\w)", re.IGNORECASE)
+"""Quotes inside of words, but for those of `don't`."""
+_OTHERS = frozenset({"CYRILLIC", "GREEK", "CHEROKEE", "ARMENIAN", "LISU", "COPTIC", "CANADIAN", "DESERET", "OSAGE"})
+"""Scripts with letters that look like Latin ones."""
 
 Severity = Literal["bad", "look"]
 """`bad`: it is never taken. `look`: a person should look at this before they say yes."""
@@ -48,6 +64,7 @@ class Rule(msgspec.Struct, frozen=True):
     pattern: re.Pattern[str]
 
 
+@cache
 def rules() -> tuple[Rule, ...]:
     """What is searched for: the table in scan.yaml."""
     table = yaml.safe_load(files(__package__).joinpath("scan.yaml").read_text("utf-8"))
@@ -65,14 +82,44 @@ def scan(name: str, description: str, body: str, taken: frozenset[str] = frozens
         found.append(Finding("bad", "description", f"it needs a description of at most {DESCRIPTION_CHARS} characters"))
     if not body.strip() or len(body) > LONGEST_CHARS:
         found.append(Finding("bad", "length", f"it needs instructions of at most {LONGEST_CHARS:,} characters"))
-    text = plainly(f"{description[: 2 * DESCRIPTION_CHARS]}\n{body[: 2 * LONGEST_CHARS]}")
-    hits = ((rule, rule.pattern.search(text)) for rule in rules())
-    found += [Finding(rule.severity, rule.name, rule.words, _around(text, hit)) for rule, hit in hits if hit]
+    found += searched(f"{description[: 2 * DESCRIPTION_CHARS]}\n{body[:WINDOW_CHARS]}")
     return tuple(sorted(found, key=lambda each: each.severity))
+
+
+def scan_files(description: str, texts: Iterable[str]) -> tuple[Finding, ...]:
+    """What stands in the files of a skill, however long they are, and in what its prompt line says; the worst first."""
+    found = {finding.rule: finding for finding in searched(description)}
+    for text in texts:
+        for start in range(0, max(1, len(text)), WINDOW_CHARS - OVERLAP_CHARS):
+            piece = text[start : start + WINDOW_CHARS]
+            for finding in (*_of_letters("", "", piece), *searched(piece)):
+                found.setdefault(finding.rule, finding)
+    return tuple(sorted(found.values(), key=lambda each: each.severity))
+
+
+def searched(text: str) -> Iterator[Finding]:
+    """What of the table stands in a text, in any of the ways in which it may be read; each rule once."""
+    ways = tuple(readings(text))
+    for rule in rules():
+        hit = next(((way, found) for way in ways if (found := rule.pattern.search(way))), None)
+        if hit is not None:
+            yield Finding(rule.severity, rule.name, rule.words, _around(*hit))
 
 
 def bad(findings: tuple[Finding, ...]) -> bool:
     return any(each.severity == "bad" for each in findings)
+
+
+def readings(text: str) -> Iterator[str]:
+    """The text as a person reads it, and as a model or a shell would: with lines that go on, with letters under their
+    marks and in other styles, with what stands for letters, and with no quotes inside of words."""
+    seen = set[str]()
+    for way in (text, _unquoted(_unstyled(text))):
+        plain = plainly(way)
+        for each in (plain, _unwrapped(plain)):
+            if each not in seen:
+                seen.add(each)
+                yield each
 
 
 def plainly(text: str) -> str:
@@ -82,6 +129,34 @@ def plainly(text: str) -> str:
     text = text.replace("\u2019", "'").replace("\\\n", " ")
     text = re.sub(r"\*\*|(?<=\w)(?:__|\*|``|\"\"|'')(?=\w)", "", text)
     return re.sub(r"[^\S\n]+", " ", text)
+
+
+def _unstyled(text: str) -> str:
+    """Letters without marks, styles and blanks between them, whatever they are written as."""
+    text = _SPACED.sub(lambda word: re.sub(r"[ .\-_]", "", word[0]), html.unescape(text))
+    if text.isascii():
+        return text
+    return "".join(map(_letter, unicodedata.normalize("NFKD", text)))
+
+
+@cache
+def _letter(sign: str) -> str:
+    if sign.isascii():
+        return sign
+    if unicodedata.category(sign)[0] == "M":
+        return ""
+    found = _STYLED.fullmatch(unicodedata.name(sign, ""))
+    return found[1].lower() if found else {"\u0251": "a", "\u0269": "i"}.get(sign, sign)
+
+
+def _unquoted(text: str) -> str:
+    return _INSIDE.sub("", text)
+
+
+def _unwrapped(text: str) -> str:
+    """Lines of one paragraph as one; lines of code stay."""
+    pieces = _FENCED.split(text)
+    return "".join(piece if number % 2 else _WRAPPED.sub(" ", piece) for number, piece in enumerate(pieces))
 
 
 def _of_name(name: str, taken: frozenset[str]) -> Iterator[Finding]:
@@ -100,7 +175,7 @@ def _of_letters(name: str, description: str, body: str) -> Iterator[Finding]:
         yield Finding("bad", "invisible", f"it has {hidden} characters that nobody sees")
     for word in re.findall(r"\w{3,}", f"{description} {body}"):
         scripts = {unicodedata.name(letter, "").split(" ")[0] for letter in word if letter.isalpha()}
-        if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK", "CHEROKEE", "ARMENIAN"}:
+        if "LATIN" in scripts and scripts & _OTHERS:
             words = "it has a word of letters of several scripts, which is read as another"
             yield Finding("bad", "look-alikes", words, ascii(word)[1:EXCERPT_CHARS])
             return

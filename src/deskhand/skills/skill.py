@@ -66,7 +66,7 @@ class Skills:
 
     def find(self) -> dict[str, Skill]:
         """What there is now, by name in order. A file that cannot be read is left out."""
-        if not self._watched or any(_looks(path) != looked for path, looked in self._watched.items()):
+        if not self._watched or {path: _looks(path) for path in self._watched} != self._watched:
             self._watched = {path: _looks(path) for path in self._paths()}
             self._found = self._look()
         return self._found

@@ -122,6 +122,12 @@ class Activity(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     status: ResultStatus = "ok"
 
 
+class Page(list[Recorded]):
+    """Events in their order. `more`: there may be others behind them."""
+
+    more = False
+
+
 class Store(Protocol):
     """The log, the inbox and the outbox. Every implementation passes `deskhand.testing.store_suite`.
 
@@ -167,12 +173,11 @@ class Store(Protocol):
         """As `look`, with a connection of its own: for what takes long, in another thread, one call at a time."""
         ...
 
-    async def events(self, session: str, after: int = 0, limit: int | None = None) -> list[Recorded]:
-        """Those after number `after`. With a `limit` no more than that, and fewer where they are large: there may be
-        more until the list is empty."""
+    async def events(self, session: str, after: int = 0, limit: int | None = None) -> Page:
+        """Those after number `after`. With a `limit` no more than that, and fewer where they are large."""
         ...
 
-    async def events_since(self, principal: Principal, seq: int, limit: int) -> list[Recorded]:
+    async def events_since(self, principal: Principal, seq: int, limit: int) -> Page:
         """What happened after `seq` in all sessions that `principal` may see, in pages as above."""
         ...
 

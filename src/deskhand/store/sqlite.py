@@ -17,7 +17,7 @@ from ..types.errors import Refused, StaleSession, StoreCorrupt
 from ..types.events import Erased, Recorded, decode_event, encode_event, kind
 from ..types.identity import Inbound, Principal, Waiting
 from . import project
-from .base import INBOX_LIMIT, Accepted, Delivered, First, OpenSession, SessionRow
+from .base import INBOX_LIMIT, Accepted, Delivered, First, OpenSession, Page, SessionRow
 from .chain import START, Break, Link, content_digest, next_hash, verify
 from .looking import Looking, forget
 from .schema import connect, migrate, migrations, plain_errors
@@ -286,14 +286,14 @@ class SqliteStore(Looking):
 
         return read
 
-    async def events(self, session: str, after: int = 0, limit: int | None = None) -> list[Recorded]:
+    async def events(self, session: str, after: int = 0, limit: int | None = None) -> Page:
         if limit is not None:
             return self._page("event_read", (session, after, limit))
         rows = self._all(self._sql["event_read"], (session, after, -1))
         with plain_errors(self.path):
-            return [_recorded(row) for row in rows]
+            return Page(map(_recorded, rows))
 
-    async def events_since(self, principal: Principal, seq: int, limit: int) -> list[Recorded]:
+    async def events_since(self, principal: Principal, seq: int, limit: int) -> Page:
         return self._page("event_since", (seq, int("owner" in principal.roles), principal.id, limit))
 
     async def latest(self, principal: Principal, kinds: Collection[str], limit: int) -> list[Recorded]:
@@ -304,9 +304,9 @@ class SqliteStore(Looking):
     def last_seq(self) -> int:
         return int(self._all(self._sql["event_last_seq"])[0][0])
 
-    def _page(self, name: str, args: Args) -> list[Recorded]:
-        """As many rows as fit into PAGE_BYTES, but one at least."""
-        found, size = [], 0
+    def _page(self, name: str, args: Args) -> Page:
+        """As many rows as fit into PAGE_BYTES, but one at least. The last of `args` is how many it may be."""
+        found, size = Page(), 0
         with plain_errors(self.path):
             cursor = self._read.execute(self._sql[name], args)
             for row in cursor:
@@ -314,7 +314,9 @@ class SqliteStore(Looking):
                 size += len(row[-1] or b"")
                 if size > PAGE_BYTES:
                     cursor.close(True)
+                    found.more = True
                     break
+        found.more |= len(found) == args[-1]
         return found
 
     async def history(self, session: str) -> list[Recorded]:

@@ -53,7 +53,8 @@ class Writer:
         self._thread.start()
 
     async def run(self, work: Work[T]) -> T:
-        """Run `work` in a transaction and return its result once that is on disk.
+        """Run `work` in a transaction and return its result once that is on disk. It may be run twice, where another in
+        the same transaction failed: it does nothing but read and write rows.
 
         Raises what `work` raised, or StoreUnavailable when the transaction could not be committed. Cancelling the
         caller does not undo the work: whoever must know its outcome shields the call.
@@ -90,12 +91,12 @@ class Writer:
             with plain_errors(self._path):
                 self._begin()
                 try:
-                    if len(batch) == 1 and not self._run_job(batch[0]):
-                        self._db.execute("ROLLBACK")
-                    else:
-                        for job in batch if len(batch) > 1 else ():
-                            self._savepoint(job)
+                    if all(map(self._run_job, batch)):
                         self._db.execute("COMMIT")
+                    else:
+                        self._db.execute("ROLLBACK")
+                        if len(batch) > 1:
+                            self._run_each(batch)
                 except BaseException:
                     if self._db.in_transaction:
                         self._db.execute("ROLLBACK")
@@ -121,15 +122,20 @@ class Writer:
                 if monotonic() > give_up:
                     raise
 
-    def _savepoint(self, job: _Job[object]) -> None:
-        """Run one job of several, so that its failure takes back only its own rows."""
-        self._db.execute("SAVEPOINT job")
-        if not self._run_job(job):
-            self._db.execute("ROLLBACK TO job")
-        self._db.execute("RELEASE job")
+    def _run_each(self, batch: list[_Job[object]]) -> None:
+        """Run a batch in which one failed once more, so that a failure takes back only its own rows. It is rare, and
+        two statements for each job are not."""
+        self._begin()
+        for job in batch:
+            self._db.execute("SAVEPOINT job")
+            if not self._run_job(job):
+                self._db.execute("ROLLBACK TO job")
+            self._db.execute("RELEASE job")
+        self._db.execute("COMMIT")
 
     def _run_job(self, job: _Job[object]) -> bool:
         """Run it; False when it failed by its own fault. Raises what is the disk's fault, which ends the batch."""
+        job.error = None
         try:
             job.result = job.work(self._db)
         except Exception as error:

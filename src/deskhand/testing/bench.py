@@ -71,6 +71,10 @@ class Bench:
         self._model, self._count = model, 0
         self.driver = self.start()
 
+    def opened(self, name: str) -> Model:
+        """The model, whatever it is called."""
+        return self._model
+
     async def reach(self) -> Reach:
         return await self._reaches.of("agent", Path(self.agent.folder))
 
@@ -78,7 +82,7 @@ class Bench:
         """A driver without any memory, as after a restart."""
         ports = Ports(
             self.store,
-            lambda name: self._model,
+            self.opened,
             never_again,
             self.clock,
             self.ids,

@@ -14,6 +14,7 @@ from ..channels.base import Channel
 from ..runtime.app import App, Parts, open_app
 from ..runtime.config import Config, Home, Settings
 from ..sandbox.probes import Proven, open_sandbox
+from ..store.sqlite import SqliteStore
 from ..types.jobs import OPEN, Run
 from .clock import SetClock
 from .scripted import Script, ScriptedModel, say
@@ -22,7 +23,7 @@ POLL_S = 0.005
 
 
 class JobDesk:
-    """One home, and as many lives as a test gives it. Its clock is `clock`."""
+    """One home, and as many lives as a test gives it. Its clock is `clock`, and it keeps what it knows in a `store`."""
 
     def __init__(self, home: Path, script: Script | None = None, clock: SetClock | None = None, **config: Any) -> None:
         self.clock = clock or SetClock()
@@ -30,6 +31,7 @@ class JobDesk:
         made = msgspec.convert(config, Config, strict=False)
         self.settings = Settings(Home(home), made, (), {"HOME": str(home.parent)})
         self.model = ScriptedModel(script or (lambda request: say("done")))
+        self.store = SqliteStore
         self._proven: Proven | None = None
 
     async def proven(self) -> Proven:
@@ -61,7 +63,9 @@ class JobDesk:
     async def running(
         self, channels: Sequence[Channel] = (), prepare: Callable[[App], None] = lambda app: None
     ) -> AsyncIterator[App]:
-        parts = Parts(lambda name: self.model, sandbox=self.proven, clock=self.clock, channels=channels)
+        parts = Parts(
+            lambda name: self.model, sandbox=self.proven, clock=self.clock, channels=channels, store=self.store
+        )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             prepare(app)
             tasks.start_soon(app.run)

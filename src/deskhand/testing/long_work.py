@@ -21,7 +21,7 @@ from .clock import SetClock
 from .scripted import Script, ScriptedModel
 from .steadfast import Effect
 
-ANN = Principal("ann", ("owner",))
+ANN, BOB = Principal("ann", ("owner",)), Principal("bob", ("member",))
 SESSION = "default/memory:1"
 
 
@@ -48,7 +48,7 @@ class House:
         every = ours(self.settings, "default", skills_of(self.settings, "default"))
         effects = (Effect(self.done), Effect(self.done, check=True))
         tools = {tool.spec.name: tool for tool in (*every, *effects)}
-        who = (lambda inbound: ANN) if known else None
+        who = (lambda inbound: BOB if inbound.sender == BOB.id else ANN) if known else None
         parts = Parts(lambda name: self.model, tools, channels=(self.channel,), authorise=who, clock=self.clock)
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
@@ -69,9 +69,9 @@ class House:
             await anyio.sleep(0.01)
 
 
-async def log(app: App) -> list[e.AnyEvent]:
+async def log(app: App, session: str = SESSION) -> list[e.AnyEvent]:
     """What has happened in the conversation."""
-    return [recorded.event for recorded in await app.store.events(SESSION)]
+    return [recorded.event for recorded in await app.store.events(session)]
 
 
 async def until(app: App, found: Callable[[list[e.AnyEvent]], bool]) -> list[e.AnyEvent]:

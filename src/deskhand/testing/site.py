@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import random
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from urllib.parse import unquote
 
@@ -107,6 +109,23 @@ class Site:
             pass
         finally:
             self.open -= 1
+
+
+@asynccontextmanager
+async def on_one_port(*sites: Site) -> AsyncIterator[None]:
+    """They run, each at its address, on one port that is free at all of them."""
+    while True:
+        async with AsyncExitStack() as stack:
+            try:
+                for site in sites:
+                    site.port = 0 if site is sites[0] else sites[0].port
+                    await stack.enter_async_context(site)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                continue  # somebody else on this machine has it at another address
+            yield
+            return
 
 
 class Rebinding:

@@ -170,6 +170,17 @@ async def numbers_have_no_gap(open_store: Open) -> None:
         assert await store.events("agent/none") == []
 
 
+async def a_page_tells_whether_there_is_more(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        await store.commit(Commit(S, 1, T0, tuple(Hinted("loop", str(n)) for n in range(3))))
+        await store.commit(Commit(S, 4, T0, tuple(Hinted("loop", "x" * 600_000) for _ in range(3))))
+        pages = [await store.events(S, after, limit) for after, limit in ((0, 2), (0, 3), (3, 9), (5, 9), (6, 9))]
+        assert [(len(page), page.more) for page in pages] == [(2, True), (3, True), (2, True), (1, False), (0, False)]
+        assert [(len(page), page.more) for page in [await store.events(S, 2)]] == [(4, False)]
+        seen = [await store.events_since(OWNER, seq, 9) for seq in (0, 5)]
+        assert [page.more for page in seen] == [True, False]
+
+
 async def history_starts_at_the_last_compaction(open_store: Open) -> None:
     short = Compacted((), "", 0, Ledger())
     async with opened(open_store) as store:
@@ -371,6 +382,7 @@ CASES: tuple[Case, ...] = (
     commit_is_all_or_nothing,
     rival_is_fenced_off,
     numbers_have_no_gap,
+    a_page_tells_whether_there_is_more,
     history_starts_at_the_last_compaction,
     what_waits_is_in_order,
     inbox_has_a_limit,

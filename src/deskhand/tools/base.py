@@ -29,7 +29,7 @@ from .way import Ways, no_way
 class Spec(msgspec.Struct, frozen=True):
     """What the model and the gate know of a tool. `parameters` is its JSON schema; `reads` labels what it returns.
 
-    With a `mode` it is offered only where the conversation is in that. Tools whose effect is `none` or `fetch` and that
+    With a `mode` it is offered where the conversation is in that. Tools whose effect is `none` or `fetch` and that
     may run again run side by side.
     """
 
@@ -152,6 +152,7 @@ class Context(msgspec.Struct, frozen=True):
     the agent's cheapest model once; raises ToolError. `audience` are those who read the conversation, as the readers of
     labels name them: what is for others never reaches it. `approved`: a person saw exactly this call and allowed it.
     `person` is the one who is alone with the agent, EVERYBODY where it is a group or several have taken part.
+    `options` say how the conversation is held.
     """
 
     session: str
@@ -168,6 +169,7 @@ class Context(msgspec.Struct, frozen=True):
     audience: tuple[str, ...] = ()
     approved: bool = False
     person: str = EVERYBODY
+    options: SessionOptions = SessionOptions()
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -218,8 +220,8 @@ def judged_by(tool: Tool | Judged) -> Callable[[msgspec.Raw, Address], Effect] |
 
 
 def offered(spec: Spec, options: SessionOptions) -> bool:
-    """Whether a conversation that is held so has this tool."""
-    return (looks(spec.effect) or not options.plan_mode) and spec.mode in ("", options.mode)
+    """Whether a conversation that is held so may have this tool: in plan mode only what looks."""
+    return looks(spec.effect) or not options.plan_mode
 
 
 Tools = Mapping[str, Tool]

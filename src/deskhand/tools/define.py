@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import math
@@ -25,10 +26,11 @@ _PARAMETER = re.compile(r"^\s*(\w+): (.+)$")
 class FunctionTool:
     """A tool whose arguments are checked against the function's signature before it is called."""
 
-    def __init__(self, spec: Spec, arguments: type[msgspec.Struct], function: Function) -> None:
-        self._spec, self._arguments, self._function = spec, arguments, function
-        hints = get_type_hints(function)
-        self._context = [name for name in inspect.signature(function).parameters if _is_context(name, hints)]
+    def __init__(
+        self, spec: Spec, arguments: type[msgspec.Struct], function: Function, context: Sequence[str] = ()
+    ) -> None:
+        """`context` names the parameters that get it."""
+        self._spec, self._arguments, self._function, self._context = spec, arguments, function, context
 
     @property
     def spec(self) -> Spec:
@@ -36,11 +38,14 @@ class FunctionTool:
 
     def with_effect(self, effect: Effect) -> FunctionTool:
         """The same tool where it does more than usual."""
-        return FunctionTool(msgspec.structs.replace(self._spec, effect=effect), self._arguments, self._function)
+        return self._with(msgspec.structs.replace(self._spec, effect=effect))
 
     def within(self, mode: str) -> FunctionTool:
         """The same tool, offered only where a conversation is in this mode."""
-        return FunctionTool(msgspec.structs.replace(self._spec, mode=mode), self._arguments, self._function)
+        return self._with(msgspec.structs.replace(self._spec, mode=mode))
+
+    def _with(self, spec: Spec) -> FunctionTool:
+        return FunctionTool(spec, self._arguments, self._function, self._context)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         values = decode_arguments(arguments, self._arguments, self._spec.name)
@@ -156,11 +161,12 @@ def tool(
     Outcome."""
 
     def make(function: Function) -> FunctionTool:
-        description, meanings = _read_docstring(inspect.getdoc(function) or "", inspect.signature(function).parameters)
-        hints = get_type_hints(function)
+        parameters, hints = inspect.signature(function).parameters, get_type_hints(function)
+        description, meanings = _read_docstring(inspect.getdoc(function) or "", parameters)
+        context = [each for each in parameters if _is_context(each, hints)]
         fields: list[Any] = []
-        for parameter in inspect.signature(function).parameters.values():
-            if _is_context(parameter.name, hints):
+        for parameter in parameters.values():
+            if parameter.name in context:
                 continue
             kind: Any = hints[parameter.name]
             if parameter.name in meanings:
@@ -168,15 +174,29 @@ def tool(
             required = parameter.default is inspect.Parameter.empty
             fields.append((parameter.name, kind) if required else (parameter.name, kind, parameter.default))
         spec = Spec(name or function.__name__, description, {}, effect, replay, reads, timeout_s)
-        return of_fields(spec, fields, function)
+        return of_fields(spec, fields, function, context)
 
     return make if function is None else make(function)
 
 
-def of_fields(spec: Spec, fields: Sequence[Any], function: Function) -> FunctionTool:
-    """A tool with these parameters: (name, type) or (name, type, default) each. Its schema is made of them."""
-    arguments = msgspec.defstruct(spec.name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
-    return FunctionTool(msgspec.structs.replace(spec, parameters=schema(arguments)), arguments, function)
+def of_fields(spec: Spec, fields: Sequence[Any], function: Function, context: Sequence[str] = ()) -> FunctionTool:
+    """A tool with these parameters: (name, type) or (name, type, default) each. Its schema is made of them. Those in
+    `context` get the Context, and are not shown to the model."""
+    try:
+        arguments = _struct_once(spec.name, tuple(fields), repr([field[2:] for field in fields]))
+    except TypeError:  # a type or a default that cannot be looked up, or one that is wrong: then this says so
+        arguments = _struct(spec.name, fields)
+    return FunctionTool(msgspec.structs.replace(spec, parameters=schema(arguments)), arguments, function, context)
+
+
+def _struct(name: str, fields: Sequence[Any]) -> type[msgspec.Struct]:
+    return msgspec.defstruct(name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
+
+
+@functools.lru_cache(maxsize=256)
+def _struct_once(name: str, fields: tuple[Any, ...], defaults: str) -> type[msgspec.Struct]:
+    """The same for the same fields, as the tools are made for each agent anew. `defaults` tells 1 from True."""
+    return _struct(name, fields)
 
 
 def _is_context(name: str, hints: Mapping[str, Any]) -> bool:
@@ -184,13 +204,38 @@ def _is_context(name: str, hints: Mapping[str, Any]) -> bool:
 
 
 def schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of a struct, with the top `$ref` put in place: providers want an object at the top."""
+    """The JSON schema of a struct, with the top `$ref` put in place: providers want an object at the top. It is as
+    short as it can be, since every request has it, and the caller's own."""
+    found: dict[str, Any] = msgspec.json.decode(_schema(arguments))
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _schema(arguments: type[msgspec.Struct]) -> bytes:
     whole = msgspec.json.schema(arguments)
     definitions: dict[str, Any] = whole.pop("$defs", {})
     name = whole["$ref"].rpartition("/")[2]
     top: dict[str, Any] = definitions.pop(name)
-    top.pop("title", None)
-    return top | ({"$defs": definitions} if definitions else {})
+    top.pop("description", None)  # of the struct, for who reads our source
+    return msgspec.json.encode(_short(top | ({"$defs": definitions} if definitions else {})))
+
+
+def _short(node: dict[str, Any]) -> dict[str, Any]:
+    """Without what a model has no use for: that it may leave out what it may leave out, and names that nobody calls.
+    Arguments are checked when they come; nothing that is missing here is allowed by that."""
+    kept: dict[str, Any] = {}
+    for key, value in node.items():
+        if key == "title" or (key in ("default", "additionalProperties", "required") and not value):
+            continue
+        if key in ("properties", "$defs"):
+            value = {name: _short(each) for name, each in value.items()}
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            value = _short(value)
+        elif key == "anyOf" and len(others := [each for each in value if each != {"type": "null"}]) == 1:
+            kept |= _short(others[0])
+            continue
+        kept[key] = value
+    return kept
 
 
 def _read_docstring(text: str, parameters: Collection[str]) -> tuple[str, dict[str, str]]:

@@ -14,7 +14,7 @@ BOM = "\ufeff"
 
 
 class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One exact replacement: `old` must stand in the file exactly once."""
+    """`old` must stand in the file exactly once."""
 
     old: str
     new: str

@@ -13,7 +13,8 @@ SELECT n FROM effect WHERE key = ?
 -- effect_list: the latest first; ?1 sees all, else what they did themselves; of one session, or all --
 SELECT n, key, agent, session, person, tool, folder, what, at, undoes, undone_at,
   (SELECT count(*) FROM effect_item WHERE effect = n)
-FROM effect WHERE (?1 OR person = ?2) AND (?3 = '' OR session = ?3) AND n < ?4 ORDER BY n DESC LIMIT ?5
+FROM effect WHERE (?1 OR person = ?2) AND (?3 = '' OR session = ?3) AND n < ?4 AND folder <> 'task:'
+ORDER BY n DESC LIMIT ?5
 
 -- effect_get --
 SELECT n, key, agent, session, person, tool, folder, what, at, undoes, undone_at,
@@ -22,7 +23,7 @@ FROM effect WHERE n = ?
 
 -- effect_files: what was changed in files since then and is not undone, the latest first --
 SELECT n, session, folder, place FROM effect JOIN effect_item ON effect = n
-WHERE at > ? AND undone_at IS NULL AND undoes IS NULL AND folder NOT IN ('', 'kv:') ORDER BY n DESC, place
+WHERE at > ? AND undone_at IS NULL AND undoes IS NULL AND folder NOT IN ('', 'kv:', 'task:') ORDER BY n DESC, place
 
 -- effect_items --
 SELECT place, before, after, blob FROM effect_item WHERE effect = ? ORDER BY place LIMIT ? OFFSET ?
@@ -40,6 +41,19 @@ WHERE effect = (SELECT n FROM effect WHERE key = ?1) AND place = ?2
 -- effect_kv_now --
 SELECT 'k ' || json_array(value, expires_at, lower(hex(label))) FROM kv WHERE agent = ? AND namespace = ? AND key = ?
 
+-- effect_task_before: as effect_kv_before, of task ?3 of the conversation --
+INSERT OR IGNORE INTO effect_item(effect, place, before)
+SELECT n, ?2, (SELECT 't ' || CAST(body AS TEXT) FROM task WHERE task.session = effect.session AND task.id = ?3)
+FROM effect WHERE effect.key = ?1
+
+-- effect_task_after --
+UPDATE effect_item SET after = (SELECT 't ' || CAST(body AS TEXT) FROM task
+  WHERE session = (SELECT session FROM effect WHERE n = effect_item.effect) AND id = ?3)
+WHERE effect = (SELECT n FROM effect WHERE key = ?1) AND place = ?2
+
+-- effect_task_now --
+SELECT 't ' || CAST(body AS TEXT) FROM task WHERE session = ? AND id = ?
+
 -- effect_kv_put --
 INSERT OR REPLACE INTO kv(agent, namespace, key, value, expires_at, label) VALUES(?, ?, ?, ?, ?, ?)
 
@@ -56,14 +70,19 @@ UPDATE effect SET undone_at = ?2 WHERE n = ?1
 SELECT n, key, agent, session, person, tool, folder, what, at, undoes, undone_at,
   (SELECT count(*) FROM effect_item WHERE effect = n)
 FROM effect WHERE (?1 OR person = ?2) AND (?3 = '' OR session = ?3) AND undone_at IS NULL AND undoes IS NULL
-ORDER BY n DESC LIMIT ?4
+  AND folder <> 'task:' ORDER BY n DESC LIMIT ?4
+
+-- effect_turns: what the turns of a conversation did that is not undone, tasks as well --
+SELECT n, key, agent, session, person, tool, folder, what, at, undoes, undone_at,
+  (SELECT count(*) FROM effect_item WHERE effect = n)
+FROM effect WHERE session = ? AND undone_at IS NULL AND undoes IS NULL ORDER BY n DESC LIMIT ?
 
 -- effect_again: undos that may be taken back, the latest first --
 SELECT e.n, e.key, e.agent, e.session, e.person, e.tool, e.folder, e.what, e.at, e.undoes, e.undone_at,
   (SELECT count(*) FROM effect_item WHERE effect = e.n)
 FROM effect AS e JOIN effect AS of ON of.n = e.undoes
 WHERE (?1 OR e.person = ?2) AND (?3 = '' OR e.session = ?3) AND e.undone_at IS NULL AND of.undoes IS NULL
-ORDER BY e.n DESC LIMIT ?4
+  AND e.folder <> 'task:' ORDER BY e.n DESC LIMIT ?4
 
 -- effect_since: what changed this place after that effect, the latest first --
 SELECT n, tool, what, coalesce(after, '') FROM effect JOIN effect_item ON effect = n

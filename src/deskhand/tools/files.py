@@ -91,7 +91,7 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
     """Change parts of a file: exact replacements, or a unified diff. All of it happens, or nothing.
 
     path: the file
-    edits: replacements, made one after the other; `old` is copied from the file and must stand there exactly once
+    edits: exact replacements, made one after the other
     patch: a unified diff of this one file, instead of edits
     """
     before = await _text_bytes(path, context)

@@ -12,7 +12,7 @@ from .base import Context, Done, done
 from .define import tool
 from .marks import lasting
 from .output import shown
-from .undo import KV, closing
+from .undo import KV, begun, closing
 from .watch import by
 
 KEY_CHARS, VALUE_CHARS = 500, 200_000
@@ -63,9 +63,8 @@ def _undoable(context: Context, tool: str, namespace: str, key: str, change: Cha
     """The change, between the rows with which it can be undone: they are written in one transaction."""
     who = by(context, tool, f"{namespace}/{key}" if namespace else key)
     place = (who.key, msgspec.json.encode((namespace, key)), namespace, key)
-    head = (who.key, who.agent, who.session, who.person, tool, KV, who.what, who.at, None)
     before, after = Change("effect_kv_before", place), Change("effect_kv_after", place)
-    return (Change("effect_add", head), before, change, after, *closing(who.key))
+    return (begun(who, KV), before, change, after, *closing(who.key))
 
 
 def _label(stored: bytes | None) -> Label:

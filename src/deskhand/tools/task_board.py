@@ -17,7 +17,7 @@ from .output import shown
 from .task_graph import known, meant, merged, one_line
 from .task_rows import graph_of
 from .task_words import label_of, listed, of_openagent, of_todos, progress
-from .tasks import label_now, told
+from .tasks import label_now, manage_tasks, told
 
 MOST_TODOS = 20
 
@@ -192,3 +192,5 @@ def _items(graph: Graph) -> list[Todo]:
 
 
 TOOLS = (task_create, task_get, task_update, task_list, todo_write, todo_add, todo_complete, todo_list)
+TASK_TOOLS = frozenset(tool.spec.name for tool in (manage_tasks, *TOOLS))
+"""All that changes or shows the tasks of a conversation."""

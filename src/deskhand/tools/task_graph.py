@@ -19,8 +19,8 @@ from ..types.labels import Label, join
 from ..types.messages import clean
 from ..types.tasks import Graph, Status, Task
 
-MOST = 1_000
-"""So many tasks may be open in one conversation."""
+MOST, MOST_EVER = 1_000, 20_000
+"""So many tasks may be open in one conversation, and so many there may have been."""
 TITLE_CHARS, TEXT_CHARS, METADATA_BYTES = 200, 20_000, 20_000
 Changed = tuple[Task, ...]
 
@@ -29,6 +29,8 @@ def create(graph: Graph, task: Task) -> Changed:
     """The task under the next id; that in `task` counts for nothing."""
     if sum(not each.closed for each in graph.values()) >= MOST:
         raise ToolError(f"there are {MOST:,} open tasks here, and no more are kept: complete or delete some first")
+    if len(graph) >= MOST_EVER:
+        raise ToolError(f"this conversation has had {MOST_EVER:,} tasks, and gets no more: begin another with /start")
     made = _checked(replace(task, id=max(graph, default=0) + 1))
     _check_places(graph, made)
     return (made,)
@@ -123,6 +125,16 @@ def cycle(graph: Graph) -> tuple[int, ...]:
     """Tasks that wait for each other, () for none."""
     order = _order(graph)
     return () if order is not None else _circle(graph)
+
+
+def unsound(graph: Graph) -> str:
+    """Which of what always holds does not, '' for none."""
+    if circle := cycle(graph):
+        return f"tasks would wait for each other for ever: {' -> '.join(f'#{id_}' for id_ in circle)}"
+    for id_, needed in _needs(graph).items():
+        if graph[id_].status == "completed" and (open_ := [n for n in needed if not graph[n].closed]):
+            return f"#{id_} would be completed before #{min(open_)}, which it needs"
+    return ""
 
 
 def _check_status(graph: Graph, task: Task) -> None:

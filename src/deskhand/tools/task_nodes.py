@@ -82,6 +82,11 @@ def _of_templates(graph: Graph, task: Task) -> Iterator[Finding]:
                 yield Finding("unresolvable_template", task.id, told)
 
 
+def used(text: str) -> tuple[int, ...]:
+    """The tasks whose results stand where templates are."""
+    return tuple(int(match[1]) for match in TEMPLATE.finditer(text))
+
+
 def resolved(text: str, graph: Graph) -> str:
     """The text with results in the place of templates, as far as there are any."""
 

@@ -1,16 +1,23 @@
-"""Tasks as rows: read for a conversation, and written in the commit of the call that changed them."""
+"""Tasks as rows: read for a conversation, and written in the commit of the call that changed them, with what they were
+before; and taken back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..store.sql import load_sql
 from ..types.commit import Change
-from ..types.tasks import Task
+from ..types.tasks import Graph, Task
 from .base import Context
+from .notes import By
+from .task_graph import Changed, merged, unsound
+from .task_words import line
+from .undo import TASKS, Item, Left, Taken, begun, closing
+from .watch import by, marked
 
 STATEMENTS = load_sql(__package__, "tasks.sql")
 _decode = msgspec.json.Decoder(Task).decode
@@ -27,9 +34,53 @@ async def graph_of(context: Context) -> dict[int, Task]:
     return read(await context.reach.rows("task_of", (context.session,)))
 
 
-def rows_of(session: str, tasks: Iterable[Task], at: float, *, new: bool = False) -> tuple[Change, ...]:
-    """What writes these tasks; `new`: those that are there already stay as they are."""
-    statement = "task_import" if new else "task_put"
-    return tuple(
-        Change(statement, (session, task.id, task.status, task.title, msgspec.json.encode(task), at)) for task in tasks
-    )
+def imported(session: str, tasks: Iterable[Task], at: float) -> tuple[Change, ...]:
+    """What writes these tasks; those that are there already stay as they are."""
+    return tuple(_written("task_import", session, task, at) for task in tasks)
+
+
+def changing(graph: Graph, changed: Changed, context: Context) -> tuple[Change, ...]:
+    """What writes what has changed of this graph, and notes what it was before: /undo of the turn brings it back."""
+    if not changed:
+        return ()
+    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    who = by(context, "tasks", line(merged(graph, changed), changed[0]) + more)
+    return (*_noted(who, context.session, changed), *closing(who.key))
+
+
+def take_back_tasks(items: Sequence[Item], now: Mapping[bytes, str | None], graph: Graph, by: By, force: bool) -> Taken:
+    """As `take_back_values`, of tasks. A task that there was not before is deleted: its number is not given again.
+    Nothing is taken back where tasks would wait for themselves then, or be done before what they need."""
+    changed = [each for each in items if now[each.place] not in (each.after, each.before)]
+    if changed and not force:
+        return Taken((), tuple(Left(each.shown, "changed", now[each.place] or "") for each in changed))
+    wanted = [_before(each, graph) for each in items if now[each.place] is not None]
+    if why := unsound(merged(graph, wanted)):
+        return Taken((), (Left("the tasks", "failed", why),))
+    back = tuple(each.shown for each in items)
+    return Taken(back, (), (*_noted(by, by.session, wanted), *closing(by.key), *marked(by)))
+
+
+def id_of(item: Item) -> int:
+    """Which task it was."""
+    return int(msgspec.json.decode(item.place, type=tuple[str, str])[0].removeprefix("task #"))
+
+
+def _before(item: Item, graph: Graph) -> Task:
+    if item.before is None:
+        return replace(graph[id_of(item)], status="deleted")
+    return _decode(item.before.removeprefix("t "))
+
+
+def _noted(by: By, session: str, tasks: Iterable[Task]) -> tuple[Change, ...]:
+    """The rows that write them, each between those with which it can be taken back."""
+    rows = [begun(by, TASKS)]
+    for task in tasks:
+        place = (by.key, msgspec.json.encode((f"task #{task.id}", "")), task.id)
+        rows += [Change("effect_task_before", place), _written("task_put", session, task, by.at)]
+        rows.append(Change("effect_task_after", place))
+    return tuple(rows)
+
+
+def _written(statement: str, session: str, task: Task, at: float) -> Change:
+    return Change(statement, (session, task.id, task.status, task.title, msgspec.json.encode(task), at))

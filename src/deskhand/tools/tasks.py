@@ -1,4 +1,5 @@
-"""`manage_tasks`: the task list of a long work, as agent_computer has it. Offered while deep work is on."""
+"""`manage_tasks`: the task list of a long work, as agent_computer has it. Offered while deep work is on, and elsewhere
+once it was loaded."""
 
 from __future__ import annotations
 
@@ -16,11 +17,10 @@ from .define import tool
 from .marks import lasting
 from .output import shown
 from .task_graph import Changed, known, meant, merged
-from .task_nodes import resolved, validate
-from .task_rows import graph_of, rows_of
+from .task_nodes import resolved, used, validate
+from .task_rows import changing, graph_of
 from .task_words import label_of, left, line, listed, progress
 
-ONLY_DEEP = "tasks are managed in deep work alone; the person begins it with /deep"
 ALL_DONE = (
     "\nAll tasks are done. Check that the whole request is met; then tell the person what was done, what came of it"
     " and what is left."
@@ -42,7 +42,7 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     node_type: str = "",
     config: dict[str, Any] | None = None,
 ) -> Done:
-    """The task list of this work. Break the request into tasks, set one in_progress when you begin it, complete it
+    """The task list of a larger work. Break the request into tasks, set one in_progress when you begin it, complete it
     with its result when it is done; subtasks first, then their parent.
 
     task_id: which task; create gives the new one's
@@ -53,9 +53,6 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     node_type: agent (you do it), tool or gather
     config: of a tool node: {"tool": name, "arguments": {...}}; "output_schema" says what a result looks like
     """
-    deep = await context.reach.rows("long_work_of", (context.session,))
-    if not (deep and deep[0][0]):
-        raise ToolError(ONLY_DEEP)
     graph = await graph_of(context)
     if action in ("list", "get", "validate"):
         return await _told(action, graph, task_id, context)
@@ -104,7 +101,7 @@ def told(graph: Graph, changed: Changed, context: Context) -> Done:
     finished = bool(changed) and not left(after) and any(task.status == "completed" for task in changed)
     said += ALL_DONE if finished else _next(after, changed)
     words = Text(said, label_of(after))
-    return Done((words,), changes=rows_of(context.session, changed, context.clock.now()))
+    return Done((words,), changes=changing(graph, changed, context))
 
 
 def _next(graph: Graph, changed: Changed) -> str:
@@ -140,7 +137,8 @@ async def _told(action: Action, graph: Graph, id_: int, context: Context) -> Don
     task = known(graph, id_)
     fields = msgspec.to_builtins(task) | {"description": resolved(task.description, graph)}
     fields.pop("label", None)
-    return await shown(msgspec.json.encode(fields).decode(), context, label_of({id_: task}))
+    told = {n: graph[n] for n in (id_, *used(task.description)) if n in graph}
+    return await shown(msgspec.json.encode(fields).decode(), context, label_of(told))
 
 
 TOOLS = (manage_tasks.within("deep_work"),)

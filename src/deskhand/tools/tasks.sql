@@ -9,15 +9,9 @@ ON CONFLICT(session, id) DO UPDATE SET status = excluded.status, title = exclude
 -- task_import: what is here already stays as it is --
 INSERT INTO task(session, id, status, title, body, at) VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(session, id) DO NOTHING
 
--- tasks_ledger: what is open, for who sums a conversation up --
-SELECT status, title FROM task WHERE session = ? AND status NOT IN ('completed', 'deleted') ORDER BY id
-
--- ledger_tasks: the same as lines, what is being done first --
+-- ledger_tasks: what is open, for who sums a conversation up; what is being done comes first --
 SELECT CASE status WHEN 'in_progress' THEN '[>]' WHEN 'blocked' THEN '[!]' ELSE '[ ]' END || ' #' || id || ' ' || title
 FROM task WHERE session = ?1 AND status NOT IN ('completed', 'deleted') ORDER BY status <> 'in_progress', id LIMIT ?2
-
--- task_counts: (open, all that are there) --
-SELECT sum(status <> 'completed'), count(*) FROM task WHERE session = ? AND status <> 'deleted'
 
 -- long_work_of: whether it is in deep work, and whether it has a goal --
 SELECT deep, goal FROM long_work WHERE session = ?

@@ -19,14 +19,15 @@ from .notes import By
 from .states import Changed, digest_of
 from .watch import Ground, marked
 
-KV = "kv:"
-"""The `folder` of effects on key-values."""
+KV, TASKS = "kv:", "task:"
+"""The `folder` of effects on key-values, and of those on tasks."""
 UNKNOWN = "?"
 """The state after a change of which only the state before was noted."""
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """What an effect changed: a path in its folder, or a key-value as JSON. `blob` holds the bytes of before."""
+    """What an effect changed: a path in its folder, or a key-value or a task as JSON. `blob` holds the bytes of
+    before."""
 
     place: bytes
     before: str | None
@@ -135,7 +136,7 @@ def take_back_values(items: Sequence[Item], now: Mapping[bytes, str | None], by:
     changed = [each for each in items if now[each.place] not in (each.after, each.before)]
     if changed and not force:
         return Taken((), tuple(Left(each.shown, "changed", now[each.place] or "") for each in changed))
-    rows = [Change("effect_add", (by.key, by.agent, by.session, by.person, by.tool, KV, by.what, by.at, by.undoes))]
+    rows = [begun(by, KV)]
     for each in items:
         namespace, key = msgspec.json.decode(each.place, type=tuple[str, str])
         place = (by.key, each.place, namespace, key)
@@ -148,6 +149,11 @@ def take_back_values(items: Sequence[Item], now: Mapping[bytes, str | None], by:
             rows.append(Change("effect_kv_put", row))
         rows.append(Change("effect_kv_after", place))
     return Taken(tuple(each.shown for each in items), (), (*rows, *closing(by.key), *marked(by)))
+
+
+def begun(by: By, folder: str) -> Change:
+    """The row of an effect on key-values or tasks; what it changes comes behind it."""
+    return Change("effect_add", (by.key, by.agent, by.session, by.person, by.tool, folder, by.what, by.at, by.undoes))
 
 
 def closing(key: str) -> tuple[Change, ...]:

@@ -48,6 +48,12 @@ class Budgets(Protocol):
         ...
 
 
+def after_failure(budgets: Budgets, key: str, *, begun: bool) -> tuple[Change, ...]:
+    """The rows to be committed with the failure of a call. What had begun to answer has cost something, and nobody says
+    what: it counts as what was held."""
+    return budgets.settle(key, Usage()) if begun else budgets.release(key)
+
+
 class NoBudget:
     """Where nothing is counted."""
 

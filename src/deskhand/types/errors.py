@@ -154,6 +154,10 @@ class BudgetSpent(ModelError):
     and trying again would not help."""
 
 
+class ModelTooSmall(DeskhandError):
+    """No model is there that can be trusted with this. It waits until one is."""
+
+
 class PictureRefused(DeskhandError):
     """This picture cannot be shown to a model. The message completes a sentence about it."""
 

@@ -1,6 +1,10 @@
-"""How the log says that a conversation has a standing goal."""
+"""How the log says that a conversation has a standing goal, and how what goes on by itself is told."""
 
 from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
 
 GOAL, REACHED, ENDED = "goal", "goal_reached", "goal_ended"
 """The command of a person, and the notes of ours that end what it began."""
@@ -16,3 +20,32 @@ def goal_of(name: str, args: str) -> str:
         return OFF
     wanted = args.strip()
     return OFF if wanted.lower() == OFF else wanted
+
+
+State = Literal["planning", "working", "asking", "blocked", "stopped", "resting", "spent", "done"]
+
+
+class LongWork(msgspec.Struct, frozen=True):
+    """How a conversation stands that goes on by itself: `done` of `tasks` are done, `doing` is the one that is worked
+    on, `used` of `most` tokens are used. Without `deep` it is no deep work. A `goal`, '' for none, was worked on again
+    `round` of `rounds` times."""
+
+    session: str
+    state: State
+    deep: bool
+    done: int
+    tasks: int
+    percent: int
+    doing: str
+    used: int
+    most: int
+    goal: str = ""
+    goal_used: int = 0
+    goal_most: int = 0
+    round: int = 0
+    rounds: int = 0
+
+    @property
+    def left(self) -> int:
+        """How many tokens it may still use."""
+        return max(self.most - self.used, 0)

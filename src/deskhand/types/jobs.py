@@ -10,7 +10,7 @@ import msgspec
 
 from .errors import JobInvalid
 from .identity import Address
-from .schedules import Schedule, parse_schedule
+from .schedules import Schedule, parse_schedule, zone_of
 
 Kind = Literal["prompt", "deliver", "chore"]
 Misfire = Literal["skip", "run_once", "run_all"]
@@ -84,6 +84,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
 def checked(job: Job, zone: str = "UTC") -> Job:
     """The same job. Raises JobInvalid with a sentence and the next step where it could never run as it is."""
     named(job.name)
+    zone_of(job.timezone or zone)
     job.when(zone)
     if job.kind == "chore" and not job.chore:
         raise JobInvalid("a job of kind `chore` needs `chore:` with the name of what is to be done")
@@ -96,13 +97,14 @@ def checked(job: Job, zone: str = "UTC") -> Job:
     if job.session not in (ISOLATED, CHAT) and not _FIXED.fullmatch(job.session):
         raise JobInvalid(f"{job.session!r} cannot name a session; use letters, digits and - _ . : /")
     for key, low, value, high in (
-        ("timeout_s", 1, job.timeout_s, LONGEST_S),
+        ("timeout", 1, job.timeout_s, LONGEST_S),
         ("steps", 1, job.steps, 10_000),
         ("tokens", 1, job.tokens, 1e9),
-        ("grace_s", 0, job.grace_s, 31 * 24 * 3600.0),
+        ("grace", 0, job.grace_s, 31 * 24 * 3600.0),
     ):
         if value is not None and not low <= value <= high:
-            raise JobInvalid(f"`{key}: {value:g}` is out of range; use {low} to {high:,.0f}")
+            unit = " seconds" if isinstance(value, float) else ""
+            raise JobInvalid(f"`{key}: {value:.10g}`{unit} is out of range; use {low} to {high:,.0f}")
     for key, path in (("prerun", job.hooks.prerun), ("postrun", job.hooks.postrun)):
         if path and not inside(path):
             raise JobInvalid(

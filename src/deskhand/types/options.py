@@ -19,7 +19,8 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     tool that is not on the safe list; False is the normal policy, never less. `trust` are hosts and other sources whose
     words are taken for this machine's own here. `plan_mode`: it only looks, until a person said yes to its plan.
     `compact` asks for a shorter context, once no call is open: what matters in it, `all` for no more of one thing than
-    of another. `teams`, `tracing` and `mode` are kept for the parts that act on them.
+    of another. `loaded_tools` are deferred ones that it has asked for, in that order; they only become more. `teams`,
+    `tracing` and `mode` are kept for the parts that act on them.
     """
 
     model: str | None = None
@@ -34,7 +35,11 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     mode: Literal["", "normal", "deep_work"] | None = None
     trust: tuple[str, ...] | None = None
     compact: str | None = None
+    loaded_tools: tuple[str, ...] | None = None
 
     def updated(self, newer: SessionOptions) -> SessionOptions:
         """These options with what `newer` sets."""
-        return replace(self, **{name: value for name, value in asdict(newer).items() if value is not None})
+        given = {name: value for name, value in asdict(newer).items() if value is not None}
+        if newer.loaded_tools is not None:
+            given["loaded_tools"] = tuple(dict.fromkeys((*(self.loaded_tools or ()), *newer.loaded_tools)))
+        return replace(self, **given)

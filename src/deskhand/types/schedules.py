@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
+from itertools import islice, takewhile
 from math import floor
 from zoneinfo import ZoneInfo
 
@@ -20,11 +20,20 @@ from cronsim import CronSim, CronSimError
 from .errors import JobInvalid
 
 EXAMPLES = "`0 9 * * *`, `every 30m`, `daily 09:00`, `hourly :15`, `at 2030-12-24 18:00` or `startup`"
-SHORTEST_MS = 1000
+SHORTEST_MS, LONGEST_MS = 1000, 100 * 366 * 86_400_000
 FAR = 4_102_444_800.0
 """The year 2100: nothing is planned behind it."""
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_EVERY = re.compile(r"(?:every\s+)?(\d{1,12}(?:\.\d{1,3})?)\s*(ms|s|m|h|d|w)[a-z]*(?:\s+from\s+(.+))?", re.IGNORECASE)
+_SPELLINGS = {
+    "ms": "ms millisecond milliseconds",
+    "s": "s sec secs second seconds",
+    "m": "m min mins minute minutes",
+    "h": "h hr hrs hour hours",
+    "d": "d day days",
+    "w": "w week weeks",
+}
+_SPELLED = {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
+_EVERY = re.compile(r"(?:every\s+)?([0-9]{1,12}(?:\.[0-9]{1,3})?)\s*([a-z]+)(?:\s+from\s+(.+))?", re.IGNORECASE)
 _DAILY = re.compile(r"daily\s+(?:at\s+)?(\d{1,2}):(\d{2})", re.IGNORECASE)
 _HOURLY = re.compile(r"hourly(?:\s+(?:at\s+)?:?(\d{1,2}))?", re.IGNORECASE)
 _NAMED = {
@@ -93,7 +102,15 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def _every(said: str, found: re.Match[str], zone: ZoneInfo) -> Every:
-    every_ms = round(float(found[1]) * _UNITS[found[2].lower()])
+    unit = _SPELLED.get(found[2].lower())
+    if unit is None:
+        raise JobInvalid(
+            f"{said[:80]!r} has the unit {found[2][:20]!r}; there are ms, s, m, h, d and w. "
+            "For months and years write a cron line, as in `0 9 1 * *`"
+        )
+    every_ms = round(float(found[1]) * _UNITS[unit])
+    if every_ms > LONGEST_MS:
+        raise JobInvalid(f"{said[:80]!r} never comes: it is more than a hundred years")
     if every_ms < SHORTEST_MS:
         raise JobInvalid(f"{said!r} is too often: at most once a second")
     return Every(every_ms, _moment(found[3], zone) if found[3] else 0.0)
@@ -103,7 +120,7 @@ def _moment(text: str, zone: ZoneInfo) -> float:
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise JobInvalid(f"{text.strip()!r} is no date and time; write one as in `at 2030-12-24 18:00`") from error
+        raise JobInvalid(f"{text.strip()[:80]!r} is no date and time; write one as in `at 2030-12-24 18:00`") from error
     at = when.timestamp() if when.tzinfo is not None else first_moment(when, zone)
     if not 0 <= at < FAR:
         raise JobInvalid(f"{text.strip()!r} is too far away; choose a time between 1970 and 2100")
@@ -113,15 +130,17 @@ def _moment(text: str, zone: ZoneInfo) -> float:
 def _cron(expr: str, zone: str, said: str) -> Cron:
     fields = expr.split()
     if len(fields) != 5:
-        what = f"has {len(fields)} fields" if len(fields) > 1 and fields[0][:1] in "*0123456789" else "is no schedule"
-        raise JobInvalid(f"{said!r} {what}; cron has five (minute, hour, day, month, weekday). Write {EXAMPLES}")
+        like_cron = len(fields) > 1 and fields[0][:1] in "*0123456789"
+        five = "; a cron line has five: minute, hour, day, month, weekday"
+        what = f"has {len(fields)} fields{five}" if like_cron else "is no schedule"
+        raise JobInvalid(f"{said[:80]!r} {what}. Write {EXAMPLES}")
     schedule = Cron(expr, zone)
     try:
         sim = CronSim(expr, datetime(2024, 1, 1))
     except (CronSimError, AssertionError, ValueError) as error:
         wrong = str(error).replace("Bad ", "the ") or "one of them"
         never = f"; {_NEVER}" if wrong == "the day-of-month" else ""
-        raise JobInvalid(f"{said!r} cannot be read: look at {wrong}{never}. Write {EXAMPLES}") from error
+        raise JobInvalid(f"{said[:80]!r} cannot be read: look at {wrong}{never}. Write {EXAMPLES}") from error
     if next(sim, None) is None:
         raise JobInvalid(f"{said!r} never comes: {_NEVER}")
     return schedule
@@ -158,6 +177,16 @@ def due_within(schedule: Schedule, after: float, until: float) -> Iterator[float
             yield t
 
     return takewhile(lambda t: t <= until, times())
+
+
+def count_due(schedule: Schedule, after: float, until: float, most: int) -> int:
+    """How often it was due after the one and up to the other; it is counted to `most` and no further."""
+    if isinstance(schedule, Every):
+        first = next_after(schedule, after)
+        if first is None or first > until:
+            return 0
+        return min(most, round((until - first) * 1000) // schedule.every_ms + 1)
+    return sum(1 for _ in islice(due_within(schedule, after, until), most))
 
 
 def last_due(schedule: Schedule, after: float, until: float, most: int) -> list[float]:

@@ -24,6 +24,8 @@ from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, U
 
 TURN = "turn"
 """What a stop is given that means what runs, and never the conversation."""
+MEMORIES = '<context_snapshot source="memories">'
+"""Begins the part of a message that tells what memory found for it."""
 
 
 class OpenAsk(msgspec.Struct):

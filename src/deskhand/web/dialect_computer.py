@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from ..policy.plan import EXIT
+from ..tools.task_board import TASK_TOOLS
 from ..types import events as e
 from ..types.door import Progress
 from ..types.goals import ENDED, SPENT
 from ..types.messages import Usage
 from ..types.options import SessionOptions
-from .tasks import TASK_TOOLS
 
 PREVIEW_CHARS = 500
 Out = dict[str, Any]

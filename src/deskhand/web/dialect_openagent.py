@@ -9,10 +9,10 @@ import msgspec
 
 from ..agent import state as session
 from ..policy.plan import EXIT
+from ..tools.task_board import TASK_TOOLS
 from ..types import events as e
 from ..types.door import Progress
 from ..types.messages import ToolCall, Usage
-from .tasks import TASK_TOOLS
 
 Out = dict[str, Any]
 WRITES = frozenset({"write_file", "edit_file"})

@@ -97,6 +97,13 @@ class BlueprintView(msgspec.Struct, frozen=True):
     command: str
 
 
+class Undone(msgspec.Struct, frozen=True):
+    """How the job is now; null where it is gone, as it was before it was made."""
+
+    name: str
+    job: JobView | None
+
+
 class Started(msgspec.Struct, frozen=True):
     """`slot` names this run."""
 

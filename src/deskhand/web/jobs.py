@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from ..types.errors import Refused
 from .errors import HttpProblem
-from .job_views import BlueprintView, JobDetail, JobDraft, JobText, JobView, Preview, RunView, Started, Taken
+from .job_views import BlueprintView, JobDetail, JobDraft, JobText, JobView, Preview, RunView, Started, Taken, Undone
 from .routing import Call, Endpoint, read_limited
 
 log = logging.getLogger(__name__)
@@ -54,6 +54,14 @@ async def change(call: Call) -> JobDetail:
 
 async def remove(call: Call) -> None:
     await call.web.jobs.remove(call.principal, call.path("name"))
+
+
+async def undo(call: Call) -> Undone:
+    return await call.web.jobs.undo(call.principal, call.path("name"))
+
+
+async def redo(call: Call) -> Undone:
+    return await call.web.jobs.undo(call.principal, call.path("name"), again=True)
 
 
 async def run(call: Call) -> Started:
@@ -103,6 +111,8 @@ ENDPOINTS = (
     _on_one("GET", "", "read", show, "A job, its file and its forecast", returns=JobDetail),
     _on_one("PUT", "", "chat", change, "Write its file anew", body=JobText, returns=JobDetail),
     _on_one("DELETE", "", "chat", remove, "Remove it"),
+    _on_one("POST", "/undo", "chat", undo, "Put back what it was before its last change", returns=Undone),
+    _on_one("POST", "/redo", "chat", redo, "Take back the last undo", returns=Undone),
     _on_one("POST", "/run", "chat", run, "Run it now", returns=Started, status=202),
     _on_one("POST", "/enable", "chat", enable, "Switch it on", returns=JobView),
     _on_one("POST", "/disable", "chat", disable, "Switch it off", returns=JobView),

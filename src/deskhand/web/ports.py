@@ -14,10 +14,12 @@ from ..tools.base import Reach
 from ..types.clock import Clock, Ids
 from ..types.door import Door
 from ..types.events import Recorded
+from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
 from ..types.people import People
-from .job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView
+from .job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView, Undone
+from .proposal_views import ProposalDetail, ProposalView
 from .steps import SetUp
 from .views import (
     AgentView,
@@ -60,6 +62,10 @@ class House(Protocol):
     def presets(self) -> list[PresetView]: ...
     def long_work(self, agent: str) -> tuple[int, int]:
         """How many steps one turn of this agent has, and how many tokens a deep work."""
+        ...
+
+    async def standing(self, session: str) -> LongWork | None:
+        """How far a conversation is that goes on by itself; None for one that does not."""
         ...
 
     async def models(self) -> ModelsView: ...
@@ -128,6 +134,10 @@ class JobDesk(Protocol):
     async def make(self, principal: Principal, draft: JobDraft) -> JobDetail: ...
     async def change(self, principal: Principal, name: str, text: str) -> JobDetail: ...
     async def remove(self, principal: Principal, name: str) -> None: ...
+    async def undo(self, principal: Principal, name: str, *, again: bool = False) -> Undone:
+        """Take back the last change of this job, with `again` the last undo."""
+        ...
+
     async def switch(self, principal: Principal, name: str, on: bool) -> JobView: ...
     async def run(self, principal: Principal, name: str) -> str:
         """Returns the name of the run."""
@@ -140,6 +150,16 @@ class JobDesk(Protocol):
         ...
 
 
+class ProposalDesk(Protocol):
+    """Skills that are proposed, for owners alone. All raise Refused, and ConfigError where an agent is gone."""
+
+    async def listed(self, principal: Principal, every: bool) -> list[ProposalView]: ...
+    async def shown(self, principal: Principal, id_: int) -> ProposalDetail: ...
+    async def accept(self, principal: Principal, id_: int, untrusted: bool) -> ProposalDetail: ...
+    async def reject(self, principal: Principal, id_: int, why: str) -> ProposalDetail: ...
+    async def revert(self, principal: Principal, id_: int) -> ProposalDetail: ...
+
+
 class Web(msgspec.Struct, frozen=True):
     """Everything that a handler may use. `version` is that of Deskhand. `redact` takes secrets out of a text.
     `stopping` tells that the service ends: streams are closed, so that clients come back."""
@@ -149,6 +169,7 @@ class Web(msgspec.Struct, frozen=True):
     people: People
     house: House
     jobs: JobDesk
+    proposals: ProposalDesk
     setup: SetUp
     blobs: Blobs
     clock: Clock

@@ -66,7 +66,8 @@ class CheckView(msgspec.Struct, frozen=True):
 
 
 class SetupView(msgspec.Struct, frozen=True):
-    """Where things stand. `demo`: no model is chosen, and a script answers in its place."""
+    """Where things stand. `demo`: no model is chosen, and a script answers in its place. `moving` says which other
+    systems were used on this machine, whose conversations and settings can be taken over; '' for none."""
 
     model: str
     demo: bool
@@ -79,6 +80,7 @@ class SetupView(msgspec.Struct, frozen=True):
     timezone: str
     person: str
     examples: list[str]
+    moving: str = ""
 
 
 class Key(msgspec.Struct, frozen=True):

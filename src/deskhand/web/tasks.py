@@ -6,15 +6,13 @@ from typing import Any
 
 import msgspec
 
-from ..tools import task_board, tasks
 from ..tools.task_rows import read
 from ..tools.task_words import of_computer, of_openagent, of_todos, percent, progress
+from ..types.goals import LongWork
 from ..types.tasks import Graph
 from .ports import Web
 from .routing import Call, Endpoint
 from .seen import seen
-
-TASK_TOOLS = frozenset(tool.spec.name for tool in (*tasks.TOOLS, *task_board.TOOLS))
 
 
 class Board:
@@ -46,18 +44,23 @@ class Board:
 
 
 class Tasks(msgspec.Struct, frozen=True):
-    """The tasks of a conversation; `percent` of them are done, which `summary` says in words."""
+    """The tasks of a conversation; `percent` of them are done, which `summary` says in words. `work` is how far it is,
+    where it goes on by itself."""
 
     session_id: str
     tasks: list[dict[str, Any]] = []
     summary: str = ""
     percent: int = 0
+    work: LongWork | None = None
 
 
 async def told(call: Call) -> Tasks:
     session = await seen(call)
-    board = Board(call.web, session)
-    return Tasks(call.path("name"), **board.of_computer(), percent=percent(board()))
+    board, work = Board(call.web, session), await call.web.house.standing(session)
+    if work is not None:
+        hide = call.web.redact
+        work = msgspec.structs.replace(work, session=call.path("name"), doing=hide(work.doing), goal=hide(work.goal))
+    return Tasks(call.path("name"), **board.of_computer(), percent=percent(board()), work=work)
 
 
 ENDPOINTS = (

@@ -33,10 +33,13 @@ class AgentView(msgspec.Struct, frozen=True):
 
 
 class ToolView(msgspec.Struct, frozen=True):
+    """A tool. `deferred`: it is in a request once the conversation has loaded it."""
+
     name: str
     description: str
     effect: str
     parameters: dict[str, Any]
+    deferred: bool = False
 
 
 class SkillView(msgspec.Struct, frozen=True):

@@ -10,11 +10,18 @@ import msgspec
 import pytest
 
 from deskhand.models.base import Reply, Request
-from deskhand.testing.long_work import SESSION, House, log, nudges, until
+from deskhand.runtime.deep.run import DeepWorkConfig, Later, Note, Nudge, Run, fold_run, next_moves
+from deskhand.runtime.deep.standing import STATES, lines, standing, standing_of
+from deskhand.testing.long_work import ANN, BOB, SESSION, House, log, nudges, until
 from deskhand.testing.scripted import say
 from deskhand.testing.steadfast import Steadfast
 from deskhand.types import events as e
-from deskhand.types.messages import Message, ToolCall, ToolResult, Usage
+from deskhand.types.errors import ModelError, ModelRequestRefused
+from deskhand.types.goals import LongWork, State
+from deskhand.types.identity import Address, Principal
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
+from deskhand.types.options import SessionOptions
+from deskhand.types.tasks import Status, Task
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
@@ -51,12 +58,17 @@ def _asked(events: list[e.AnyEvent]) -> bool:
 class Scripted:
     """Says these one after the other, and `idle` from then on."""
 
-    def __init__(self, *replies: Message | Reply, idle: str = "I am done.") -> None:
+    def __init__(self, *replies: Message | Reply | ModelError, idle: str = "I am done.") -> None:
         self.replies, self.idle, self.asked = list(replies), idle, list[Request]()
 
     def __call__(self, request: Request) -> Message | Reply:
+        if not request.tools:
+            return say("{}")  # somebody asks aside, to gather facts
         self.asked.append(request)
-        return self.replies.pop(0) if self.replies else say(self.idle)
+        reply = self.replies.pop(0) if self.replies else say(self.idle)
+        if isinstance(reply, ModelError):
+            raise reply
+        return reply
 
 
 def create(*titles: str) -> Message:
@@ -202,7 +214,7 @@ async def test_two_calls_of_one_reply_see_each_other(tmp_path: Path) -> None:
     assert results(script.asked[-1])[-1] == "[ ] #1 one\n[>] #2 two (waits for #1)\n0 of 2 tasks done (0 %); now: two"
 
 
-async def test_deep_work_alone_offers_manage_tasks(tmp_path: Path) -> None:
+async def test_deep_work_offers_manage_tasks_from_its_first_request_on(tmp_path: Path) -> None:
     script = Scripted(say("hello"), create("one"))
     house = House(tmp_path, script)
     async with house.running():
@@ -210,7 +222,7 @@ async def test_deep_work_alone_offers_manage_tasks(tmp_path: Path) -> None:
         await house.hears("hello")
         house.channel.write("and now", external_id="now")
         await house.hears("I am done.")
-        assert "deep work alone" in results(script.asked[-1])[0]
+        assert "#1 one" in results(script.asked[-1])[0], "elsewhere it runs where it is called"
         await begin(house)
         await until_asked(script, 4)
     offered = [{tool.name for tool in request.tools} for request in script.asked]
@@ -229,6 +241,188 @@ async def test_how_far_it_is_can_be_asked(tmp_path: Path) -> None:
         await house.hears("I got no further")
         house.channel.write("/status", external_id="status")
         told = await house.hears("Nothing is going on.")
-        assert "Tasks (50 %):\n[ ] #1 one\n[x] #2 two" in told and "of 1,500,000 tokens" in told
+        assert "Tasks (50 %):\n[ ] #1 one\n[x] #2 two" in told
+        assert "Deep work: 50 % (1 of 2 tasks); it rests.\n60 of 1,500,000 tokens are used, 1,499,940 are left." in told
         house.channel.write("/deep", external_id="deep")
         assert "[x] #2 two" in await house.hears("I go on by myself while tasks are open")
+
+
+async def test_it_goes_on_for_who_began_it_whoever_else_speaks_there(tmp_path: Path) -> None:
+    house = House(tmp_path, Scripted(create("one"), say("hm"), idle="hello Ann"), nudges=1)
+    async with house.running() as app:
+        for number, text in enumerate(("/deep on", "/plan off", "do it")):
+            house.channel.write(text, external_id=f"bob-{number}", sender="bob")
+        await house.hears("I got no further")
+        house.channel.write("hello", external_id="ann", sender="ann")
+        events = await until(app, lambda events: len(nudges(events)) == 2)
+        assert [each.principal.on_behalf_of for each in nudges(events)] == ["bob", "bob"]
+        assert {each.principal.roles for each in nudges(events)} == {("member",)}, "not with the rights of an owner"
+
+
+async def test_a_turn_that_failed_is_tried_again_later_and_not_for_ever(tmp_path: Path) -> None:
+    down = ModelRequestRefused("no")
+    script = Scripted(create("one"), down, down, change(1, status="completed"), say("so."), create("two"), *[down] * 4)
+    house = House(tmp_path, script)
+    async with house.running() as app:
+        await begin(house)
+        await house.hears("That turn failed. I try again in a minute")
+        for times, seconds in ((1, 61), (2, 601)):
+            await until(app, lambda events, times=times: _failed(events) == times)  # type: ignore[misc]
+            await anyio.sleep(0.2)
+            assert len(nudges(await log(app))) == times - 1
+            house.clock.advance(seconds)
+        await house.hears("1 of 1 tasks done (100 %)")
+        house.channel.write("and another", external_id="another")
+        for times in (3, 4, 5):
+            await until(app, lambda events, times=times: _failed(events) == times)  # type: ignore[misc]
+            await anyio.sleep(0.1)
+            house.clock.advance(3_601)
+        told = await house.hears("I rest here, since that turn did not end well.")
+        assert "[ ] #2 two" in told
+        house.clock.advance(100_000)
+        await anyio.sleep(1.2)
+        assert _failed(await log(app)) == 6 and sum("That turn failed" in text for text in house.said()) == 2
+
+
+def _failed(events: list[e.AnyEvent]) -> int:
+    return sum(isinstance(each, e.TurnEnded) and each.reason == "failed" for each in events)
+
+
+CONFIG = DeepWorkConfig()
+GRAPH = {1: Task(1, "one")}
+
+
+def resting(*more: e.AnyEvent) -> Run:
+    """Deep work of Ann's that rests after its first turn, and then this."""
+    said = e.MessageReceived(2, ANN, Address("memory"), Message("user", (Text("do it"),)), "x")
+    began = e.OptionsSet(1, ANN, SessionOptions(mode="deep_work"))
+    events = [began, said, e.TurnEnded("done", (2,)), *more]
+    return fold_run(Run(SESSION), [e.Recorded(n, SESSION, n, 1_000.0 + n, each) for n, each in enumerate(events, 1)])
+
+
+def pushed(times: int) -> list[e.AnyEvent]:
+    by = Principal("deep-work", (), "agent", "ann")
+    words = Message("user", (Text("go on"),))
+    said = [e.MessageReceived(9, by, Address("memory"), words, f"deep:x:{n}:{n}") for n in range(times)]
+    return [each for one in said for each in (one, e.TurnEnded("done", ()))]
+
+
+def test_who_goes_back_is_asked_first() -> None:
+    run = resting()
+    (nudge,) = next_moves(run, GRAPH, CONFIG, 2_000.0)
+    assert isinstance(nudge, Nudge)
+    assert next_moves(resting(e.Undone(3, ANN, 1)), GRAPH, CONFIG, 2_000.0) == ()
+    said = e.MessageReceived(4, BOB, Address("memory"), Message("user", (Text("now"),)), "y")
+    again = resting(e.Undone(3, ANN, 1), said, e.TurnEnded("done", (4,)))
+    assert isinstance(next_moves(again, GRAPH, CONFIG, 2_000.0)[0], Nudge)
+
+
+def test_it_does_not_go_on_by_itself_for_ever_however_much_it_changes() -> None:
+    config = DeepWorkConfig(rounds=5)
+    assert isinstance(next_moves(resting(*pushed(4)), GRAPH, config, 2_000.0)[0], Nudge)
+    (note,) = next_moves(resting(*pushed(5)), GRAPH, config, 2_000.0)
+    assert isinstance(note, Note) and note.text.startswith("I went on 5 times by myself, and stop to ask. 0 of 1 tasks")
+
+
+@pytest.mark.parametrize("command", ["stop", "start"])
+def test_what_goes_on_by_itself_ends_with_its_conversation(command: str) -> None:
+    said = e.MessageReceived(4, ANN, Address("memory"), Message("user", (Text("now"),)), "y")
+    goal = e.CommandRun(2, ANN, "goal", "two pages")
+    closed: list[e.AnyEvent] = [goal, e.CommandRun(3, ANN, command), said, e.TurnEnded("done", (4,))]
+    run = resting(*closed)
+    assert not run.goal and next_moves(run, GRAPH, CONFIG, 2_000.0) == ()
+    looks = e.ModelReplied(say("", call("manage_tasks", action="list")), "scripted/x", "calls", Usage())
+    taken_up = resting(*closed, said, looks, e.TurnEnded("done", (4,)))
+    assert isinstance(next_moves(taken_up, GRAPH, CONFIG, 2_000.0)[0], Nudge), "until they are taken up again"
+    stopped = resting(goal, said, e.CommandRun(3, ANN, command), e.TurnEnded("stopped", (4,)))
+    assert stopped.goal and next_moves(stopped, GRAPH, CONFIG, 2_000.0) == ()
+
+
+def test_a_clock_that_was_set_back_holds_up_nobody() -> None:
+    failed = resting(
+        e.MessageReceived(4, ANN, Address("memory"), Message("user", ()), "y"), e.TurnEnded("failed", (4,))
+    )
+    assert next_moves(failed, GRAPH, CONFIG, 1_006.0)[1:] == (Later(1_065.0),)
+    assert isinstance(next_moves(failed, GRAPH, CONFIG, 1_065.0)[0], Nudge)
+    assert isinstance(next_moves(failed, GRAPH, CONFIG, 500.0)[0], Nudge)
+
+
+async def test_closing_the_conversation_is_said(tmp_path: Path) -> None:
+    house = House(tmp_path, Scripted(create("one")), nudges=0)
+    async with house.running() as app:
+        await begin(house)
+        await house.hears("I got no further")
+        house.channel.write("/stop", external_id="stop")
+        assert (await house.hears("this conversation is closed")).endswith("Deep work is off.")
+        house.channel.write("hello", external_id="hello")
+        await until(app, lambda events: sum(isinstance(each, e.TurnEnded) for each in events) == 2)
+        await anyio.sleep(0.2)
+        assert len([text for text in house.said() if "I got no further" in text]) == 1
+
+
+async def test_undo_takes_the_tasks_back_and_waits(tmp_path: Path) -> None:
+    idle = say("hm")
+    script = Scripted(create("one", "two"), idle, change(1, status="completed"), create("three"), idle, idle="so.")
+    house = House(tmp_path, script, nudges=0)
+    async with house.running() as app:
+        await begin(house)
+        await house.hears("0 of 2 tasks done")
+        house.channel.write("go on", external_id="more")
+        await house.hears("1 of 3 tasks done")
+        house.channel.write("/undo", external_id="undo")
+        assert "Put back: task #3, task #1." in await house.hears(
+            "Undone: the conversation is as it was before “go on”"
+        )
+        assert [task.status for task in app.works.deep.graph(SESSION).values()] == ["pending", "pending", "deleted"]
+        said = len(house.said())
+        await anyio.sleep(0.3)
+        assert len(house.said()) == said, "a person who goes back wants to say something"
+        house.channel.write("rather so", external_id="so")
+        await until(app, lambda events: sum(isinstance(each, e.TurnEnded) for each in events) == 3)
+        assert "[ ] #1 one\n[ ] #2 two\n0 of 2 tasks done" in script.asked[-1].messages[-1].message.text
+
+
+async def test_what_it_is_at_is_told_by_one_who_does_not_drive(tmp_path: Path) -> None:
+    """From the log and the rows alone, as the command line and the page see it."""
+    asks = say("", call("exit_plan_mode", plan="one, then two"))
+    script = Scripted(create("one", "two"), asks, change(1, status="in_progress"), idle="so.")
+    house = House(tmp_path, script, nudges=0)
+    async with house.running() as app:
+
+        async def stands(state: str) -> LongWork:
+            while (work := await standing_of(app.store, SESSION, CONFIG)) is None or work.state != state:
+                await anyio.sleep(0.01)
+            return work
+
+        house.channel.write("/deep do it", external_id="deep")
+        work = await stands("asking")
+        assert (work.deep, work.done, work.tasks, work.percent, work.doing, work.used) == (True, 0, 2, 0, "", 40)
+        house.channel.write("yes", external_id="yes")
+        work = await stands("resting")
+        assert (work.doing, work.used, work.left) == ("#1 one", 80, 1_499_920)
+        assert lines(work)[1] == "Now: #1 one" and await app.works.deep.standing(SESSION) == work
+        house.channel.write("/goal all of it is done", external_id="goal")
+        while not (await stands("resting")).goal:
+            await anyio.sleep(0.01)
+        house.channel.write("/deep off", external_id="off")
+        house.channel.write("/goal off", external_id="goal off")
+        await house.hears("no goal here any more")
+        assert await standing_of(app.store, SESSION, CONFIG) is None
+
+
+@pytest.mark.parametrize(
+    ("events", "status", "used", "state"),
+    [
+        ([], "pending", 0, "resting"),
+        ([e.MessageReceived(4, ANN, Address("memory"), Message("user", ()), "y")], "pending", 0, "working"),
+        ([e.Undone(3, ANN, 1)], "pending", 0, "stopped"),
+        ([], "blocked", 0, "blocked"),
+        ([], "completed", 0, "done"),
+        ([], "pending", 1_500_000, "spent"),
+    ],
+)
+def test_each_state_has_its_words(events: list[e.AnyEvent], status: Status, used: int, state: State) -> None:
+    run = resting(*events)
+    run.used = used
+    work = standing(run, {1: Task(1, "one", status=status)}, CONFIG)
+    assert work.state == state and STATES[state] in lines(work)[0]

@@ -97,7 +97,10 @@ async def test_what_is_asked_for_is_done_when_it_is_due_and_said_there(tmp_path:
         )
         when, cost = text.split(". ", 1)
         assert (status, when) == ("ok", "ok, tea: once, at 2023-11-14 23:33; next: 2023-11-14 23:33 (Europe/Berlin)")
-        assert cost == "Forecast: 1 run in 30 days; each takes what its conversation does; `tokens:` bounds it."
+        assert (
+            cost
+            == "Forecast: 1 run in 30 days; each takes what its conversation does, and `deskhand budget` bounds that."
+        )
         view = await app.works.jobs.get("tea")
         assert view.job == Job(
             "tea",
@@ -152,7 +155,7 @@ async def test_a_job_is_listed_changed_and_removed(tmp_path: Path) -> None:
         assert job is not None and job.prompt == "Look!" and not job.enabled and job.to == HERE
         assert (await chat.call("cron", mode="remove", job_id="look-at-the-post"))[
             1
-        ] == "ok, look-at-the-post is removed"
+        ] == "ok, look-at-the-post is removed; a person brings it back with `deskhand jobs undo look-at-the-post`"
         status, text = await chat.call("cron", mode="remove", job_id="look-at-the-post")
         assert status == "error" and "no job 'look-at-the-post'" in text
 
@@ -174,6 +177,7 @@ async def test_a_job_is_listed_changed_and_removed(tmp_path: Path) -> None:
         ({"mode": "remove"}, "`job_id`"),
         ({"mode": "remove", "job_id": "harvest"}, "part of Deskhand"),
         ({"mode": "update", "job_id": "harvest", "message": "x"}, "part of Deskhand"),
+        ({"mode": "add", "message": "x", "schedule_expr": "in a while"}, "no date and time"),
         ({"mode": "dance"}, "invalid arguments"),
     ],
 )
@@ -184,6 +188,15 @@ async def test_what_cannot_be_says_what_would_be_right(tmp_path: Path, arguments
         status, text = await chat.call("cron", **arguments)
         assert status == "error" and why in text, text
         assert [view.name for view in await app.works.jobs.all()] == before
+
+
+async def test_in_a_while_is_a_time_whatever_the_mode(tmp_path: Path) -> None:
+    chat = Chat(tmp_path)
+    async with chat.running() as app:
+        status, text = await chat.call("cron", mode="add", message="Tea.", schedule_expr="in 20m", deliver=True)
+        assert status == "ok", text
+        (view,) = [each for each in await app.works.jobs.all() if not each.builtin]
+        assert view.job is not None and view.job.schedule.startswith("at ") and view.job.delete_after_run
 
 
 async def test_a_member_has_their_own(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ def test_what_asks_for_something_and_what_does_not() -> None:
 - daily 09:00: what is on today?
 1. count
 - every 6h: is the disk full?
+- hourly: any mail?
+- hourly :15: any news: of anybody?
 - at some point: think: hard
 ---
 - [ ]
@@ -50,6 +52,8 @@ def test_what_asks_for_something_and_what_does_not() -> None:
         ("what is on today?", Cron("0 9 * * *")),
         ("1. count", None),
         ("is the disk full?", Every(6 * 3_600_000)),
+        ("any mail?", Cron("0 * * * *")),
+        ("any news: of anybody?", Cron("15 * * * *")),
         ("at some point: think: hard", None),
     ]
 

@@ -102,8 +102,8 @@ def test_all_that_can_be_said_of_a_job() -> None:
         ("---\nschedule: 0 0 30 2 *\n---\nx", "no month that it names has such a day"),
         ("---\nschedule: daily 09:00\ntimezone: Mars\n---\nx", "unknown timezone 'Mars'"),
         ("---\nschedule: daily 09:00\n---\n  \n", "it has no text"),
-        ("---\nmisfire: often\n---\nx", "`misfire`: invalid enum value 'often'"),
-        ("---\nsteps: many\n---\nx", "`steps`: "),
+        ("---\nmisfire: often\n---\nx", "`misfire: often` must be one of: skip, run_once, run_all"),
+        ("---\nsteps: many\n---\nx", "`steps` must be a whole number, and is one line of text"),
         ("---\nsteps: 0\n---\nx", "`steps: 0` is out of range"),
         ("---\ntimeout: soon\n---\nx", "`timeout: soon` is no duration"),
         ("---\ntimeout: 900d\n---\nx", "out of range"),
@@ -114,7 +114,14 @@ def test_all_that_can_be_said_of_a_job() -> None:
         ("---\nto: {room: 5}\n---\nx", "`to` has no 'room'"),
         ("---\nhooks: {prerun: ../../bin/sh}\n---\nx", "must be a path within the folder"),
         ("---\nhooks: {prerun: /bin/sh}\n---\nx", "must be a path within the folder"),
-        ("---\nhooks: {before: a.sh}\n---\nx", "unknown field `before`"),
+        ("---\nhooks: {before: a.sh}\n---\nx", "`hooks` has no 'before'; it has prerun and postrun"),
+        ("---\nenabled: maybe\n---\nx", "`enabled: maybe` must be true or false"),
+        ("---\nschedule: [1, 2]\n---\nx", "`schedule` must be one line of text, and is a list"),
+        ("---\nhooks: a.sh\n---\nx", "`hooks` must be keys and values, and is one line of text"),
+        ("---\nschedule: daily 09:00\nat: 2030-01-01\n---\nx", "says again, and differently, what 'schedule' is"),
+        ("---\nmodel: a/b\nmodels: [c/d]\n---\nx", "says again, and differently, what 'models' is"),
+        ("---\ntimezone: Mars\n---\nx", "unknown timezone 'Mars'"),
+        ("---\ntimeout: 2d\n---\nx", "`timeout: 172800` seconds is out of range"),
         ("---\nkind: chore\n---\n", "needs `chore:`"),
         ("---\na: &a [*a]\n---\nx", "refers to itself"),
         ("---\non: [[a]]\n---\nx", "write one line of text"),
@@ -123,6 +130,12 @@ def test_all_that_can_be_said_of_a_job() -> None:
 def test_what_is_broken_is_told_in_a_sentence(text: str, told: str) -> None:
     with pytest.raises(JobInvalid, match=told):
         parse_job(text, "x")
+
+
+@pytest.mark.parametrize(("word", "on"), [("off", False), ("No", False), ("0", False), ("ON", True), ("yes", True)])
+def test_switches_are_written_as_people_write_them(word: str, on: bool) -> None:
+    job = parse_job(f"---\nEnabled: {word}\nalert: {word}\n---\nx", "x").job
+    assert (job.enabled, job.alert) == (on, on)
 
 
 def test_what_is_odd_is_noted_and_kept() -> None:

@@ -99,16 +99,16 @@ async def test_an_answer_goes_where_it_is_wanted(tmp_path: Path) -> None:
 
 async def test_a_job_has_its_own_model_steps_and_tools(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path, defaults={"models": ["scripted/usual"]})
-    desk.write("j", "every 1m", model="scripted/cheap", steps=3, tokens=9000, tools=["read_*"])
+    desk.write("j", "every 1m", model="scripted/cheap", steps=3, tokens=9000, tools=["read_*", "tool_search"])
     async with desk.running() as app:
         await desk.pass_time(app, 60)
         run = await desk.ended(app, "j")
         request = desk.model.requests[0]
         assert request.model == "cheap"
         assert {tool.name for tool in request.tools} and all(tool.name.startswith("read_") for tool in request.tools)
-        agent = app.works.driving(run.session, app.agent_of(run.session))
+        agent = app.works.driving(run.session, app.current.agent_of(run.session))
         assert (agent.limits.steps, agent.limits.tokens, agent.models) == (3, 9000, ("scripted/cheap",))
-        other = app.works.driving("default/web:owner:1", app.agent_of("default"))
+        other = app.works.driving("default/web:owner:1", app.current.agent_of("default"))
         assert other.models == ("scripted/usual",)
 
 

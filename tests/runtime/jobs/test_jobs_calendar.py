@@ -106,6 +106,36 @@ async def test_each_change_of_the_clocks_in_the_ledger(tmp_path: Path) -> None:
         assert within <= {*found} and {*found.values()} == {1} and {*found} <= expected(zone), zone
 
 
+async def test_two_years_in_the_ledger(tmp_path: Path) -> None:
+    """Each day at half past two in Berlin, which is skipped once a year and shown twice once a year, through the real
+    ledger: a row for each, and the chore done once for each. Five seconds of work; five zones would take thirty."""
+    begin, end = BEGIN.timestamp(), END.timestamp()
+    desk, came = JobDesk(tmp_path, clock=SetClock(begin)), Counter[float]()
+    job = Job("daily", kind="chore", chore="note", schedule="30 2 * * *", timezone="Europe/Berlin", misfire="skip")
+
+    async def note(job: Job) -> str:
+        came[desk.clock.at // 60 * 60] += 1
+        return ""
+
+    async with desk.opened() as app:
+        jobs = app.works.jobs
+        jobs.chores["note"] = note
+        jobs.builtins[:] = [lambda: [job]]
+        await jobs.clock.begin()
+        await jobs.clock.tick()
+        while (at := jobs.clock.next_at) is not None and at <= end:
+            desk.clock.at = at + (at // 3600) % 60
+            await jobs.clock.tick()
+            while jobs.runs_now.live:
+                await anyio.sleep(0)
+        days = [BEGIN.replace(tzinfo=None) + timedelta(days=day, hours=2, minutes=30) for day in range(730)]
+        shown = [first_shown(day, ZoneInfo("Europe/Berlin")).timestamp() for day in days]
+        assert sorted(came) == shown and set(came.values()) == {1}
+        rows = await jobs.runs("daily", 999)
+        assert {run.state for run in rows} == {"done"} and len(rows) >= 100  # older ones are forgotten on the way
+        assert (await jobs.get("daily")).counters.runs == 730
+
+
 async def test_a_quiet_day_costs_no_model_call_and_no_write(tmp_path: Path) -> None:
     """Twenty jobs, none of which is due: the folder is looked at once a minute, and nothing else happens."""
     desk = JobDesk(tmp_path, clock=SetClock(BEGIN.timestamp()))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.runtime.jobs.due import ASTRAY_S, due, first_seen
+from deskhand.runtime.jobs.due import ASTRAY_S, COUNTED, due, first_seen
 from deskhand.types.jobs import Misfire
 from deskhand.types.schedules import due_within, parse_schedule
 
@@ -42,6 +42,25 @@ def test_a_short_restart_is_no_misfire() -> None:
 def test_run_all_makes_up_for_ten_at_most() -> None:
     found = due(parse_schedule("every 1s"), NOON, NOON + 365 * 24 * HOUR, "run_all", HOUR)
     assert len(found.fire) == 10 and found.fire[-1] == NOON + 365 * 24 * HOUR
+
+
+@given(
+    schedule=st.sampled_from(
+        ("every 7m", "every 7m from 2026-06-01T12:03", "*/20 * * * *", "30 * * * *", "daily 12:00")
+    ),
+    after=st.floats(-3 * HOUR, 3 * HOUR),
+    for_s=st.floats(0, 90 * 24 * HOUR),
+    misfire=st.sampled_from(("skip", "run_once", "run_all")),
+)
+@settings(max_examples=100, deadline=None)
+def test_what_is_not_run_is_counted(schedule: str, after: float, for_s: float, misfire: Misfire) -> None:
+    """So that who counts what became of each time can tell a rule from a loss."""
+    parsed, since, now = parse_schedule(schedule), NOON + after, NOON + after + for_s
+    found = due(parsed, since, now, misfire, HOUR)
+    came = list(due_within(parsed, since, now))
+    assert found.lost == min(COUNTED, len(came) - len(found.fire))
+    assert (found.missed is None) == (found.lost == 0)
+    assert not found.lost or found.missed == [at for at in came if at not in found.fire][-1]
 
 
 def test_a_clock_that_goes_back_fires_nothing_again() -> None:

@@ -146,6 +146,8 @@ async def test_a_fork_bomb_stays_in_its_room(tmp_path: Path) -> None:
     [
         ("gone.sh", "", "there is no hook 'gone.sh'"),
         ("plain.sh", "echo hello\n", "it needs a first line such as #!/bin/sh"),
+        ("open.sh", "#!/bin/sh '\n", "it needs a first line such as #!/bin/sh"),
+        ("bare.sh", "#!\n", "it needs a first line such as #!/bin/sh"),
         ("link.sh", "", "does not lie in the folder of the job"),
     ],
 )

@@ -67,7 +67,7 @@ async def test_the_owner_is_told_less_and_less_and_then_that_it_works(tmp_path: 
         await wait_for(lambda: truth(len(texts(channel)) == 3))  # after 0, 1 and 5 hours
         told = [text for _, text in texts(channel)]
         assert told[0].startswith("The job 'j' failed: ") and "the model is out of order" in told[0]
-        assert "`deskhand job runs j`" in told[0] and "It has failed 6 times in a row." in told[2]
+        assert "`deskhand jobs runs j`" in told[0] and "It has failed 6 times in a row." in told[2]
         assert (await app.works.jobs.get("j")).counters.errors == 7
         broken = False
         await desk.pass_time(app, HOUR)
@@ -89,7 +89,7 @@ async def test_a_storm_of_starts_pauses_all_jobs(tmp_path: Path) -> None:
     async with desk.running([channel]) as app:
         await wait_for(lambda: truth(bool(channel.sent)))
         assert texts(channel)[0][1].startswith("No job runs any more: Deskhand was started 3 times within 10 minutes")
-        assert "`deskhand job resume` lets them go on" in texts(channel)[0][1]
+        assert "`deskhand jobs resume` lets them go on" in texts(channel)[0][1]
         await desk.pass_time(app, 60)
         view = await app.works.jobs.get("j")
         assert view.paused and view.last is None and len(await states(app, "boot")) == 2
@@ -148,6 +148,51 @@ async def test_a_run_that_waits_for_a_yes_is_told_and_not_stopped(tmp_path: Path
         (ask,) = await app.store.open_asks(OWNER)
         await app.door.answer(ask.ask_id, "no", OWNER)
         assert (await desk.ended(app, "j")).state == "done"
+
+
+async def test_one_that_fails_every_other_time_is_told_no_more_often(tmp_path: Path) -> None:
+    asked = list[int]()
+
+    def script(request: Request) -> Message:
+        asked.append(1)
+        if len(asked) % 2:
+            raise ModelRequestRefused("the model is out of order")
+        return say("fine")
+
+    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    desk.write("j", "every 1m")
+    async with desk.running([channel]) as app:
+        await _reachable(app)
+        for number in range(1, 9):
+            await desk.pass_time(app, 60)
+            await desk.ended(app, "j", number)
+        await wait_for(lambda: truth(len(texts(channel)) == 2))
+        told = [text for _, text in texts(channel)]
+        assert told[0].startswith("The job 'j' failed: ") and told[1] == "The job 'j' works again."
+        desk.clock.advance(HOUR)
+        for number in (9, 10):
+            await desk.pass_time(app, 60)
+            await desk.ended(app, "j", number)
+        await wait_for(lambda: truth(len(texts(channel)) == 4))
+        assert (await app.works.jobs.get("j")).counters.errors == 5
+
+
+async def test_where_all_fail_the_owner_is_told_of_a_few(tmp_path: Path) -> None:
+    def script(request: Request) -> Message:
+        raise ModelRequestRefused("the key has expired")
+
+    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    for number in range(9):
+        desk.write(f"j{number}", "every 1h")
+    async with desk.running([channel]) as app:
+        await _reachable(app)
+        await desk.pass_time(app, HOUR)
+        for number in range(9):
+            await desk.ended(app, f"j{number}")
+        await wait_for(lambda: truth(len(texts(channel)) == 6))
+        told = [text for _, text in texts(channel)]
+        assert told[5].endswith("More jobs fail, and you are not told of each: see `deskhand jobs`.")
+        assert sum("More jobs fail" in each for each in told) == 1
 
 
 async def _reachable(app: App) -> None:

@@ -38,7 +38,7 @@ class Desk:
     async def do(self, who: Principal = BOSS, **arguments: Any) -> str:
         """What the model is told; an error begins with `!`."""
         tool = next(each for each in self.app.works.tools("default") if each.spec.name == "manage_job")
-        reach = await self.app.agent("default").reach()
+        reach = await self.app.current.agent("default").reach()
         clock, ids = self.app.parts.clock, self.app.parts.ids
         context = Context("default/memory:1", who, HERE, "default", reach, clock, ids, print, "k")
         try:
@@ -65,7 +65,9 @@ async def test_all_that_it_can_do(tmp_path: Path) -> None:
         assert (folder / "scripts/check.sh").read_text().endswith("exit 1\n"), "what a person wrote stays"
         assert "it is off" in await desk.do(action="disable", name="look")
         assert "next:" in await desk.do(action="enable", name="look")
-        assert await desk.do(action="delete", name="look") == "ok, look is removed"
+        assert await desk.do(action="delete", name="look") == (
+            "ok, look is removed; a person brings it back with `deskhand jobs undo look`"
+        )
         assert not folder.exists() and "- look" not in await desk.do(action="list")
         written = await desk.do(action="create", name="as-object", config={"schedule": "hourly", "prompt": "Count."})
         assert written.startswith("ok, as-object:")
@@ -176,6 +178,12 @@ class Shelf:
 
     async def enable(self, name: str, enabled: bool, by: Principal) -> None:
         self.jobs[name] = replace(self.jobs[name], enabled=enabled)
+
+    async def earlier(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
+        return name, None
+
+    async def undo(self, name: str, by: Principal, *, again: bool = False) -> None:
+        del self.jobs[name]
 
     async def run_now(self, name: str, by: Principal) -> str:
         return "slot"

@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from deskhand.memory.facts import NewFact, added, closed, taken_back
 from deskhand.models.base import Request
@@ -192,6 +193,20 @@ async def test_a_failure_stops_the_mark_of_its_conversation_and_says_so(tmp_path
         study.clock.advance(3600)
         assert await app.works.learning.gatherer.harvest() == "harvest: 1 from 1"
         assert {fact.session for fact in await facts(app)} == {bad, good}
+
+
+async def test_a_model_that_is_too_small_is_not_asked_and_nothing_is_lost(tmp_path: Path) -> None:
+    study = Study(tmp_path, defaults={"models": ["embedded/qwen2.5-coder-1.5b"]})
+    study.answers["harvest"] = lambda text: noted(("Ann likes tea", 1))
+    async with study.running() as app:
+        session = await study.chat(app, "I like tea")
+        told = await app.works.learning.gatherer.harvest()
+        assert "1 wait: the model of default is too small to harvest" in told and "cheap_model" in told
+        assert study.asked == [] and await mark(app, session) == ()
+        memory = app.settings.config.memory
+        memory = replace(memory, harvester=replace(memory.harvester, models=("embedded/qwen2.5-coder-1.5b",)))
+        app.current.settings = replace(app.settings, config=replace(app.settings.config, memory=memory))
+        assert await app.works.learning.gatherer.harvest() == "harvest: 1 from 1"
 
 
 async def test_facts_and_mark_are_one_commit(tmp_path: Path) -> None:

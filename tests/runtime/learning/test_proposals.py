@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from deskhand.agent.state import State
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER
 from deskhand.runtime.learning.proposals import Proposal, Row, propose_skill, proposed
 from deskhand.runtime.learning.reviewing import Reviewing, skills_read, verdict, worse
 from deskhand.skills.settings import SkillsReview
+from deskhand.skills.write import skill_text
 from deskhand.testing.bad_skills import BAD, GOOD, BadSkill
 from deskhand.testing.conversations import Conversations
 from deskhand.testing.obedient import CONTINUE
@@ -20,11 +25,11 @@ from deskhand.testing.person import Talk, no
 from deskhand.testing.scripted import say
 from deskhand.types import events as e
 from deskhand.types.commands import COMMANDS
-from deskhand.types.commit import Change
-from deskhand.types.errors import ModelRequestRefused, Refused
-from deskhand.types.identity import Principal
+from deskhand.types.commit import Change, Commit
+from deskhand.types.errors import ModelRequestRefused, Refused, ToolError
+from deskhand.types.identity import EVERYBODY, Address, Command, Inbound, Principal, Waiting
 from deskhand.types.labels import LOCAL, UNTRUSTED, Label
-from deskhand.types.messages import Message, ResultStatus, ToolCall, ToolResult
+from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult
 
 BODY = "Read notes.md, then say what the weather was.\n"
 MEMBER = Principal("bob", ("member",))
@@ -134,7 +139,7 @@ async def test_what_was_read_outside_is_told_and_does_nothing_by_itself(house: H
     label = Label("untrusted", source="https://a.example")
     row = await house.propose(label=label)
     config = msgspec.structs.replace(house.one.app.settings.config, skills_review=SkillsReview())
-    house.one.app.settings = msgspec.structs.replace(house.one.app.settings, config=config)
+    house.one.app.current.settings = msgspec.structs.replace(house.one.app.settings, config=config)
     await house.reviewing.look()
     assert (await house.proposals.get(row.id)).card is None and not house.one.model.requests
     with pytest.raises(Refused, match=r"had read https://a\.example.*--untrusted"):
@@ -174,7 +179,7 @@ async def test_it_is_tried_on_recorded_turns(house: House) -> None:
     assert (score.without.calls, score.with_it.calls) == (2, 2)
     assert card.spent.input_tokens == 30 and (await house.proposals.get(row.id)).card == card
     assert verdict(card) == (
-        "Tried on 1 recorded turn: 1 solved as well with it, read in 1, 60 tokens (without it 60)."
+        "Tried on 1 recorded turn: 1 solved as well with it, 1 read it; 60 tokens with it, 60 without."
     )
     assert house.active() == set()
     house.one.model.script = lambda request: say("I do not know.")
@@ -236,6 +241,90 @@ async def test_what_was_changed_by_hand_stays(house: House) -> None:
     assert after.state == "kept" and house.active() == {"weather-notes"}
 
 
+async def test_what_the_journal_has_forgotten_is_taken_out_all_the_same(house: House) -> None:
+    row = await house.proposals.accept((await house.propose()).id, OWNER)
+    store = house.one.app.store
+    await store.change([Change("effect_expire", (2e12, 0)), Change("effect_item_expire", ())])
+    assert (await house.proposals.take_out(row, "it did worse")).state == "reverted" and house.active() == set()
+    assert (await house.one.app.hands.effects.live(OWNER, 1))[0].what == row.file, "and that can be undone"
+
+
+async def test_a_person_takes_it_out(house: House) -> None:
+    row = await house.proposals.accept((await house.propose()).id, OWNER)
+    with pytest.raises(Refused, match="only an owner"):
+        await house.proposals.revert(row.id, MEMBER)
+    (house.one.work / row.file).write_text("mine\n")
+    with pytest.raises(Refused, match="was changed since"):
+        await house.proposals.revert(row.id, OWNER)
+    assert (await house.proposals.get(row.id)).state == "accepted"
+    (house.one.work / row.file).write_bytes(skill_text(row.name, row.description, row.body))
+    after = await house.proposals.revert(row.id, OWNER)
+    assert (after.state, after.why) == ("reverted", "a person took it out") and house.active() == set()
+    with pytest.raises(Refused, match="was not taken in: it is reverted"):
+        await house.proposals.revert(row.id, OWNER)
+
+
+async def test_what_is_undone_or_put_back_by_hand_says_so(house: House) -> None:
+    row = await house.proposals.accept((await house.propose()).id, OWNER)
+    effects = house.one.app.hands.effects
+    (effect,) = [each for each in await effects.timeline(OWNER) if each.tool == "accept_skill"]
+    undone = await effects.undo(OWNER, effect)
+    await house.reviewing.look()
+    assert (await house.proposals.get(row.id)).state == "reverted"
+    await effects.undo(OWNER, await effects.get(OWNER, undone.undo or 0))
+    await house.reviewing.look()
+    after = await house.proposals.get(row.id)
+    assert (after.state, after.why) == ("kept", "it was put back") and house.active() == {"weather-notes"}
+
+
+async def test_a_yes_that_was_cut_off_is_asked_again(house: House) -> None:
+    row = await house.propose()
+    store, now = house.one.app.store, house.one.app.works.ground.clock.now()
+    decided = [Change("proposal_decide", (row.id, "accepted", "owner", now - ago, "", "proposed")) for ago in (0, 61)]
+    await store.change(decided[:1])
+    await house.reviewing.look()
+    assert (await house.proposals.get(row.id)).state == "accepted", "it may be under way"
+    await store.change([Change("proposal_decide", (row.id, "proposed", "", now, "", "accepted")), decided[1]])
+    await house.reviewing.look()
+    assert (await house.proposals.get(row.id)).state == "proposed" and house.active() == set()
+
+
+async def test_an_agent_that_is_gone_holds_up_no_other(house: House) -> None:
+    row = await house.propose()
+    gone = Proposal("other-notes", "x", BODY, "gone", "gone/terminal:x", 1, LOCAL)
+    await house.one.app.store.change(proposed(gone, 1.0))
+    other = (await house.proposals.all())[0]
+    assert (await house.proposals.take_out(other, "it did worse")).state == "kept"
+    assert "the agent gone is gone" in (await house.proposals.get(other.id)).why
+    for one in (other, row):
+        await house.reviewing.try_out(one)
+    assert not (await house.reviewing.try_out(row)).why
+
+
+async def test_who_may_not_decide_is_not_told(house: House) -> None:
+    row, store, place = await house.propose(), house.one.app.store, Address("chat", chat="bob")
+    asked = e.MessageReceived(1, MEMBER, place, Message("user", (Text("Hello.", LOCAL),)))
+    session = "default/chat:bob"
+    await store.commit(Commit(session, 1, 1.0, (asked, e.TurnEnded("done", (1,))), close=True))
+    house.one.model.script = lambda request: say("I say so.")
+    await house.reviewing.tell(replace(row, session=session), "[a skill is proposed: to bob]")
+    await house.reviewing.tell(row, "[a skill is proposed: to the owner]")
+    with anyio.fail_after(20):
+        while not (said := [m.message.text for r in house.one.model.requests for m in r.messages]):
+            await anyio.sleep(0.01)
+    assert any("to the owner" in text for text in said) and len(await store.events(session)) == 2
+
+
+async def test_nothing_that_lies_there_becomes_a_part_of_a_skill(house: House) -> None:
+    row = await house.propose()
+    folder = (house.one.work / row.file).parent
+    folder.mkdir(parents=True)
+    (folder / "run.sh").write_text("echo\n")
+    with pytest.raises(ToolError, match="would become a part of the skill"):
+        await house.proposals.accept(row.id, OWNER)
+    assert (await house.proposals.get(row.id)).state == "proposed" and house.active() == set()
+
+
 async def test_what_is_erased_takes_its_proposals_along(house: House) -> None:
     await house.propose()
     await house.one.app.store.erase(OWNER, house.talk.session, 1.0)
@@ -292,7 +381,7 @@ def finished(call_id: str, status: ResultStatus = "ok") -> e.ToolFinished:
 async def test_an_owner_decides_in_a_chat(house: House) -> None:
     one, two = await house.propose(), await house.propose("rain-notes", n=2)
     held = await house.propose("outside", UNTRUSTED, n=3)
-    answer = house.reviewing.answer
+    answer = partial(house.reviewing.answer, alone=True)
     assert f"{one.id}  weather-notes: How to note the weather." in answer(OWNER, "")
     assert "(untrusted)" in answer(OWNER, "") and BODY.strip() in answer(OWNER, f"show {one.id}")
     for nonsense in ("accept", "accept 99", "eat 1", "accept x", "accept 99999999999999999999"):
@@ -306,3 +395,18 @@ async def test_an_owner_decides_in_a_chat(house: House) -> None:
     assert states == {"weather-notes": "accepted", "rain-notes": "rejected", "outside": "proposed"}
     assert answer(OWNER, f"accept {one.id}") == "weather-notes is not open: it is accepted."
     assert COMMANDS["skills"].role == "owner"
+    for asked in ("", f"show {held.id}", f"accept {held.id}"):
+        assert BODY not in (said := house.reviewing.answer(OWNER, asked, alone=False)) and "alone" in said, "in a group"
+
+
+async def test_in_a_group_nothing_is_said_of_conversations(house: House) -> None:
+    await house.propose()
+    asked = house.one.app.works.answers()["skills"]
+
+    def said(person: str, *, group: bool = False) -> str:
+        place = Address("chat", chat="x", group=group)
+        row = Waiting(1, OWNER, Inbound("1", place, OWNER.id, 0.0, Command("skills")))
+        return asked(State("default/x", person=person), row, "")
+
+    assert "weather-notes" in said("owner") and "weather-notes" in said("")
+    assert not any("weather-notes" in each for each in (said(EVERYBODY), said("", group=True), said("ann")))

@@ -151,12 +151,14 @@ async def test_meaning_in_a_running_app(home: Path) -> None:
     parts = Parts(lambda name: agent.model, sandbox=agent._sandbox, meaning=open_meaning)
     async with open_app(agent.settings, parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
+        await ask(agent, app, "hello")
+        assert made == [], "nothing is known yet"
         await agent.result(app, "save_memory", content="My hound sleeps a lot")
         await vectors(app, {"fake/local": 1})
         assert "My hound sleeps" in (await ask(agent, app, "tell me about the puppy"))[1]
         for model in ("a/b", "broken/x"):
             memory = replace(app.settings.config.memory, embed_model=model)
-            app.settings = replace(app.settings, config=replace(app.settings.config, memory=memory))
+            app.current.settings = replace(app.settings, config=replace(app.settings.config, memory=memory))
             with anyio.fail_after(20):
                 while made[-1] != model:
                     await anyio.sleep(0.02)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import apsw
@@ -208,6 +210,7 @@ def test_openagent(tmp_path: Path) -> None:
     assert [task.title for task in found.tasks[0].tasks] == ["Make the price list", "Build the basket"]
     assert "Decisions: Prices are kept in cents" in [memory.text for memory in found.memories]
     assert found.secrets == {"OPENAI_API_KEY": "none"} and found.config["defaults"]["models"] == ("openai/gpt-4o",)
+    assert found.config["agents"] == {"openagent": {"also_allow": ["task_*", "todo_*"]}}, "its own view of the tasks"
 
 
 # ---------------------------------------------------------------------- what hurts
@@ -279,6 +282,61 @@ def test_broken_lines_and_files_cost_only_themselves(tmp_path: Path) -> None:
     assert "5 lines of sessions/main.jsonl: no JSON object, or longer than 4 MB; the rest is taken" in said
     assert "all of sessions/bread.tasks.json: it holds no list of tasks" in said
     assert "'whenever'" in said and len(found.memories) == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
+def test_files_in_other_encodings_are_read(encoding: str, tmp_path: Path) -> None:
+    home = home_of("operator-use", tmp_path)
+    file = home / "workspaces/operator/sessions/telegram_4711.jsonl"
+    first = json.loads(file.read_text().splitlines()[0])
+    lines = [first, {"role": "human", "content": "Grüße"}, {"role": "ai", "content": "Hello."}]
+    file.write_bytes("\r\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode(encoding))
+    (talk,) = [each for each in read(home).talks if each.key == "telegram:4711"]
+    assert talk.lines[0].content in ("Grüße", "Gr\ufffd\ufffde") and len(talk.lines) == 2
+
+
+@pytest.mark.parametrize("schedule", [{"mode": "every", "interval_ms": 1e999}, {"mode": "at"}, 7, None, {"mode": []}])
+def test_jobs_with_impossible_numbers_cost_only_themselves(schedule: object, tmp_path: Path) -> None:
+    home = home_of("operator-use", tmp_path)
+    crons = json.loads((home / "crons.json").read_text())
+    odd = {"id": "odd", "name": "odd", "schedule": schedule, "state": {"next_run_at_ms": 10**30}}
+    odd["payload"] = {"message": "\ud800"}
+    (home / "crons.json").write_text(json.dumps({"jobs": [odd, *crons["jobs"]]}))
+    found = read(home)
+    assert len(found.jobs) >= len(crons["jobs"])
+    for each in found.jobs:
+        each.job.prompt.encode()
+
+
+def test_a_key_in_an_address_is_not_taken(tmp_path: Path) -> None:
+    home = home_of("operator-use", tmp_path)
+    config = json.loads((home / "config.json").read_text())
+    text = json.dumps(config).replace("://", "://me:hunter2hunter2@")
+    assert text != json.dumps(config)
+    (home / "config.json").write_text(text)
+    found = read(home)
+    assert "hunter2" not in repr(found.config) and any("a key in it" in each.why for each in found.left)
+
+
+def test_a_change_that_was_cut_off_is_rolled_back(tmp_path: Path) -> None:
+    """A database that its owner left in the middle of a change is read as that would find it, and not changed."""
+    home = home_of("openagent", tmp_path)
+    script = f"""
+import os, sqlite3
+db = sqlite3.connect({str(home / "agent.db")!r}, isolation_level=None)
+db.execute("PRAGMA journal_mode = delete"); db.execute("PRAGMA cache_size = 1"); db.execute("PRAGMA cache_spill = 1")
+db.execute("BEGIN"); db.execute("UPDATE messages SET content = '[]'")
+db.execute("CREATE TABLE much(x)")
+for n in range(2000): db.execute("INSERT INTO much VALUES(?)", ("x" * 500,))
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert (home / "agent.db-journal").stat().st_size
+    for path in home.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    before = looks(home)
+    talks = read(home).talks
+    assert len(talks) > 1 and talks[0].lines[0].content and looks(home) == before
 
 
 def test_a_file_without_end_is_left(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ async def test_a_thousand_turns_come_out_byte_for_byte(quick: Path) -> None:
         ran, sent = talk.ran, [r for r in talk.model.requests if len(r.system) > 1]
         seen, meter = list[Request](), Meter()
         for each in recordings(SESSION, log):
-            found = await replay(each, Trial(bench.agent, nobody, meter=meter))
+            found = await replay(each, Trial(bench.agent, nobody, bench.opened, meter=meter))
             assert found.same and not found.differs, (number, each.number, found.differs)
             assert found.now == found.was and found.asked == 0
             seen += found.requests
@@ -288,7 +288,7 @@ async def test_another_model_gets_the_recorded_results(recorded: tuple[Bench, Re
         say("", call("look", {"place": "cellar"}), call("look", {"place": "cellar"}, "x")),
         say("There are many."),
     )
-    found = await replay(turn, Trial(bench.agent, asked, model="other/model"))
+    found = await replay(turn, Trial(bench.agent, asked, bench.opened, model="other/model"))
     assert asked.models == ["other/model"] * 3 and asked.requests[0].model == "model"
     assert results(asked.requests[2]) == [
         "there are 1 things in cellar",
@@ -315,18 +315,24 @@ async def test_another_prompt_is_asked_from_the_first_request_that_differs(recor
 
     other = replace(bench.agent, prompt=brief)
     asked = Asked(say("Three."))
-    found = await replay(turn, Trial(bench.agent, asked, other=other))
+    found = await replay(turn, Trial(bench.agent, asked, bench.opened, other=other))
     assert len(asked.requests) == 1 and asked.requests[0].system[0] == "Be brief."
     assert asked.models == ["test/model"] and found.now.steps == 2 and found.now.answer == "Three."
     assert [d.kind for d in found.differs] == ["unread"], "it was over before that was said"
-    same = await replay(turn, Trial(bench.agent, nobody, other=replace(bench.agent, name="twin")))
+    same = await replay(turn, Trial(bench.agent, nobody, bench.opened, other=replace(bench.agent, name="twin")))
     assert same.same and not same.asked
 
 
 async def test_what_is_tried_may_be_read(recorded: tuple[Bench, Recording]) -> None:
     bench, turn = recorded
     asked = Asked(say("", call("read_skill", {"skill": "counting"})), say("Three."))
-    trial = Trial(bench.agent, asked, model="m/x", serve=lambda c: "Count twice." if c.name == "read_skill" else None)
+    trial = Trial(
+        bench.agent,
+        asked,
+        bench.opened,
+        model="m/x",
+        serve=lambda c: "Count twice." if c.name == "read_skill" else None,
+    )
     found = await replay(turn, trial)
     assert results(asked.requests[1]) == ["Count twice."] and [d.kind for d in found.differs] == ["unread"]
 
@@ -334,21 +340,38 @@ async def test_what_is_tried_may_be_read(recorded: tuple[Bench, Recording]) -> N
 async def test_it_ends_where_it_may_go_no_further(recorded: tuple[Bench, Recording]) -> None:
     bench, turn = recorded
     again = [say("", call("look", {"place": "roof"}, str(i))) for i in range(9)]
-    few = await replay(turn, Trial(bench.agent, Asked(*again), model="m/x", steps=2))
+    few = await replay(turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x", steps=2))
     assert few.asked == 2 and "2 calls of models" in few.differs[-1].words and few.now.reason == "failed"
-    spent = await replay(turn, Trial(bench.agent, Asked(*again), model="m/x", tokens=250))
+    spent = await replay(turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x", tokens=250))
     assert spent.asked == 3 and "250 tokens" in spent.differs[-1].words
-    away = await replay(turn, Trial(bench.agent, Asked(ModelOverloaded("busy")), model="m/x"))
+    away = await replay(turn, Trial(bench.agent, Asked(ModelOverloaded("busy")), bench.opened, model="m/x"))
     assert away.now.reason == "failed" and "busy" in away.differs[0].words
-    stuck = await replay(turn, Trial(bench.agent, Asked(*again), model="m/x"))
+    stuck = await replay(turn, Trial(bench.agent, Asked(*again), bench.opened, model="m/x"))
     assert stuck.now.reason == "loop", "the guards of the agent hold here too"
 
 
 async def test_a_decision_that_would_be_another_now_is_told(recorded: tuple[Bench, Recording]) -> None:
     bench, turn = recorded
-    found = await replay(turn, Trial(replace(bench.agent, limits=Limits(steps=1)), nobody))
+    found = await replay(turn, Trial(replace(bench.agent, limits=Limits(steps=1)), nobody, bench.opened))
     assert found.differs and {d.kind for d in found.differs} == {"decision"}
     assert found.now.answer == found.was.answer
+
+
+async def test_a_small_model_that_selects_was_given_all_and_is_again(tmp_path: Path) -> None:
+    model = ScriptedModel(script(say("", call("look", {"place": "roof"})), say("One.")))
+    model.selective = True  # type: ignore[attr-defined]
+    bench = Bench(tmp_path / "b.db", model, (look,))
+    bench.agent = replace(bench.agent, prompt=lambda state: ("You help. " * 900, ""), limits=Limits(window=2_000))
+    bench.start()
+    await bench.say("Look.")
+    turn = recording(SESSION, await bench.store.events(SESSION))
+    found = await replay(turn, Trial(bench.agent, nobody, bench.opened))
+    assert found.same and [asked_for(each) for each in found.requests] == [asked_for(each) for each in model.requests]
+    del model.selective  # type: ignore[attr-defined]
+    tight = await replay(turn, Trial(bench.agent, nobody, bench.opened))
+    assert tight.was == tight.now and len(tight.requests) == 1, "what would not be asked now is none"
+    assert "a larger window" in tight.differs[0].words
+    await bench.close()
 
 
 async def test_which_turn(recorded: tuple[Bench, Recording]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -13,19 +14,21 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from deskhand.models.base import Request
 from deskhand.runtime.statements import statements
 from deskhand.runtime.triggers.signatures import signed
 from deskhand.runtime.triggers.triggering import MOST_AN_HOUR, Looks, Triggering, secret_name
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
+from deskhand.testing.scripted import say
 from deskhand.types.commit import Change, Commit
 from deskhand.types.errors import NetError, Refused, StoreUnavailable
 from deskhand.types.events import MessageReceived, Recorded, TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.jobs import Job
 from deskhand.types.labels import LOCAL, OWNER, Label
-from deskhand.types.messages import Message, Text
+from deskhand.types.messages import Message, Text, ToolCall
 
 ANN = Principal("ann", ("member",))
 
@@ -65,7 +68,7 @@ class World:
 
     def again(self) -> Triggering:
         """A process that begins."""
-        looks = Looks(lambda job: self.work, self._page, lambda name: self.secrets.get(name, ""))
+        looks = Looks(lambda job: self.work, self._page, lambda name: self.secrets.get(name, ""), lambda job: "default")
         self.triggering = Triggering(self.store, self.clock, self.ledger, looks)
         return self.triggering
 
@@ -167,6 +170,46 @@ async def test_a_job_that_changes_what_it_watches_is_stopped(tmp_path: Path) -> 
         assert here.triggering.trouble == {}
 
 
+async def test_what_a_job_writes_itself_sets_it_off_no_more(tmp_path: Path) -> None:
+    """Each run leaves something in the folder that it watches. What a person puts there is seen all the same."""
+
+    def script(request: Request) -> Message:
+        number = str(len(desk.model.requests))
+        if request.messages[-1].message.role == "tool":
+            return say("done")
+        wanted = {"path": f"inbox/sorted-{number}.txt", "content": number}
+        return say("", ToolCall("c1", "write_file", msgspec.Raw(msgspec.json.encode(wanted))))
+
+    desk = JobDesk(tmp_path, script, memory={"enabled": False})
+    desk.clock.at = time.time()  # as files have it
+    desk.write("sort", prompt="Sort what has come.", on="file inbox", overlap="queue_one")
+    inbox = desk.settings.home.workspace("default") / "inbox"
+    inbox.mkdir(parents=True)
+    async with desk.running() as app:
+        seen = app.works.automation.triggering
+
+        async def passes() -> None:
+            for _ in range(6):
+                desk.clock.advance(0.9)
+                await seen.look_around()
+
+        await passes()
+        for number in (1, 2):
+            (inbox / f"letter-{number}.txt").write_text("Dear Ann")
+            os.utime(inbox / f"letter-{number}.txt", (desk.clock.at, desk.clock.at))
+            await passes()
+            await desk.ended(app, "sort", number)
+            assert len(list(inbox.iterdir())) == 2 * number
+            await passes()
+            await passes()
+            assert len(await app.works.jobs.runs("sort")) == number
+        desk.clock.advance(60)
+        (inbox / "sorted-1.txt").write_text("and what a person adds to it")
+        os.utime(inbox / "sorted-1.txt", (desk.clock.at, desk.clock.at))
+        await passes()
+        await desk.ended(app, "sort", 3)
+
+
 async def test_a_job_that_is_off_or_wrong_watches_nothing(tmp_path: Path) -> None:
     off, wrong = watching("file a", enabled=False), replace(watching("file ../x"), name="w")
     async with world(tmp_path, off, wrong) as here:
@@ -239,6 +282,32 @@ async def test_a_job_hears_nothing_of_its_own_end(tmp_path: Path) -> None:
         here.triggering.see(ended("default/memory:1", 2, here.clock.now()))
         await here.passes(1200, 60)
         assert len(here.ledger.fired) == 1, "an owner's job hears of all others"
+
+
+async def test_what_jobs_say_in_a_chat_is_no_conversation_that_ends(tmp_path: Path) -> None:
+    """Two that answer in a chat would set each other off for ever. What a person had said there before is not lost."""
+    address, said = Address("memory", "", "1"), Message("user", (Text("hi", OWNER),))
+    by, session = Principal("job:other", ("owner",), "clock", "owner"), "default/memory:1"
+    async with world(tmp_path, watching("session-end 10m")) as here:
+        for n, who in ((1, ANN), (3, by)):
+            begun = Recorded(n, session, n, here.clock.now(), MessageReceived(n, who, address, said))
+            here.triggering.see(begun)
+            here.triggering.see(ended(session, n + 1, here.clock.now()))
+        await here.passes(1200, 60)
+        assert list(here.ledger.fired) == [("j", f"session:{session}:2")]
+        here.triggering.see(Recorded(5, session, 5, here.clock.now(), MessageReceived(5, by, address, said)))
+        here.triggering.see(ended(session, 6, here.clock.now()))
+        await here.passes(1200, 60)
+        assert len(here.ledger.fired) == 1
+        other = "default/memory:2"
+        accepted = await here.store.accept(Inbound("1", address, "job", 1.0, Said(said)), by, other)
+        events = (MessageReceived(accepted.inbox_id, by, address, said), TurnEnded("done", (accepted.inbox_id,)))
+        await here.store.commit(Commit(other, 1, here.clock.now(), events, (accepted.inbox_id,), close=True))
+        here.clock.advance(900)
+        here.again()
+        with anyio.move_on_after(0.5):
+            await here.triggering.run()
+        assert len(here.ledger.fired) == 1, "neither after a restart"
 
 
 async def test_one_that_ended_just_before_a_restart(tmp_path: Path) -> None:

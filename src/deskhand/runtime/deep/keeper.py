@@ -6,14 +6,15 @@ import logging
 from typing import assert_never
 
 import anyio
+from msgspec.structs import replace
 
 from ...agent.state import State, fold
 from ...tools.task_rows import read
 from ...tools.task_words import SHORT, label_of, listed, percent, progress, there
 from ...types.budget import Charge
-from ...types.errors import Refused, StoreCorrupt
+from ...types.errors import BudgetSpent, ModelError, Refused, StoreCorrupt
 from ...types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
-from ...types.goals import REACHED
+from ...types.goals import REACHED, LongWork
 from ...types.identity import SYSTEM, Command, Inbound, Principal, Said, acts_for
 from ...types.labels import LOCAL, join
 from ...types.messages import Message, Text
@@ -24,11 +25,17 @@ from ..thinking import Thinking
 from ..waking import Waker
 from .judge import judged
 from .run import DEEP, JUDGE, Ask, DeepWorkConfig, Halt, Later, Move, Note, Nudge, Run, fold_run, next_moves
+from .standing import lines, standing, standing_of
 
 log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
 """How soon it is seen that a time has come."""
+JUDGES, JUDGE_S = 4, 180.0
+"""So many are asked at once, and so long each may take."""
+UNJUDGED_S = (60.0, 600.0)
+"""Where none can be asked it is tried again so much later; then a person is told."""
+NOW = (0.0, 0.0)
 
 
 class Deep:
@@ -37,7 +44,10 @@ class Deep:
     def __init__(self, ground: Ground, waker: Waker, thinking: Thinking) -> None:
         self._ground, self._waker, self._thinking = ground, waker, thinking
         self._runs: dict[str, Run] = {}
-        self._due: dict[str, float] = {}
+        self._due: dict[str, tuple[float, float]] = {}
+        self._busy: set[str] = set()
+        self._unjudged: dict[str, int] = {}
+        self._judges = anyio.Semaphore(JUDGES)
         self._poke = anyio.Event()
 
     @property
@@ -48,25 +58,45 @@ class Deep:
         """An event passes. Never waits."""
         event, known = recorded.event, recorded.session in self._runs
         if isinstance(event, OptionsSet | CommandRun) or (known and isinstance(event, TurnEnded | ModelReplied)):
-            self._due[recorded.session] = 0.0
+            self._due[recorded.session] = NOW
             self._poke.set()
 
     async def run(self) -> None:
         """For ever. It begins with all that went on when the last process ended."""
         for (session,) in await self._ground.store.rows("long_work_all", ()):
-            self._due[session] = 0.0
-        while True:
-            self._poke = anyio.Event()
-            now = self._ground.clock.now()
-            for session in [session for session, at in self._due.items() if at <= now]:
-                del self._due[session]
-                if self._ground.dispatch.drives(session):
-                    try:
-                        await self._look(session)
-                    except StoreCorrupt as error:  # the others go on
-                        log.warning("%s cannot be read: %s", session, error)
-            with anyio.move_on_after(LOOK_S if self._due else None):
-                await self._poke.wait()
+            self._due[session] = NOW
+        self._busy.clear()
+        async with anyio.create_task_group() as looks:
+            while True:
+                self._poke = anyio.Event()
+                for session in self._ripe():
+                    del self._due[session]
+                    if self._ground.dispatch.drives(session):
+                        self._busy.add(session)
+                        looks.start_soon(self._see_to, session)
+                with anyio.move_on_after(LOOK_S if self._due else None):
+                    await self._poke.wait()
+
+    def _ripe(self) -> list[str]:
+        """What is due: a clock that was set back makes nobody wait for it."""
+        clock = self._ground.clock
+        now, elapsed = clock.now(), clock.monotonic()
+        due = [session for session, (at, since) in self._due.items() if at <= now or since <= elapsed]
+        return [session for session in due if session not in self._busy]
+
+    def _later(self, session: str, wait_s: float) -> None:
+        clock = self._ground.clock
+        self._due.setdefault(session, (clock.now() + wait_s, clock.monotonic() + wait_s))
+
+    async def _see_to(self, session: str) -> None:
+        """One conversation, beside the others: a judge that takes its time holds up nobody else."""
+        try:
+            await self._look(session)
+        except StoreCorrupt as error:  # the others go on
+            log.warning("%s cannot be read: %s", session, error)
+        finally:
+            self._busy.discard(session)
+            self._poke.set()
 
     async def _look(self, session: str) -> None:
         """Do what is next there."""
@@ -101,17 +131,17 @@ class Deep:
             case Ask():
                 await self._judge(run, move.key)
             case Later(at=at):
-                self._due.setdefault(run.session, at)
+                self._later(run.session, at - self._ground.clock.now())
             case Halt():
-                stop = Principal(DEEP, (), "agent", acts_for(run.principal) if run.principal else "")
+                stop = Principal(DEEP, (), "agent", acts_for(who) if (who := run.deep_by or run.goal_by) else "")
                 await self._hand_in(run, move.key, Command("stop", TURN), stop)
                 self._ground.dispatch.wake(run.session, cut=True)
             case _:
                 assert_never(move)
 
     async def _push(self, run: Run, key: str, by: str, said: Text) -> None:
-        """Tell the agent to go on, for the person who spoke last, with no more rights than they still have."""
-        who = run.principal
+        """Tell the agent to go on, for the person who began it, with no more rights than they still have."""
+        who = run.goal_by if by == JUDGE else run.deep_by
         if who is None:
             return
         person = Principal(acts_for(who), who.roles)
@@ -133,16 +163,23 @@ class Deep:
 
     async def _judge(self, run: Run, key: str) -> None:
         """Ask whether the goal is reached, once after each turn."""
-        store, session = self._ground.store, run.session
+        store, session, goal = self._ground.store, run.session, run.goal
         if await store.rows("inbox_find", (run.address.channel, run.address.account, key)):
             return
         state = fold(State(session), await store.history(session))
-        person = acts_for(run.principal) if run.principal else ""
-        charge = Charge(session, person, self._ground.agent_of(session).name)
-        verdict, label = await judged(self._thinking, charge, run.goal, state)
+        charge = Charge(session, acts_for(run.goal_by) if run.goal_by else "", self._ground.agent_of(session).name)
+        try:
+            async with self._judges:
+                with anyio.fail_after(JUDGE_S):
+                    verdict, label, used = await judged(self._thinking, charge, goal, state)
+        except (ModelError, TimeoutError) as error:
+            await self._not_judged(run, key, error)
+            return
+        self._unjudged.pop(session, None)
         fresh = await store.events(session, run.n)
-        if fold_run(run, fresh).open or fresh or await store.waiting(session):
-            self._due.setdefault(session, 0.0)  # somebody wrote meanwhile: that comes first
+        fold_run(run, fresh).goal_used += used.input_tokens + used.output_tokens
+        if run.open or fresh or await store.waiting(session):
+            self._due.setdefault(session, NOW)  # somebody wrote meanwhile: that comes first
             return
         match verdict.verdict:
             case "reached":
@@ -152,8 +189,21 @@ class Deep:
                 await self._tell(run, key, JUDGE + "_waits", words)
             case "not_reached":
                 missing = f" What is missing: {verdict.missing}" if verdict.missing else ""
-                text = f"The goal is not reached yet: {run.goal}\nGo on.{missing}"
+                text = f"The goal is not reached yet: {goal}\nGo on.{missing}"
                 await self._push(run, key, JUDGE, Text(text, label))
+
+    async def _not_judged(self, run: Run, key: str, error: Exception) -> None:
+        """No judge could be asked: nothing is worked on in the dark. Later again, and then a person is told."""
+        tries = self._unjudged.get(run.session, 0)
+        why = str(error).rstrip(".") or f"it took longer than {JUDGE_S:.0f} s"
+        log.warning("%s: nobody judged the goal: %s", run.session, why)
+        if tries < len(UNJUDGED_S) and not isinstance(error, BudgetSpent):
+            self._unjudged[run.session] = tries + 1
+            self._later(run.session, UNJUDGED_S[tries])
+            return
+        self._unjudged.pop(run.session, None)
+        words = f"The goal stays, and I wait: nobody could judge it ({why}). Write to me, and I go on."
+        await self._tell(run, key, JUDGE + "_waits", words)
 
     # What is shown
 
@@ -174,7 +224,11 @@ class Deep:
     def shown(self, session: str) -> str:
         """How far it is, for people; '' for nothing."""
         run, graph = self._runs.get(session), self.graph(session)
-        goal = f"Goal: {run.goal}" if run is not None and run.goal else ""
-        used = f"Deep work: {run.used:,} of {self._config.tokens:,} tokens." if run is not None and run.deep else ""
+        far = lines(standing(run, graph, self._config)) if run is not None else []
         done = f"Tasks ({percent(graph)} %):\n{listed(graph, SHORT)}" if there(graph) else ""
-        return "\n".join(filter(None, (goal, used, done)))
+        return "\n".join(filter(None, (*far, done)))
+
+    async def standing(self, session: str) -> LongWork | None:
+        """How far it is, whoever drives it; None for a conversation that does not go on by itself."""
+        run = self._runs.get(session)
+        return await standing_of(self._ground.store, session, self._config, replace(run) if run is not None else None)

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from ...tools.task_board import TASK_TOOLS
 from ...tools.task_graph import stuck
 from ...tools.task_words import left, listed, progress, there
 from ...types import events as e
@@ -18,51 +19,63 @@ from ...types.goals import ENDED, GOALS, OFF, SPENT, goal_of
 from ...types.identity import Address, Principal
 from ...types.messages import Usage
 from ...types.tasks import Graph
+from ...types.turn import TURN
 
 DEEP, JUDGE = "deep-work", "goal"
 """Who hands in what no person said: the ids of these principals."""
 SHOWN = 12
+AGAIN_S = (60.0, 600.0, 3600.0)
+"""After a turn that failed it is tried again so much later: the model may be back then."""
 
 
 class DeepWorkConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Long work. `tokens` is what one deep work may use, `warn_at` the share of it at which that is said. `nudges` is
-    how often it is told to go on while nothing changes. A goal is looked after for so many rounds and tokens; where a
-    person has written, it waits until they have been quiet for `quiet_s`."""
+    how often it is told to go on while nothing changes, `rounds` how often at all before a person speaks again. A goal
+    is looked after for so many rounds and tokens; where a person has written, it waits until they have been quiet for
+    `quiet_s`."""
 
     tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 1_500_000
     warn_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.75
     nudges: Annotated[int, msgspec.Meta(ge=0, le=20)] = 2
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 200
     goal_rounds: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 20
     goal_tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 500_000
     quiet_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 120.0
 
 
 class Run(msgspec.Struct):
-    """What the log of one conversation says about it. `principal` and `address` are those of who spoke last,
-    `spoke`: they did in the last turn. `pushes` are the states of the tasks at which it was told to go on since then,
-    `rounds` counts those of the goal. `end_n` is the end of the last turn, `said` its last words. `halted`: a person
-    stopped it, and has not spoken since."""
+    """What the log of one conversation says about it. `deep_by` and `goal_by` began them: it goes on for these, whoever
+    else speaks there. `address` is where somebody spoke last, `spoke`: they did in the last turn. `pushes` are the
+    states of the tasks at which it was told to go on since then, `rounds` counts those of the goal. `end_n` is the end
+    of the last turn, `said` its last words; so many turns in a row were `failures`. `halted`: a person stopped it or
+    went back, and has not spoken since. `asks`: the turn waits for a person. Not `touched`: the tasks are of a
+    conversation before this one, and nobody has taken them up."""
 
     session: str
     n: int = 0
     deep_n: int = 0
+    deep_by: Principal | None = None
+    touched: bool = True
     planning: bool = False
     used: int = 0
     used_before: int = 0
     goal: str = ""
     goal_n: int = 0
+    goal_by: Principal | None = None
     goal_used: int = 0
+    goal_before: int = 0
     rounds: int = 0
     begins: int = 0
     open: bool = False
+    asks: bool = False
     spoke: bool = False
     pushes: list[str] = []
     end_n: int = 0
     end_at: float = 0.0
     reason: str = ""
+    failures: int = 0
     said: str = ""
     halted: bool = False
-    principal: Principal | None = None
     address: Address = Address("")
 
     @property
@@ -111,7 +124,7 @@ def fold_run(run: Run, events: Iterable[e.Recorded]) -> Run:
     """Apply events in order, in place."""
     for recorded in events:
         _fold(run, recorded)
-        run.n = recorded.n
+        run.n, run.asks = recorded.n, _asks(run.asks, recorded.event)
     return run
 
 
@@ -121,36 +134,49 @@ def _fold(run: Run, recorded: e.Recorded) -> None:
             _received(run, recorded.event)
         case e.ModelReplied(message=message, usage=usage):
             _spend(run, usage)
+            run.touched |= any(call.name in TASK_TOOLS for call in message.calls)
             if not message.calls and message.text.strip():
                 run.said = message.text
         case e.AskedAside(usage=usage):
             _spend(run, usage)
         case e.TurnEnded(reason=reason, said=said):
             run.open, run.end_n, run.end_at, run.reason = False, recorded.n, recorded.at, reason
-            run.said = said or run.said
+            run.said, run.failures = said or run.said, run.failures + 1 if reason == "failed" else 0
+            if reason == "failed" and not run.spoke:
+                run.pushes = run.pushes[:-1]  # it got nowhere for another reason
         case e.OptionsSet():
             _options(run, recorded)
         case e.CommandRun():
             _command(run, recorded)
         case e.Undone():
-            run.open = False
+            run.open, run.halted = False, True
         case e.Erased():
-            run.deep_n, run.goal, run.open, run.principal = 0, "", False, None
+            run.deep_n, run.goal, run.open, run.deep_by, run.goal_by = 0, "", False, None, None
         case _:
             pass
+
+
+def _asks(before: bool, event: e.AnyEvent) -> bool:
+    match event:
+        case e.ApprovalAsked() | e.QuestionAsked():
+            return True
+        case e.ApprovalAnswered() | e.QuestionAnswered() | e.CallClosed() | e.ToolFinished() | e.TurnEnded():
+            return False
+        case _:
+            return before
 
 
 def _received(run: Run, event: e.MessageReceived) -> None:
     who = event.principal
     if not run.open:
-        run.open, run.spoke, run.said, run.used_before = True, False, "", run.used
+        run.open, run.spoke, run.said = True, False, ""
+        run.used_before, run.goal_before = run.used, run.goal_used
     if who.kind == "agent" and who.id == DEEP:
         run.pushes = [*run.pushes, event.external_id.rpartition(":")[2]]
     elif who.kind == "agent" and who.id == JUDGE:
         run.rounds += 1
-    elif who.kind == "person" or run.principal is None:
-        run.principal, run.address = who, event.address
-        run.spoke, run.halted, run.pushes = event.inbox_id != run.begins, False, []
+    elif who.kind == "person":
+        run.spoke, run.halted, run.pushes, run.address = event.inbox_id != run.begins, False, [], event.address
 
 
 def _spend(run: Run, usage: Usage) -> None:
@@ -165,8 +191,9 @@ def _options(run: Run, recorded: e.Recorded) -> None:
     mode, planning = event.options.mode, event.options.plan_mode
     run.planning = run.planning if planning is None else planning
     if mode is not None:
-        run.deep_n = recorded.n if mode == "deep_work" else 0
-        run.used, run.used_before, run.pushes, run.halted = 0, 0, [], False
+        run.deep_n, run.deep_by = recorded.n if mode == "deep_work" else 0, event.principal
+        run.used, run.used_before, run.pushes, run.halted, run.failures = 0, 0, [], False, 0
+        run.touched = True
 
 
 def _command(run: Run, recorded: e.Recorded) -> None:
@@ -174,10 +201,13 @@ def _command(run: Run, recorded: e.Recorded) -> None:
     if not isinstance(event, e.CommandRun) or event.refused:
         return
     if event.name in GOALS and (goal := goal_of(event.name, event.args)):
-        run.goal, run.goal_n = "" if goal == OFF else goal, recorded.n
-        run.goal_used, run.rounds, run.begins, run.halted = 0, 0, event.inbox_id, False
+        run.goal, run.goal_n, run.goal_by = "" if goal == OFF else goal, recorded.n, event.principal
+        run.goal_used, run.goal_before, run.rounds, run.begins = 0, 0, 0, event.inbox_id
+        run.halted, run.failures = False, 0
     elif event.name in ("stop", "start") and event.principal.kind == "person":
         run.halted = True
+        if not run.open and event.args != TURN:  # the conversation is closed, and the next words begin another
+            run.goal, run.touched = "", False
 
 
 def state_of(graph: Graph) -> str:
@@ -191,23 +221,31 @@ def state_of(graph: Graph) -> str:
 
 def next_moves(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
     """What is to be done now, in this order. Doing it twice does no harm: each has a key that is the same again."""
-    if run.principal is None or run.halted:
+    if run.halted:
         return ()
-    spent = run.deep and run.used >= config.tokens
     if run.open:
-        crossed = spent and run.used_before < config.tokens
-        return (Halt(f"deep:{run.session}:halt:{run.deep_n}"),) if crossed else ()
+        return _halt(run, config)
     if not run.end_n:
         return ()
-    if run.deep and there(graph):
-        moves = _deep(run, graph, config)
+    if run.deep and run.touched and there(graph):
+        moves = _deep(run, graph, config, now)
         if left(graph) or run.planning or any(isinstance(move, Nudge) for move in moves):
             return moves
         return (*moves, *_goal(run, config, now))
     return _goal(run, config, now)
 
 
-def _deep(run: Run, graph: Graph, config: DeepWorkConfig) -> tuple[Move, ...]:
+def _halt(run: Run, config: DeepWorkConfig) -> tuple[Move, ...]:
+    """The turn goes on: it is stopped where it has just used up what there was. What a person asks in between of a goal
+    that is not deep work is answered."""
+    if run.deep and run.used >= config.tokens > run.used_before:
+        return (Halt(f"deep:{run.session}:halt:{run.deep_n}"),)
+    if run.goal and not run.spoke and run.goal_used >= config.goal_tokens > run.goal_before:
+        return (Halt(f"goal:{run.session}:halt:{run.goal_n}"),)
+    return ()
+
+
+def _deep(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
     state, open_ = state_of(graph), left(graph)
     share = run.used / config.tokens
     if share >= 1:
@@ -216,18 +254,20 @@ def _deep(run: Run, graph: Graph, config: DeepWorkConfig) -> tuple[Move, ...]:
         return (Note(f"deep:{run.session}:spent:{run.deep_n}", SPENT, f"{words}\n{again}".strip()),)
     pushed = run.pushes.count(state) >= config.nudges
     if not open_:
-        if not run.said.strip() and not pushed:
+        if not run.said.strip() and not pushed and not run.failures:
             return (_nudge(run, state, REPORT),)
         return (_note(run, f"done:{run.deep_n}:{state}", f"{progress(graph)}; {run.used:,} tokens used."),)
-    if run.reason in ("failed", "dead", "loop", "stopped"):
-        words = f"I rest here, since that turn did not end well. {_told(graph)}\nWrite to me, and I go on."
-        return (_note(run, f"rest:{run.end_n}", words),)
+    if rest := _rest(run, now, _told(graph)):
+        return rest
     if blocked := stuck(graph):
         lines = [f"#{task.id} {task.title}: {task.result or 'it is blocked'}" for task in blocked[:SHOWN]]
         asked = "I cannot go on without you:\n" + "\n".join(lines)
         return (_note(run, f"ask:{run.end_n}", asked),)
-    if pushed:
-        words = f"I got no further by myself. {_told(graph)}\nTell me how to go on, or write /deep off."
+    if pushed or len(run.pushes) >= config.rounds:
+        why = (
+            "I got no further by myself" if pushed else f"I went on {len(run.pushes)} times by myself, and stop to ask"
+        )
+        words = f"{why}. {_told(graph)}\nTell me how to go on, or write /deep off."
         return (_note(run, f"stuck:{run.end_n}", words),)
     told = PLAN if run.planning else GO_ON.format(len(open_))
     if share < config.warn_at:
@@ -247,18 +287,32 @@ PLAN = "The plan is not approved yet: show it with exit_plan_mode, or ask with a
 REPORT = "All tasks are done. Tell the person what was done, what came of it and what is left."
 
 
+def _rest(run: Run, now: float, left_: str) -> tuple[Move, ...]:
+    """After a turn that did not end well: later, or when somebody writes. () where nothing speaks against going on."""
+    if run.reason not in ("failed", "dead", "loop", "stopped"):
+        return ()
+    if 0 < run.failures <= len(AGAIN_S):
+        again = run.end_at + AGAIN_S[run.failures - 1]
+        if not run.end_at <= now < again:  # a clock that was set back holds up nobody
+            return ()
+        words = "That turn failed. I try again in a minute, and twice more after that, ever later. /stop ends that."
+        told = (_note(run, f"again:{run.end_n}", words),) if run.failures == 1 else ()
+        return (*told, Later(again))
+    words = f"I rest here, since that turn did not end well. {left_}\nWrite to me, and I go on."
+    return (_note(run, f"rest:{run.end_n}", words),)
+
+
 def _goal(run: Run, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
     if not run.goal:
         return ()
-    if run.reason in ("failed", "dead", "loop", "stopped"):
-        words = "I rest here, since that turn did not end well; the goal stays. Write to me, and I go on."
-        return (_note(run, f"rest:{run.end_n}", words),)
     spent = run.goal_used >= config.goal_tokens
     if spent or run.rounds >= config.goal_rounds:
         what = f"{config.goal_tokens:,} tokens" if spent else f"{config.goal_rounds} rounds"
         words = f"I end the goal here, not reached: its {what} are used up. /goal TEXT sets it again."
         return (Note(f"goal:{run.session}:ended:{run.goal_n}", ENDED, words),)
-    if run.spoke and now < (quiet := run.end_at + config.quiet_s):
+    if rest := _rest(run, now, "The goal stays."):
+        return rest
+    if run.spoke and run.end_at <= now < (quiet := run.end_at + config.quiet_s):
         return (Later(quiet),)
     return (Ask(f"goal:{run.session}:{run.end_n}"),)
 

@@ -12,6 +12,7 @@ import msgspec
 
 from ...types.errors import JobInvalid
 from ...types.messages import clean
+from ...types.schedules import parse_schedule
 
 Kind = Literal["text", "time", "when", "every", "days", "url", "path", "number"]
 LONGEST = 2_000
@@ -24,7 +25,7 @@ DAYS = {
 """What a person may say -> the last field of a cron line."""
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _EVERY = re.compile(r"[1-9]\d{0,4}\s?(s|m|h|d)")
-_AT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:?\d\d)?")
+_AT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:?\d\d)?)?")
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -205,15 +206,15 @@ def _shown(value: str, form: str) -> str:
 def checked(slot: Slot, given: str) -> str:
     """The value of this blank, in its one spelling. Raises JobInvalid."""
     value = clean(given).strip() or slot.default
-    hint = f", such as {slot.example}" if slot.example else ""
+    hint = f"; write one such as {slot.example}" if slot.example else ""
     if not value:
-        raise JobInvalid(f"{slot.name!r} is missing: {slot.asks}{hint and f' ({hint[2:]})'}")
+        raise JobInvalid(f"{slot.name!r} is missing: {slot.asks}" + (f" (such as {slot.example})" if hint else ""))
     if len(value) > LONGEST:
         raise JobInvalid(f"{slot.name!r} is too long: at most {LONGEST:,} characters")
     if slot.kind != "text" and "\n" in value:
         raise JobInvalid(f"{slot.name!r} must be one line{hint}")
     if why := _CHECKS.get(slot.kind, _any)(value):
-        raise JobInvalid(f"{slot.name!r} cannot be {value[:80]!r}: {why}{hint}")
+        raise JobInvalid(f"{slot.name!r} ({slot.asks.lower().rstrip('?')}) cannot be {value[:80]!r}: {why}{hint}")
     if slot.kind == "time":
         value = value.zfill(5)
     return value.lower() if slot.kind == "days" else value.replace(" ", "") if slot.kind == "every" else value
@@ -238,6 +239,14 @@ def _path(value: str) -> str:
     return "it must be a path in the workspace" if value.startswith(("/", "~")) or ".." in parts else ""
 
 
+def _when(value: str) -> str:
+    try:
+        parse_schedule(_shown(value, ""))
+    except JobInvalid:
+        return "that is no time, and none that comes again and again"
+    return ""
+
+
 _CHECKS: dict[str, Callable[[str], str]] = {
     "time": lambda value: "" if _TIME.fullmatch(value) else "that is no time of a day",
     "every": lambda value: "" if _EVERY.fullmatch(value) else "that is no span of time",
@@ -245,6 +254,7 @@ _CHECKS: dict[str, Callable[[str], str]] = {
     "number": lambda value: "" if re.fullmatch(r"[1-9]\d{0,5}", value) else "that is no number",
     "url": _url,
     "path": _path,
+    "when": _when,
 }
 
 

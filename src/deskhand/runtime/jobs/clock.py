@@ -16,9 +16,9 @@ from ...types.jobs import Job, slot_of
 from ...types.schedules import Schedule, Startup
 from ..hands import Ground
 from .alerts import told
-from .due import Due, due, first_seen
+from .due import COUNTED, Due, due, first_seen
 from .folder import Folder, Found
-from .ledger import KEPT_S, Ledger, State, added, counted, planned, seen
+from .ledger import Ledger, State, added, counted, planned, seen
 from .runs import Runs, run_of
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,8 @@ log = logging.getLogger(__name__)
 SCAN_S = 60.0
 """How often the folder is looked at; what is done through us is seen at once."""
 POLL_S, BEGIN_S, AGAIN_S = 1.0, 0.05, 5.0
-RESUME = "deskhand job resume"
+TIDY_S = 24 * 3600.0
+RESUME = "deskhand jobs resume"
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -50,6 +51,7 @@ class JobClock:
         self._broken: dict[str, str] = {}
         self._poke, self._settle = anyio.Event(), set[str]()
         self._scanned_at: float | None = None
+        self._tidied_at: float | None = None
         self._version, self._paused, self._booted = -1, "", False
 
     def poke(self) -> None:
@@ -91,20 +93,22 @@ class JobClock:
             return await self.tick()
         except (StoreUnavailable, OSError) as error:
             log.warning("the clock waits: %s", error)
+            self._version = -1  # what it had seen is to be seen again
             return AGAIN_S
 
     async def _rest(self, seconds: float) -> None:
-        """Until so long has passed, somebody pokes, or another process has written something."""
-        give_up = anyio.current_time() + seconds
+        """Until so long has passed, somebody pokes, or another process has written something. What passed while the
+        computer slept counts: its clock on the wall went on."""
+        give_up, until = anyio.current_time() + seconds, self._ground.clock.now() + seconds
         while not self._poke.is_set() and (left := give_up - anyio.current_time()) > 0:
             with anyio.move_on_after(min(left, POLL_S)):
                 await self._poke.wait()
-            if self._ground.store.version() != self._version:
+            if self._ground.store.version() != self._version or self._ground.clock.now() >= until:
                 return
 
     async def begin(self) -> None:
         """Take over: see whether we are in a storm of starts, and go on with what was cut off."""
-        store, now = self._ground.store, self._ground.clock.now()
+        now = self._ground.clock.now()
         self._scan(await anyio.to_thread.run_sync(self._folder.everything))
         if not self._booted:
             self._booted = True
@@ -115,7 +119,6 @@ class JobClock:
             if entry.run.state != "waiting" and entry.key not in self._runs.live and (goes_on or not self._paused):
                 await self._runs.resume(entry)
         await self._runs.drop_done([plan.found for plan in self._plans.values()])
-        await store.change([Change("job_run_expire", (now - KEPT_S,))])
         if self._paused:
             return
         for plan in self._plans.values():
@@ -131,7 +134,7 @@ class JobClock:
         if not config.storm_starts or starts < config.storm_starts or not own or await self.why_paused():
             return
         why = f"Deskhand was started {starts} times within {config.storm_minutes:g} minutes, and a job may be the cause"
-        text = f"No job runs any more: {why}. Look at `deskhand job list`; `{RESUME}` lets them go on."
+        text = f"No job runs any more: {why}. Look at `deskhand jobs`; `{RESUME}` lets them go on."
         rows = await told(store, f"storm:{self._ledger.holder}", text, now)
         await store.change([Change("job_pause_set", (why, now)), *rows])
 
@@ -150,11 +153,12 @@ class JobClock:
         if self._scanned_at is None or not 0 <= now - self._scanned_at < SCAN_S:
             self._scan(await anyio.to_thread.run_sync(self._folder.everything))
             self._scanned_at, changed = now, True
+            await self._tidy(now)
         if changed:
             self._paused, self._states = await self.why_paused(), await self._ledger.states()
             await self._plan(now)
         await self._settled()
-        await self._runs.expire()
+        await self._runs.overdue.expire()
         waiting = [each for each in await self._ledger.open() if each.run.state == "waiting"] if changed else []
         if not self._paused:
             waits = set[str]()
@@ -167,19 +171,24 @@ class JobClock:
                 await self._due(plan, now, plan.job.name in waits)
         return self._until_next(now)
 
+    async def _tidy(self, now: float) -> None:
+        if self._tidied_at is None or not 0 <= now - self._tidied_at < TIDY_S:
+            await self._ledger.tidy(now)
+            self._tidied_at = now
+
     def _until_next(self, now: float) -> float:
         ahead = [at for plan, at in self._next.values() if at is not None and plan]
         if self._paused:
             ahead = []
         scan = SCAN_S - (now - self._scanned_at) if self._scanned_at is not None else 0.0
-        return max(0.0, min([scan, *self._runs.expire_in(), *(at - now for at in ahead)]))
+        return max(0.0, min([scan, *self._runs.overdue.expire_in(), *(at - now for at in ahead)]))
 
     async def _settled(self) -> None:
         sessions, self._settle = self._settle, set()
         for session in sessions:
             for live in self._runs.session_of(session):
                 await self._runs.settle(live.entry)
-                await self._runs.ask_for_yes(live)
+                await self._runs.overdue.ask_for_yes(live)
 
     async def _due(self, plan: Planned, now: float, waits: bool) -> None:
         """Decide all times of one job that have come."""
@@ -234,8 +243,13 @@ class JobClock:
         self._next = {name: each for name, each in self._next.items() if name in self._plans}
 
     async def _plan(self, now: float) -> None:
-        """From when on the times of new jobs, and of those whose plan has changed, are looked at."""
+        """From when on the times of new jobs, and of those whose plan has changed, are looked at. One that is gone has
+        no plan: if there is one of its name again, that begins then."""
         rows = []
+        for name, known in self._states.items():
+            if known.plan and name not in self._plans and name not in self._broken:
+                rows.append(planned(name, known.seen_at, ""))
+                self._states[name] = replace(known, plan="")
         for name, plan in self._plans.items():
             state = self._states.get(name)
             if state is not None and state.plan == plan.plan:
@@ -252,6 +266,7 @@ class JobClock:
 
 def _missed(job: Job, found: Due, now: float) -> Iterable[Change]:
     if found.missed is not None:
-        more = f"; {found.lost - 1} earlier ones too" if found.lost > 1 else ""
+        plus = " or more" if found.lost >= COUNTED else ""
+        more = f"; {found.lost - 1}{plus} earlier ones too" if found.lost > 1 else ""
         said = f"it was not run at that time, and `misfire: {job.misfire}` makes up for no more{more}"
         yield added(run_of(job, slot_of(found.missed), found.missed), "missed", now, said)

@@ -44,11 +44,9 @@ class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _MEANING = {
-    "mode": "add, list, remove or update",
     "job_id": "which one, for remove and update: its name in the list",
     "name": "a short name for a new one",
-    "schedule_mode": "at: once; every: again and again; cron: by a cron line",
-    "schedule_expr": "at: 2027-01-31T17:00 or `in 20m`; every: 30m, 2h or 1d; cron: five fields, as in 0 9 * * 1-5",
+    "schedule_expr": "at: once, 2027-01-31T17:00 or `in 20m`; every: 30m, 2h or 1d; cron: five fields, as 0 9 * * 1-5",
     "schedule_interval_ms": "every: milliseconds, instead of schedule_expr",
     "schedule_tz": "time zone such as Europe/Berlin; the person's own where it is not said",
     "message": "what is said then, or what you are to do then",
@@ -70,7 +68,7 @@ class Cron:
         for name, meaning in _MEANING.items():
             described["properties"][name]["description"] = meaning
         description = (
-            "Say or do something later, once or again and again: reminders and recurring work. "
+            "Say or do something later or on a schedule: reminders and recurring work. "
             "It acts in the name of the person who asks, and the answer comes to this chat."
         )
         self.spec = Spec(NAME, description, described, "local_write", "never")
@@ -103,7 +101,7 @@ class Cron:
             case "remove":
                 name = _which(given)
                 await own.remove(who, name)
-                return done(f"ok, {name} is removed")
+                return done(f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`")
             case "add":
                 view = await own.create(who, await self._new(given, context, using), context.address)
             case "update":
@@ -187,7 +185,7 @@ def _to(given: Arguments, here: Address) -> Address:
 def _schedule(given: Arguments, now: float) -> str:
     """In our words. Raises ToolError."""
     expr, ms = given.schedule_expr.strip(), given.schedule_interval_ms
-    mode = given.schedule_mode or ("every" if ms is not None else "")
+    mode = given.schedule_mode or ("every" if ms is not None else "at" if expr.lower().startswith("in ") else "")
     after = span_s(re.sub(r"^(in|every)\s+", "", expr, flags=re.IGNORECASE).replace(" ", ""))
     match mode:
         case "every":

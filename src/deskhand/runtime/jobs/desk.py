@@ -12,7 +12,7 @@ from ...types.errors import ConfigError, JobInvalid
 from ...types.identity import Address, Principal, acts_for
 from ...types.jobs import CHAT, FILE_NAME, Job, Run
 from ...types.jobs import JobView as Known
-from ...web.job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView
+from ...web.job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView, Undone
 from ...web.names import CHANNEL, name_of
 from ...web.ports import JobDesk
 from ..datafile import read_text
@@ -72,6 +72,10 @@ class Desk:
 
     async def remove(self, principal: Principal, name: str) -> None:
         await self._using.own.remove(principal, name)
+
+    async def undo(self, principal: Principal, name: str, *, again: bool = False) -> Undone:
+        name, view = await self._using.own.undo(principal, name, again=again)
+        return Undone(name, self._row(view) if view is not None else None)
 
     async def switch(self, principal: Principal, name: str, on: bool) -> JobView:
         return self._row(await self._using.own.enable(principal, name, on))

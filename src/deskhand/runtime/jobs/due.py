@@ -5,19 +5,21 @@ from __future__ import annotations
 import msgspec
 
 from ...types.jobs import MOST_AT_ONCE, Misfire
-from ...types.schedules import Schedule, last_due, next_after
+from ...types.schedules import Schedule, count_due, last_due, next_after
 
 ON_TIME_S = 60.0
 """What comes so late counts as on time: a restart takes a moment."""
 ASTRAY_S = 25 * 3600.0
 """Where the clock was further ahead than this, it was wrong then; where it went back by less, nothing comes again."""
+COUNTED = 1_000
+"""So far is counted what was not run."""
 FIRST_S = 3600.0
 """What a job may have missed before it was first seen here: its file may be older than that."""
 
 
 class Due(msgspec.Struct, frozen=True):
     """`fire` are the times to be run now, the oldest first, `missed` is the latest that is not, and `lost` how many
-    were not, as far as they were counted. All up to `seen_at` is decided. `next_at` is when to ask again."""
+    were not (COUNTED: that many or more). All up to `seen_at` is decided. `next_at` is when to ask again."""
 
     fire: tuple[float, ...] = ()
     missed: float | None = None
@@ -38,7 +40,10 @@ def due(schedule: Schedule, seen_at: float, now: float, misfire: Misfire, grace_
         return Due((), None, 0, seen_at, following)
     fire = _wanted(came, now, misfire, grace_s)
     left = [at for at in came if at not in fire]
-    return Due(tuple(fire), left[-1] if left else None, len(left), came[-1], following)
+    if not left:
+        return Due(tuple(fire), None, 0, came[-1], following)
+    lost = min(COUNTED, count_due(schedule, seen_at, came[-1], COUNTED + len(fire)) - len(fire))
+    return Due(tuple(fire), left[-1], lost, came[-1], following)
 
 
 def _wanted(came: list[float], now: float, misfire: Misfire, grace_s: float) -> list[float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import yaml
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ...types.errors import ConfigError, JobInvalid
 from ...types.identity import Address
-from ...types.jobs import Hooks, Job, checked
+from ...types.jobs import Hooks, Job, Kind, Misfire, Overlap, checked
 from ..aliases import model_name, snake
 from ..datafile import parse_plain
 
@@ -35,6 +35,14 @@ _WRITTEN = {"person": "for", "timeout_s": "timeout", "grace_s": "grace"}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _LISTS = ("on", "models", "tools")
+_YES_OR_NO = ("delete_after_run", "alert", "enabled")
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "kind": get_args(Kind),
+    "misfire": get_args(Misfire),
+    "overlap": get_args(Overlap),
+}
+_WHEN = ("every", "at", "daily", "hourly")
+"""Keys that are a schedule of their own: `every: 90s`."""
 _EXAMPLE = '---\nschedule: "0 9 * * *"\n---\n\nWhat is to be done.'
 
 
@@ -88,14 +96,16 @@ def job_of(front: Mapping[str, Any], body: str, name: str) -> Job:
     for key, value in front.items():
         plain = snake(str(key))
         ours = _OTHER_NAMES.get(plain, plain)
-        if plain in ("every", "at", "daily", "hourly") and isinstance(value, str | int):
-            known["schedule"] = f"{plain} {value}"
-        elif ours == "name":
+        if plain in _WHEN and isinstance(value, str | int):
+            ours, value = "schedule", f"{plain} {value}"
+        if ours == "name" or (ours in _KEYS and value in ("", None)):
             continue
-        elif ours not in _KEYS:
+        if ours not in _KEYS:
             more[str(key)] = value
-        elif value not in ("", None):
-            known[ours] = value
+        elif known.setdefault(ours, value) != value:
+            raise JobInvalid(
+                f"`{key}` says again, and differently, what {_WRITTEN.get(ours, ours)!r} is; leave one of them"
+            )
     try:
         for key in known:
             known[key] = _converted(key, known[key])
@@ -105,7 +115,16 @@ def job_of(front: Mapping[str, Any], body: str, name: str) -> Job:
     return replace(job, prompt=body, more=more)
 
 
+_SWITCHES = {"on": True, "yes": True, "true": True, "1": True, "off": False, "no": False, "false": False, "0": False}
+
+
 def _converted(key: str, value: Any) -> Any:
+    if key in _YES_OR_NO and isinstance(value, str):
+        if (switch := _SWITCHES.get(value.strip().lower())) is None:
+            raise ValueError(f"`{key}: {value[:40]}` must be true or false")
+        return switch
+    if (words := _CHOICES.get(key)) and value not in words:
+        raise ValueError(f"`{key}: {str(value)[:40]}` must be one of: {', '.join(words)}")
     if key in ("timeout_s", "grace_s"):
         found = _DURATION.fullmatch(str(value).strip())
         if found is None:
@@ -135,9 +154,26 @@ def _line(value: Any) -> str:
     return value.strip()
 
 
+_KINDS = {
+    "str": "one line of text",
+    "str | null": "one line of text",
+    "int": "a whole number",
+    "int | null": "a whole number",
+    "array": "a list",
+    "object": "keys and values",
+}
+
+
 def _plainly(error: Exception) -> str:
-    found = re.search(r"^(.*) - at `\$\.?(.*?)`$", str(error))
-    return f"`{_WRITTEN.get(found[2], found[2])}`: {found[1][0].lower()}{found[1][1:]}" if found else str(error)
+    """In words for who wrote the file, who knows no types."""
+    text = str(error)
+    if found := re.search(r"^Expected `(.*?)`, got `(.*?)` - at `\$\.?(.*?)`$", text):
+        wanted, given = (_KINDS.get(each, each) for each in (found[1], found[2]))
+        wanted = wanted if wanted != given else "another kind of value"
+        return f"`{_WRITTEN.get(found[3], found[3])}` must be {wanted}, and is {given}"
+    if found := re.search(r"contains unknown field `(.*?)` - at `\$\.?(.*?)`$", text):
+        return f"`{found[2]}` has no {found[1]!r}" + ("; it has prerun and postrun" if found[2] == "hooks" else "")
+    return text
 
 
 def _odd(front: Mapping[str, Any], job: Job) -> Iterator[str]:
@@ -174,14 +210,17 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+_ENABLED = re.compile(r"^enabled[ \t]*:.*$", re.MULTILINE | re.IGNORECASE)
+
+
 def with_enabled(text: str, enabled: bool) -> str:
     """The same file with this one key set; nothing else of it changes, comments neither."""
     line = f"enabled: {'true' if enabled else 'false'}"
     front, _ = split(text)
     if front is None:
         return text
-    if re.search(r"^enabled:.*$", front, re.MULTILINE):
-        changed = re.sub(r"^enabled:.*$", line, front, count=1, flags=re.MULTILINE)
+    if _ENABLED.search(front):
+        changed = _ENABLED.sub(line, front, count=1)
     else:
         changed = f"{front}\n{line}" if front.strip() else line
     head = text.removeprefix("\ufeff").replace("\r\n", "\n")

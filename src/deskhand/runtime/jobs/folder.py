@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from ...types.errors import ConfigError, JobInvalid
 from ...types.jobs import FILE_NAME, Job, checked, named
@@ -15,6 +16,9 @@ from ..datafile import read_text
 from ..edit import write_private
 from .file import Parsed, parse_job, with_enabled, written
 from .hooks import STATE
+from .kept import Kept
+
+log = logging.getLogger(__name__)
 
 MOST = 1000
 
@@ -38,7 +42,9 @@ class Folder:
         self, root: Path, zone: Callable[[], str], builtins: Sequence[Callable[[], Iterable[Job]]] = ()
     ) -> None:
         self.root, self._zone, self._builtins = root, zone, builtins
+        self.kept = Kept(root)
         self._known: dict[str, tuple[tuple[int, int, int], Found]] = {}
+        self._out_of_reach = False
 
     @property
     def zone(self) -> str:
@@ -62,15 +68,21 @@ class Folder:
         """All of them by name. What is broken stands among them, with a sentence."""
         try:
             with os.scandir(self.root) as entries:
-                names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
+                names = sorted(entry.name for entry in entries if _may_hold_a_job(entry))
         except FileNotFoundError:
             names = []
+        except OSError as error:
+            if not self._out_of_reach:
+                log.warning("the jobs in %s cannot be read (%s): those that are known go on", self.root, error.strerror)
+            self._out_of_reach = True
+            return {one.name: one for _, one in self._known.values()}
+        self._out_of_reach = False
         found: dict[str, Found] = {}
         for name in names[:MOST]:
             one = self._look(name)
             if one is not None:
-                found[name] = one
-        self._known = {name: each for name, each in self._known.items() if name in found}
+                found[one.name] = one
+        self._known = {name: each for name, each in self._known.items() if name in names}
         return found
 
     def _look(self, name: str) -> Found | None:
@@ -89,13 +101,14 @@ class Folder:
         try:
             parsed: Parsed = parse_job(read_text(path), name, self.zone)
         except (ConfigError, OSError) as error:
-            return Found(name, None, str(error), at=at)
+            return Found(readable(name), None, str(error), at=at)
         return Found(name, parsed.job, "", parsed.notes, at)
 
     def put(self, job: Job) -> Path:
         """Write its file in one step. Raises JobInvalid, OSError."""
-        path = self.of(checked(job, self.zone).name) / FILE_NAME
-        write_private(path, written(job))
+        path, text = self.of(checked(job, self.zone).name) / FILE_NAME, written(job)
+        self.kept.before(job.name)
+        write_private(path, text)
         return path
 
     def enable(self, name: str, enabled: bool) -> None:
@@ -105,15 +118,31 @@ class Folder:
             text = read_text(path)
         except FileNotFoundError as error:
             raise no_such(name) from error
-        write_private(path, with_enabled(text, enabled))
+        self.kept.before(name)
+        write_private(path, self._switched(text, name, enabled))
+
+    def _switched(self, text: str, name: str, enabled: bool) -> str:
+        """Its text with that one line changed; written anew where a line would not do, as where all are indented."""
+        changed = with_enabled(text, enabled)
+        try:
+            before = parse_job(text, name, self.zone).job
+        except ConfigError:  # it is broken, and stays so
+            return changed
+        try:
+            if parse_job(changed, name, self.zone).job == replace(before, enabled=enabled):
+                return changed
+        except ConfigError:
+            pass
+        return written(replace(before, enabled=enabled))
 
     def remove(self, name: str, *, scripts: bool = True) -> None:
-        """Remove the job, and with `scripts` all that lies beside it. Raises JobInvalid, OSError."""
+        """Remove the job; with `scripts` all that lies beside it too, and that can be undone. Raises JobInvalid,
+        OSError."""
         folder = self.of(named(name))
         if not (folder / FILE_NAME).exists():
             raise no_such(name)
-        if scripts and not folder.is_symlink():
-            shutil.rmtree(folder)
+        if scripts:
+            self.kept.removed(name)
             return
         (folder / FILE_NAME).unlink()
         for empty in (folder / STATE, folder):
@@ -121,5 +150,18 @@ class Folder:
                 empty.rmdir()
 
 
+def _may_hold_a_job(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, or a link to one. A link that leads nowhere, or round in a circle, is none."""
+    try:
+        return not entry.name.startswith(".") and entry.is_dir()
+    except OSError:
+        return False
+
+
+def readable(name: str) -> str:
+    """A name as text, whatever bytes it is made of: it is shown, and sent to the page."""
+    return os.fsencode(name).decode(errors="replace")
+
+
 def no_such(name: str) -> JobInvalid:
-    return JobInvalid(f"there is no job {name[:80]!r}; `deskhand job list` shows all")
+    return JobInvalid(f"there is no job {name[:80]!r}; `deskhand jobs` lists them")

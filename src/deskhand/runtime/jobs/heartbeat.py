@@ -18,7 +18,7 @@ import msgspec
 from ...store.base import Store
 from ...types.clock import Clock
 from ...types.commit import Change
-from ...types.errors import DeskhandError, JobInvalid
+from ...types.errors import JobInvalid
 from ...types.events import Recorded, TurnEnded
 from ...types.jobs import Job
 from ...types.schedules import Schedule, last_due, parse_schedule
@@ -36,7 +36,7 @@ PROMPT = """Heartbeat. Nobody wrote: look after what is due of {file}.
 five lines what they must know."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _IDLE = re.compile(r"#.*|[-*_=\s]*|[-*+]\s*(\[[ xX]?\])?\s*|[-*+]\s*\[[xX]\].*|```.*")
-_TIMED = re.compile(r"(?:[-*+]\s+)?(?:\[ ?\]\s+)?((?:every|daily|hourly|at)\s[^:]*(?::\d\d)?(?:\s*[ap]m)?):\s+(.+)")
+_TIMED = re.compile(r"(?:[-*+]\s+)?(?:\[ ?\]\s+)?((?:every|daily|hourly|at)(?:\s[^:]*(?::\d\d)?)?):\s+(.+)")
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -55,14 +55,15 @@ class Known(msgspec.Struct, frozen=True):
 
 class Body(msgspec.Struct, frozen=True):
     """What it stands on. `folder` is the workspace of an agent, `held` whether untrusted words went into a file of it,
-    `zone` that of the configuration. `ask` puts a prompt to the agent of a job, in a conversation of its own."""
+    `zone` that of the configuration. `ask` puts a prompt to the agent of a job, in a conversation of its own, and
+    writes these rows in the same transaction."""
 
     store: Store
     clock: Clock
     folder: Callable[[str], str]
     held: Callable[[str], Awaitable[bool]]
     zone: Callable[[], str]
-    ask: Callable[[Job, str], Awaitable[str]]
+    ask: Callable[[Job, str, Sequence[Change]], Awaitable[str]]
 
 
 def items_of(text: str, zone: str) -> list[Item]:
@@ -118,13 +119,9 @@ class Heartbeat:
             return ""
         why = "Something has changed since the last time." if changed else "Their time has come."
         shown = "\n".join(f"- {item.text}" for item in due)
-        await self._remember(agent, Known(state, now))  # before the agent can have changed anything
         self._agent = agent
-        try:
-            self._session = await body.ask(job, PROMPT.format(file=FILE, items=shown, why=why))
-        except DeskhandError:
-            await self._remember(agent, known or Known("", 0.0))
-            raise
+        rows = (self._seen(agent, Known(state, now)),)  # a crash neither forgets it nor does it twice
+        self._session = await body.ask(job, PROMPT.format(file=FILE, items=shown, why=why), rows)
         return f"asked about {len(due)} of {len(items)} lines"
 
     def see(self, recorded: Recorded) -> None:
@@ -157,8 +154,10 @@ class Heartbeat:
         return msgspec.json.decode(rows[0][0], type=Known) if rows else None
 
     async def _remember(self, agent: str, known: Known) -> None:
-        value = msgspec.json.encode(known).decode()
-        await self._body.store.change((Change("trigger_saw", (NAME, agent, value, self._body.clock.now())),))
+        await self._body.store.change((self._seen(agent, known),))
+
+    def _seen(self, agent: str, known: Known) -> Change:
+        return Change("trigger_saw", (NAME, agent, msgspec.json.encode(known).decode(), self._body.clock.now()))
 
 
 def _read(path: str) -> str:

@@ -116,9 +116,13 @@ def _prepared(hook: Hook) -> tuple[str, ...]:
         return (str(path),)
     with path.open("rb") as file:
         first = file.readline(200)
-    if not first.startswith(b"#!"):
+    try:
+        runner = shlex.split(first.removeprefix(b"#!").decode(errors="replace")) if first.startswith(b"#!") else []
+    except ValueError:  # a quote without its other one
+        runner = []
+    if not runner:
         raise JobInvalid(f"the hook {hook.script!r} cannot be run: it needs a first line such as #!/bin/sh")
-    return (*shlex.split(first[2:].decode(errors="replace")), str(path))
+    return (*runner, str(path))
 
 
 def label_of_hook(job: str) -> Label:

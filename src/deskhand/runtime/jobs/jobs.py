@@ -12,12 +12,14 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
 from ...agent.profile import Agent
 from ...policy.roles import may_talk
+from ...tools.deferred import narrowed
 from ...types.commit import Change
 from ...types.errors import ConfigError, JobInvalid
 from ...types.events import ApprovalAsked, Recorded, TurnEnded
@@ -28,10 +30,12 @@ from ...types.people import OWNER_NAME
 from ...types.schedules import Startup, due_within, next_after
 from ..hands import Ground
 from ..waking import Waker
-from .clock import JobClock
+from .clock import RESUME, JobClock
+from .file import parse_job
 from .folder import Folder, Found, no_such
 from .ledger import Entry, Ledger, State, added, as_result, counted
-from .runs import Chore, Port, Runs, run_of
+from .port import Chore, Port
+from .runs import Runs, run_of
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +64,7 @@ class Jobs:
         self.runs_now = Runs(port)
         self.clock = JobClock(ground, self._ledger, self._folder, self.runs_now)
         self.run = self.clock.run
+        self._setting_off = anyio.Lock()
 
     # ------------------------------------------------------------------ for everybody
 
@@ -113,6 +118,25 @@ class Jobs:
         await self._ground.store.change([drop, Change("job_state_forget", (name,))])
         self.clock.look_again()
 
+    async def earlier(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
+        """What an undo would bring back of this job ('' is the one that was changed last), with `again` a redo: its
+        name, and None where it would be gone. Raises JobInvalid."""
+        kept = self._folder.kept
+        name = name or await anyio.to_thread.run_sync(kept.latest)
+        text = await anyio.to_thread.run_sync(kept.text, name, "again" if again else "back")
+        if text is None:
+            return name, None
+        try:
+            return name, parse_job(text, name, self._folder.zone).job
+        except ConfigError:  # as it was broken, it is an owner's to mend
+            return name, Job(name, person=OWNER_NAME)
+
+    async def undo(self, name: str, by: Principal, *, again: bool = False) -> None:
+        """Put back what its file was before it was changed or removed last. Raises JobInvalid, OSError."""
+        await anyio.to_thread.run_sync(self._folder.kept.step, name, "again" if again else "back")
+        log.info("the last change of the job %r was %s by %s", name, "made again" if again else "undone", by.id)
+        self.clock.look_again()
+
     async def enable(self, name: str, enabled: bool, by: Principal) -> None:
         """Switch it on or off. Raises JobInvalid, OSError."""
         await anyio.to_thread.run_sync(self._folder.enable, name, enabled)
@@ -120,8 +144,13 @@ class Jobs:
         self.clock.look_again()
 
     async def run_now(self, name: str, by: Principal) -> str:
-        """Run it once, now, or behind the run that goes on. Returns the slot. Raises JobInvalid."""
+        """Run it once, now, or behind the run that goes on; one may wait. Returns the slot. Raises JobInvalid."""
         job = await self._usable(name)
+        if why := await self.clock.why_paused():
+            hint = f"; `{RESUME}` lets them go on" if self._ground.settings().config.jobs.enabled else ""
+            raise JobInvalid(f"no job runs now: {why}{hint}")
+        if any(each.run.job == name and each.run.state == "waiting" for each in await self._ledger.open()):
+            raise JobInvalid(f"{name!r} waits to be run already; see `deskhand jobs runs {name}`")
         slot = f"{self._ground.ids.new('run')} by {by.id}"
         await self._ground.store.change([added(run_of(job, slot, self._ground.clock.now()), "waiting")])
         self.clock.poke()
@@ -130,7 +159,11 @@ class Jobs:
     async def trigger(self, name: str, slot: str, payload: Text) -> bool:
         """An event starts it: once for each `slot`, which names the event for ever. False where that was here before,
         or another run goes on and none may wait. Raises JobInvalid."""
-        job, now = await self._usable(name), self._ground.clock.now()
+        async with self._setting_off:
+            return await self._triggered(await self._usable(name), slot, payload)
+
+    async def _triggered(self, job: Job, slot: str, payload: Text) -> bool:
+        name, now = job.name, self._ground.clock.now()
         if not job.enabled or await self._ledger.get(name, slot) is not None:
             return False
         entry = replace(run_of(job, slot, now), payload=payload)
@@ -196,7 +229,7 @@ class Jobs:
         limits = replace(limits, steps=job.steps or limits.steps, tokens=job.tokens or limits.tokens)
         tools = agent.tools
         if job.tools is not None:
-            tools = {name: tool for name, tool in tools.items() if _listed(name, job.tools)}
+            tools = narrowed(tools, [name for name in tools if _listed(name, job.tools)])
         return replace(agent, models=job.models or agent.models, limits=limits, tools=tools)
 
     def see(self, recorded: Recorded) -> None:

@@ -36,9 +36,17 @@ SELECT body FROM job_run WHERE session = ? ORDER BY due_at DESC LIMIT 1
 SELECT job, slot, state, due_at, session, began_at, ended_at, lease_until, attempts, said, body, payload, after_n, holder
 FROM job_run AS run WHERE due_at = (SELECT max(due_at) FROM job_run WHERE job = run.job) ORDER BY slot
 
--- job_run_expire: all but the last hundred of each job, and nothing of the last thirty days --
-DELETE FROM job_run WHERE ended_at < ?1 AND due_at < (
-  SELECT due_at FROM job_run AS newer WHERE newer.job = job_run.job ORDER BY due_at DESC LIMIT 1 OFFSET 100)
+-- job_run_old: beyond the last hundred of a job, and ten thousand; what is known by its bytes alone is so for ever --
+SELECT job, slot FROM (SELECT job, slot, ended_at, payload, row_number() OVER (PARTITION BY job ORDER BY due_at DESC) AS nth FROM job_run)
+WHERE (ended_at < ?1 AND nth > 100 OR ended_at < ?2 AND nth > 10000) AND NOT (slot LIKE 'body:%' AND payload IS NULL)
+LIMIT 20000
+
+-- job_run_forget --
+DELETE FROM job_run WHERE (job, slot) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?)) AND slot NOT LIKE 'body:%'
+
+-- job_run_slim: its name stays --
+UPDATE job_run SET payload = NULL, body = CAST(json_object('name', job) AS BLOB)
+WHERE (job, slot) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?)) AND slot LIKE 'body:%'
 
 -- job_state_all --
 SELECT job, seen_at, plan, runs, errors, gates, skips, failures, alerts, alerted_at FROM job_state
@@ -71,6 +79,9 @@ SELECT count(*) FROM job_boot WHERE at > ? AND at <= ?
 
 -- job_boot_expire --
 DELETE FROM job_boot WHERE at <= ?1 OR at > ?2
+
+-- job_told_since: how many jobs the owner was told of --
+SELECT count(*) FROM job_state WHERE alerted_at > ? AND alerted_at <= ?
 
 -- job_pause_set --
 INSERT INTO job_pause(one, why, at) VALUES(1, ?, ?) ON CONFLICT DO NOTHING

@@ -15,7 +15,8 @@ from ...types.messages import Text
 _encode = msgspec.json.encode
 _job = msgspec.json.Decoder(Job).decode
 _text = msgspec.json.Decoder(Text).decode
-KEPT_S = 30 * 24 * 3600.0
+KEPT_S, FULL_S = 30 * 24 * 3600.0, 24 * 3600.0
+"""For so long is kept what became of each time; of a job that comes all the time, the last ten thousand and a day."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -35,7 +36,8 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """What is known of a job beside its file: see the table."""
+    """What is known of a job beside its file: see the table. `alerts` is below zero while the owner was told nothing of
+    the failures that go on now, but was of earlier ones."""
 
     job: str
     seen_at: float
@@ -75,6 +77,12 @@ class Ledger(msgspec.Struct, frozen=True):
         rows = await self.store.rows("job_state_get", (job,))
         return _state(rows[0]) if rows else State(job, 0.0, "")
 
+    async def tidy(self, now: float) -> None:
+        """Forget what is old."""
+        while old := await self.store.rows("job_run_old", (now - KEPT_S, now - FULL_S)):
+            which = (msgspec.json.encode(old).decode(),)
+            await self.store.change([Change("job_run_forget", which), Change("job_run_slim", which)])
+
     def claim(self, entry: Entry, state: RunState, now: float, lease_s: float) -> Change:
         """It is begun: written before anything is done."""
         run = entry.run
@@ -86,9 +94,11 @@ class Ledger(msgspec.Struct, frozen=True):
 
 
 def added(entry: Entry, state: RunState, at: float | None = None, said: str = "") -> Change:
-    """A run that waits, or, with the time `at`, one that is over without having begun."""
+    """A run that waits, or, with the time `at`, one that is over without having begun: of that one only the name is
+    kept, lest what comes all the time and is never run fills the disk."""
     run = entry.run
-    row = (run.job, run.slot, state, run.due_at, _encode(entry.job), _payload(entry.payload))
+    job, payload = (entry.job, entry.payload) if at is None else (Job(run.job), None)
+    row = (run.job, run.slot, state, run.due_at, _encode(job), _payload(payload))
     return Change("job_run_add", (*row, at, said))
 
 

@@ -45,7 +45,7 @@ class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _MEANING = {
-    "action": "list, create, update, delete, enable, disable, or blueprints: those that are ready but for a few blanks",
+    "action": "blueprints: lists those that are ready but for a few blanks",
     "name": "the job: letters, digits, - and _",
     "config": (
         "for create and update: the whole JOB.md. Front matter between lines of ---: schedule (a cron line, `every "
@@ -68,8 +68,8 @@ class ManageJob:
         for name, meaning in _MEANING.items():
             described["properties"][name]["description"] = meaning
         description = (
-            "Jobs: what is done on a schedule, or when something happens, without anybody asking. A job acts in the "
-            "name of the person who asks for it. For a plain reminder use `cron`."
+            "Manage jobs: what is done on a schedule, or when something happens, without anybody asking. A job acts in "
+            "the name of the person who asks for it. For a plain reminder use `cron`."
         )
         self.spec = Spec(NAME, description, described, "local_write", "never")
 
@@ -110,7 +110,7 @@ class ManageJob:
                 view = await own.change(who, _parsed(given, using.zone()), context.address)
             case "delete":
                 await own.remove(who, _named(name))
-                return done(f"ok, {name} is removed")
+                return done(f"ok, {name} is removed; a person brings it back with `deskhand jobs undo {name}`")
             case "enable" | "disable":
                 view = await own.enable(who, _named(name), given.action == "enable")
         if given.action in ("create", "update") and view.job is not None:

@@ -23,7 +23,7 @@ MOST, MOST_OF_OWNER = 50, 800
 """So many jobs may a person make. What lies there already is never refused."""
 SHORTEST_S = 60.0
 """Nobody but an owner may have a model asked more often."""
-PROMPT_CHARS = 50_000
+PROMPT_CHARS, MOST_LINES = 50_000, 20
 
 
 class Book(Protocol):
@@ -36,6 +36,12 @@ class Book(Protocol):
     async def remove(self, name: str, by: Principal) -> None: ...
 
     async def enable(self, name: str, enabled: bool, by: Principal) -> None: ...
+
+    async def earlier(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
+        """What an undo would bring back."""
+        ...
+
+    async def undo(self, name: str, by: Principal, *, again: bool = False) -> None: ...
 
     async def run_now(self, name: str, by: Principal) -> str:
         """The name of the run."""
@@ -129,6 +135,24 @@ class OwnJobs:
         self._changed()
         return await self.found(principal, name)
 
+    async def undo(self, principal: Principal, name: str, *, again: bool = False) -> tuple[str, JobView | None]:
+        """Take back the last change of a job (for an owner '' is that of any), with `again` the last undo. Returns its
+        name and how it is now, None where it is gone. Raises JobInvalid, Refused."""
+        if not is_owner(principal):
+            view = next((each for each in await self._book.all() if each.name == name), None)
+            theirs = view is not None and _sees(view, principal)
+            if not name or (view is not None and not theirs):
+                raise NoSuchJob(f"there is no job {name[:80]!r} of yours")
+        name, job = await self._book.earlier(name, again=again)
+        if job is not None and not is_owner(principal):
+            if not belongs_to(job, principal):
+                raise NoSuchJob(f"there is no job {name[:80]!r} of yours")
+            await self._theirs(principal, job, None)
+        async with self._changing:
+            await self._book.undo(name, principal, again=again)
+        self._changed()
+        return name, next((each for each in await self._book.all() if each.name == name), None)
+
     async def run(self, principal: Principal, name: str) -> str:
         """Have it run now. Returns the name of the run. Raises JobInvalid, Refused."""
         await self.found(principal, name)
@@ -151,6 +175,8 @@ class OwnJobs:
                 raise Refused("a job of yours acts in your name, and in nobody else's")
             job = replace(job, person=acts_for(principal))
         checked(job, rules.zone())
+        if len(job.on) > MOST_LINES:
+            raise JobInvalid(f"it has {len(job.on)} lines under `on`: at most {MOST_LINES}; make another job")
         for line in job.on:
             parse_trigger(line)
         if len(job.prompt) > PROMPT_CHARS:

@@ -5,70 +5,35 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from hashlib import blake2b
-from pathlib import Path
 
 import anyio
-import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from ...tools.base import Context
 from ...types.commit import Change
 from ...types.errors import DeskhandError, JobInvalid, StoreUnavailable
-from ...types.events import MessageReceived, ModelReplied, Recorded, TurnEnded
-from ...types.identity import Address, Command, Inbound, Principal, Said, session_key
-from ...types.jobs import CHAT, ISOLATED, Job, Run, RunState
+from ...types.identity import Address, Command, Inbound, Principal, Said
+from ...types.jobs import Job, Run, RunState
 from ...types.labels import LOCAL, Label
 from ...types.messages import Message, Part, Text
 from ...types.people import OWNER_NAME
-from ...types.turn import TURN
 from ..children import fatal
-from ..hands import Ground
-from ..places import Places
-from ..prompt import JOBS
-from ..toolbox import READ_FROM_LOG
-from ..waking import Waker
-from .alerts import after_failure, after_success, told
+from .alerts import after_failure, after_success
 from .folder import Found
 from .hooks import Hook, Ran, framed, label_of_hook, run_hook
-from .ledger import Entry, Ledger, counted, ended, finishing
+from .ledger import Entry, counted, ended, finishing
+from .overdue import Overdue
+from .port import Live, Port
+from .where import CLOCK, address_of, agent_of, heading, session_of, too_long, turn_of
+from .writing import insist
 
 log = logging.getLogger(__name__)
 
-CLOCK = JOBS
-"""The channel of conversations that a job has for itself: nobody reads there, the log holds them."""
 HOOK_LEASE_S = 630.0
 """Longer than any hook may take, with what is to be done around it."""
-STOPPING_S = 60.0
-PAUSES_S = (0.2, 1.0, 5.0, 15.0)
 SAID_CHARS = 500
 FAILED: tuple[RunState, ...] = ("error", "interrupted")
-
-Chore = Callable[[Job], Awaitable[str]]
-
-
-class Port(msgspec.Struct, frozen=True):
-    """What runs need of the house. `who` is in whose name a job acts, with the roles they have now; raises JobInvalid.
-    `chore` gives a chore by its name, None for an unknown one. `over` hears of each end."""
-
-    ground: Ground
-    waker: Waker
-    ledger: Ledger
-    folder: Callable[[str], Path]
-    who: Callable[[Job], Awaitable[Principal]]
-    chore: Callable[[str], Chore | None]
-    over: Callable[[Entry, RunState], Awaitable[None]]
-
-
-class Live(msgspec.Struct):
-    """A run that this process looks after. `until` is on the monotonic clock: then it is taken for hung."""
-
-    entry: Entry
-    principal: Principal
-    until: float
-    stopping: bool = False
-    asked: set[str] = set()
 
 
 class Runs:
@@ -78,6 +43,7 @@ class Runs:
         self._port, self._ground = port, port.ground
         self.tasks: TaskGroup | None = None
         self.live: dict[str, Live] = {}
+        self.overdue = Overdue(port, self.live, self._failed)
 
     def busy(self, job: str) -> bool:
         """Whether it runs now."""
@@ -92,7 +58,7 @@ class Runs:
         job = entry.job
         try:
             principal = await self._port.who(job)
-            entry = replace(entry, run=replace(entry.run, session=self._session(entry)))
+            entry = replace(entry, run=replace(entry.run, session=session_of(self._ground, entry)))
             if job.kind == "chore":
                 await self._claim(entry, principal, "running", job.timeout_s, rows)
                 self._start(entry, partial(self._chore, entry))
@@ -156,7 +122,7 @@ class Runs:
                 await self.end(entry, "gated", ran.said, gates=1, rows=ran.rows)
                 return
             part = Text(framed(ran.stdout), label_of_hook(job.name))
-            await self._until_written(partial(self._hand_in, entry, live.principal, (part,), ran.rows))
+            await insist(partial(self._hand_in, entry, live.principal, (part,), ran.rows))
         except DeskhandError as error:
             await self.end(entry, "error", str(error), errors=0)
 
@@ -169,9 +135,9 @@ class Runs:
         entry = replace(entry, after_n=head[0][0] if head else 0)
         ours = Label(LOCAL.integrity, None, principal.id)
         payload = (entry.payload,) if entry.payload is not None else ()
-        parts = (Text(f"{_heading(entry)}\n\n{job.prompt}", ours), *more, *payload)
+        parts = (Text(f"{heading(entry)}\n\n{job.prompt}", ours), *more, *payload)
         body = Said(Message("user", parts))
-        inbound = Inbound(entry.key, self._address(entry), principal.id, now, body, session, when="queue")
+        inbound = Inbound(entry.key, address_of(entry.job), principal.id, now, body, session, when="queue")
         claim = self._port.ledger.claim(entry, "running", now, job.timeout_s)
         members = [Change("session_join", (session, principal.on_behalf_of))] if "owner" not in principal.roles else []
         counts = counted(job.name, runs=1)
@@ -187,7 +153,7 @@ class Runs:
         job, now = entry.job, self._now()
         said = Command("deliver", job.prompt)
         by = Principal(f"job:{job.name}", ("owner",), "system", job.person or OWNER_NAME)
-        inbound = Inbound(entry.key, self._address(entry), by.id, now, said, entry.run.session)
+        inbound = Inbound(entry.key, address_of(entry.job), by.id, now, said, entry.run.session)
         claim = self._port.ledger.claim(entry, "running", now, 0.0)
         done = ended(entry.run, "done", now, "")
         known = await self._port.ledger.state(job.name)
@@ -203,7 +169,7 @@ class Runs:
             with anyio.fail_after(job.timeout_s):
                 said = await chore(job)
         except TimeoutError:
-            await self.end(entry, "error", _too_long(job))
+            await self.end(entry, "error", too_long(job))
         except DeskhandError as error:
             await self.end(entry, "error", str(error))
         else:
@@ -212,14 +178,14 @@ class Runs:
     async def settle(self, entry: Entry) -> None:
         """See whether its turn is over, and go on from there."""
         log_ = await self._ground.store.events(entry.run.session, entry.after_n)
-        found = _turn_of(log_, entry.key)
+        found = turn_of(log_, entry.key)
         live = self.live.get(entry.key)
         if found is None or live is None:
             return
         end, answer = found
         stopped = live.stopping and end.reason == "stopped"
         if end.reason != "done":
-            await self.end(entry, "error", _too_long(entry.job) if stopped else end.said or answer)
+            await self.end(entry, "error", too_long(entry.job) if stopped else end.said or answer)
         elif not entry.job.hooks.postrun:
             await self.end(entry, "done", answer)
         elif live.entry.run.state != "finishing":
@@ -241,7 +207,7 @@ class Runs:
             await self.end(entry, "error", f"its postrun failed: {ran.said}", rows=ran.rows)
 
     async def _hook(self, entry: Entry, principal: Principal, script: str, stdin: bytes) -> Ran:
-        agent = self._ground.agent_of(self._agent(entry.job))
+        agent = self._ground.agent_of(agent_of(self._ground, entry.job))
         job, home = entry.job, self._ground.settings().home
         about = {
             "JOB_NAME": job.name,
@@ -291,40 +257,8 @@ class Runs:
         self.live.pop(entry.key, None)
         await self._port.over(entry, state)
 
-    async def expire(self) -> None:
-        """What takes longer than it may is stopped; what does not even stop is given up. Who waits for a person's yes
-        is left alone: the question has an end of its own."""
-        now = self._ground.clock.monotonic()
-        for live in [each for each in self._leased() if each.until <= now]:
-            entry = live.entry
-            if await self._rests(entry.run.session):
-                live.until = now + STOPPING_S
-            elif live.stopping:
-                await self.end(entry, "error", f"{_too_long(entry.job)}, and did not stop")
-            else:
-                live.stopping, live.until = True, now + STOPPING_S
-                await self._stop(live)
-
-    def expire_in(self) -> list[float]:
-        """In how many seconds each of them will have taken too long."""
-        return [live.until - self._ground.clock.monotonic() for live in self._leased()]
-
-    def _leased(self) -> list[Live]:
-        """Those whose conversation goes on; for hooks and chores limits of their own hold."""
-        return [
-            each for each in self.live.values() if each.entry.run.state == "running" and each.entry.job.kind == "prompt"
-        ]
-
-    async def ask_for_yes(self, live: Live) -> None:
-        """Where nobody reads along, the owner is told that a run waits for them: once."""
-        session = live.entry.run.session
-        rows = await self._ground.store.rows("job_asks", (session,))
-        if not rows or rows[0][0] in live.asked or self._address(live.entry).channel != CLOCK:
-            return
-        live.asked.add(rows[0][0])
-        name = live.entry.job.name
-        text = f"The job {name!r} waits for your yes. See the page, or `deskhand approvals`."
-        await self._insist(*await told(self._ground.store, f"ask:{rows[0][0]}", text, self._now()))
+    async def _failed(self, live: Live, said: str) -> None:
+        await self.end(live.entry, "error", said)
 
     async def drop_done(self, found: Iterable[Found]) -> None:
         """Remove the files of those that were to go after their run, where a crash came between."""
@@ -335,52 +269,6 @@ class Runs:
                 continue
             if run.state in ("done", "error", "gated"):
                 await self._port.over(Entry(run, one.job), run.state)
-
-    async def _rests(self, session: str) -> bool:
-        turn = self._ground.dispatch.turn(session)
-        asks = await self._ground.store.rows("job_asks", (session,)) if turn is not None else []
-        return bool(asks)
-
-    async def _stop(self, live: Live) -> None:
-        entry = live.entry
-        stop = Command("stop", TURN)
-        at = (self._address(entry), live.principal.id, self._now())
-        await self._port.waker.hand_in(Inbound(f"{entry.key}:stop", *at, stop, entry.run.session), live.principal)
-        if self._ground.dispatch.drives(entry.run.session):
-            self._ground.dispatch.wake(entry.run.session, cut=True)
-
-    # Where it goes on
-
-    def _agent(self, job: Job) -> str:
-        return job.agent or self._ground.settings().agents[0]
-
-    def _session(self, entry: Entry) -> str:
-        """The conversation of this run."""
-        job, run = entry.job, entry.run
-        agent = self._agent(job)
-        if job.kind == "chore":
-            return ""
-        if job.session == ISOLATED and job.kind == "prompt":
-            epoch = f"{int(run.due_at)}"
-            if run.slot[:1].isdigit():
-                return f"{agent}/job:{job.name}:{epoch}"
-            return f"{agent}/job:{job.name}:{epoch}-{blake2b(run.slot.encode(), digest_size=3).hexdigest()}"
-        if job.to is not None and (job.session == CHAT or job.kind == "deliver"):
-            own = session_key(agent, job.to)
-            return Places(self._ground.store).now(own, Inbound("", job.to, "", 0.0, Said(Message("user", ()))))
-        if "/" in job.session:
-            return job.session
-        return session_key(agent, self._own_place(job))
-
-    def _own_place(self, job: Job) -> Address:
-        return Address("web", job.person or "owner", job.session)
-
-    def _address(self, entry: Entry) -> Address:
-        """Where its answer goes."""
-        job = entry.job
-        if job.to is not None:
-            return job.to
-        return Address(CLOCK, chat=job.name) if job.session == ISOLATED else self._own_place(job)
 
     # Small things
 
@@ -402,52 +290,7 @@ class Runs:
             await self.end(entry, "error", f"it broke ({type(error).__name__}: {error})")
 
     async def _insist(self, *changes: Change) -> None:
-        """Write this, however long the disk takes to be there again."""
-        await self._until_written(partial(self._ground.store.change, changes))
-
-    async def _until_written(self, write: Callable[[], Awaitable[object]]) -> None:
-        failures = 0
-        while True:
-            try:
-                await write()
-                return
-            except StoreUnavailable as error:
-                log.warning("a run of a job is not written: %s", error)
-                await anyio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
-                failures += 1
-
-
-def _heading(entry: Entry) -> str:
-    job, run = entry.job, entry.run
-    if job.to is None and job.session == ISOLATED:
-        where = "Nobody reads along, and your answer is only kept in the log: to tell somebody, use send_message."
-    elif job.to is not None and job.to.channel not in READ_FROM_LOG:
-        where = f"Your answer is sent to {job.to.channel}."
-    else:
-        where = "Your answer is read in this conversation."
-    return f"[The job {job.name!r} is due ({run.slot}). {where}]"
-
-
-def _turn_of(log_: Sequence[Recorded], key: str) -> tuple[TurnEnded, str] | None:
-    """The end of the turn that took this message in, and what the model said last in it; None while there is none."""
-    number, answer = 0, ""
-    for event in (recorded.event for recorded in log_):
-        match event:
-            case MessageReceived(external_id=external_id, inbox_id=inbox_id) if external_id == key:
-                number = inbox_id
-            case ModelReplied(message=message) if number:
-                answer = "" if message.calls else message.text
-            case TurnEnded(answers=answers) if number and number in answers:
-                return event, event.said or answer
-            case _:
-                pass
-    return None
-
-
-def _too_long(job: Job) -> str:
-    minutes, seconds = divmod(round(job.timeout_s), 60)
-    limit = f"{minutes} minutes" if minutes and not seconds else f"{round(job.timeout_s)} seconds"
-    return f"it took longer than {limit} and was stopped"
+        await insist(partial(self._ground.store.change, changes))
 
 
 def _quiet(text: str) -> None:

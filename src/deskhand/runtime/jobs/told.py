@@ -15,7 +15,7 @@ from ...types.schedules import At, Cron, Every, Startup, described, due_within, 
 DAYS = 30
 MOST_COUNTED = 50_000
 STATES: dict[RunState, str] = {
-    "waiting": "waits for an earlier run",
+    "waiting": "waits to begin",
     "checking": "its prerun decides",
     "running": "runs now",
     "finishing": "its postrun runs",
@@ -91,10 +91,10 @@ def _tokens(job: Job, used: Sequence[int]) -> tuple[int | None, str]:
     if used:
         middle = sorted(used)[len(used) // 2]
         return middle, f"as its last {len(used)} did" if len(used) > 1 else "as its last one did"
+    if job.session != ISOLATED:
+        return None, "each takes what its conversation does, and `deskhand budget` bounds that"
     if job.tokens is not None:
         return job.tokens, "which is the most that it may take"
-    if job.session != ISOLATED:
-        return None, "each takes what its conversation does; `tokens:` bounds it"
     return None, "what one takes is known when it has run; `tokens:` bounds it"
 
 

@@ -17,12 +17,13 @@ from ...memory.facts import Fact, NewFact, Scope, Viewer, added, also, fact_of, 
 from ...memory.harvest import LetGo, Line, Stored
 from ...memory.recall import Memory
 from ...memory.settings import MemoryConfig
-from ...models.aside import Aside
+from ...models.aside import Aside, cheapest
 from ...types.budget import Charge
 from ...types.commit import Change
-from ...types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError
+from ...types.errors import BudgetSpent, ConfigError, DeskhandError, MalformedReply, ModelError, ModelTooSmall
 from ...types.labels import Label
 from ..hands import Ground
+from ..models import is_small
 from ..thinking import Thinking
 from .heard import Talk, heard
 
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 SESSIONS_AT_ONCE, BATCHES_AT_ONCE = 20, 5
 """So many questions are asked in one run, at most; the rest waits for the next."""
 KNOWN = 20
+BIGGER = "{} wait: {}; name a bigger one as cheap_model, or under memory and reflection"
 
 
 class Gatherer:
@@ -200,11 +202,13 @@ class Gatherer:
 
     async def each(self, kind: str, work: Sequence[tuple[str, Callable[[], Awaitable[int]]]]) -> str:
         """Do all of this, each for itself. Returns how much came of how many; raises DeskhandError for those that
-        failed. Where a budget is spent nothing more is asked."""
-        found, failed = 0, list[str]()
+        failed. Where a budget is spent nothing more is asked; what needs a bigger model than there is waits."""
+        found, failed, waiting = 0, list[str](), list[str]()
         for subject, one in work:
             try:
                 found += await one()
+            except ModelTooSmall as error:
+                waiting.append(str(error))
             except (ModelError, ConfigError) as error:
                 now, why = self.ground.clock.now(), self.ground.redact(str(error))[:500]
                 await self.ground.store.change((Change("gathered_failed", (kind, subject, now, why)),))
@@ -212,7 +216,10 @@ class Gatherer:
                 failed.append(f"{subject}: {why}")
                 if isinstance(error, BudgetSpent):
                     break
-        said = f"{kind}: {found} from {len(work) - len(failed)}" if len(work) > len(failed) else ""
+        done = len(work) - len(failed) - len(waiting)
+        said = f"{kind}: {found} from {done}" if done else ""
+        if waiting:
+            said = "; ".join(filter(None, (said, BIGGER.format(len(waiting), waiting[0]))))
         if failed:
             raise DeskhandError(f"{f'{said}; ' if said else ''}{kind} failed for {'; '.join(failed)}")
         return said
@@ -233,7 +240,11 @@ class Gatherer:
         return [LetGo(text, at) for text, at in await self.ground.store.rows("gathered_let_go", (scope, owner))]
 
     async def ask(self, agent: str, aside: Aside, models: Sequence[str], job: str) -> str:
-        """What a model says to this; this job pays. Raises ModelError, ConfigError."""
+        """What a model says to this; this job pays. Small ones are asked only where they were named for it: what is
+        worth keeping they cannot tell. Raises ModelTooSmall, ModelError, ConfigError."""
+        here, settings = self.thinking.agent(agent), self.ground.settings()
+        if not models and all(is_small(settings, one) for one in cheapest(here.cheap_model, here.models)):
+            raise ModelTooSmall(f"the model of {agent} is too small to {job}")
         return (await self.thinking.ask(agent, aside, models, Charge("", "", agent, job))).text
 
     def noted(self, kind: str, subject: str, n: int, status: str = "processed", note: str = "") -> Change:

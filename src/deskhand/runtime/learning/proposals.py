@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from ...skills.scan import Finding, bad, scan
 from ...skills.skill import FILE_NAME
 from ...skills.write import skill_text
-from ...tools.base import Context, Done, done
+from ...tools.base import Context, Done, Reach, done
 from ...tools.define import tool
 from ...tools.notes import By
 from ...tools.watch import ground as where_is
 from ...types.commit import Change
 from ...types.effects import Effect
-from ...types.errors import ConfigError, Refused, ToolError
+from ...types.errors import ConfigError, DeskhandError, Refused, ToolError
 from ...types.events import AnyEvent, TurnEnded
 from ...types.identity import Principal
 from ...types.labels import Label
@@ -28,8 +28,11 @@ from ..hands import Ground
 from ..toolbox import skills_of
 
 State = Literal["proposed", "refused", "accepted", "rejected", "reverted", "kept"]
-"""`refused`: by what stands in it. `kept`: it did worse, and could not be taken out, since it was changed by hand."""
+"""`refused`: by what stands in it. `kept`: it is not watched any more, since it could not be taken out, or a person put
+it back."""
 KEPT_CHARS = 40_000
+CUT_OFF_S = 60.0
+"""What was taken in so long ago and is not written was cut off."""
 LOCAL_WRITE: Effect = "local_write"
 
 
@@ -121,7 +124,7 @@ _card = msgspec.json.Decoder(Card).decode
 
 def proposed(proposal: Proposal, at: float) -> tuple[Change, ...]:
     """The rows of a proposal: once for each (session, n, name), and none for a name that waits or was turned down. What
-    plainly is bad is refused by that, and stands there for a person to see."""
+    plainly is bad is refused by that, and stands there for a person to see. Reading it takes a while: call it aside."""
     name, description = clean(proposal.name)[:200], " ".join(clean(proposal.description).split())[:KEPT_CHARS]
     body = clean(proposal.body)[:KEPT_CHARS]
     findings = scan(proposal.name, proposal.description, proposal.body)
@@ -141,7 +144,7 @@ async def propose_skill(name: str, description: str, body: str, context: Context
     description: when it is to be used, in a sentence
     body: the instructions, in Markdown: the steps, and what to look out for
     """
-    findings = scan(name, description, body)
+    findings = await anyio.to_thread.run_sync(scan, name, description, body)
     if bad(findings):
         why = "; ".join(each.words for each in findings if each.severity == "bad")
         raise ToolError(f"this is no skill that can be proposed: {why}")
@@ -150,7 +153,8 @@ async def propose_skill(name: str, description: str, body: str, context: Context
         name, description, body, context.agent, context.session, int(made[1]) if made else 0, context.label, "tool"
     )
     said = done(f"ok, {name} is proposed, if it was not turned down before; `deskhand skills proposals` shows it")
-    return replace(said, changes=proposed(proposal, context.clock.now()))
+    rows = await anyio.to_thread.run_sync(proposed, proposal, context.clock.now())
+    return replace(said, changes=rows)
 
 
 class Proposals:
@@ -182,8 +186,12 @@ class Proposals:
 
     async def check(self, row: Row) -> tuple[Finding, ...]:
         """What stands in it, by what is known now. Raises ConfigError where its agent is gone."""
-        found = await anyio.to_thread.run_sync(skills_of(self._ground.settings(), row.agent).find)
-        return scan(row.name, row.description, row.body, frozenset(found))
+        found = skills_of(self._ground.settings(), row.agent)
+
+        def look() -> tuple[Finding, ...]:
+            return scan(row.name, row.description, row.body, frozenset(found.find()))
+
+        return await anyio.to_thread.run_sync(look)
 
     async def accept(self, id_: int, who: Principal, *, untrusted: bool = False) -> Row:
         """Make it a skill of its agent, as a change that can be undone. Only an owner may, and only one that waits and
@@ -216,21 +224,28 @@ class Proposals:
         return await self.get(id_)
 
     async def _write(self, row: Row, text: bytes, who: Principal, now: float) -> tuple[Change, ...]:
-        reach = await self._ground.agent_of(f"{row.agent}/").reach()
+        reach = await self._reach(row)
         by = By(row.key, row.agent, row.session, who.on_behalf_of or who.id, "accept_skill", row.file, now)
 
         def write() -> None:
+            folder = row.file.rpartition("/")[0]
             try:
-                reach.files.stat(row.file)
+                reach.files.stat(folder)
             except ToolError:
                 reach.files.write(row.file, text)
                 return
-            raise ToolError(f"there is a {row.file} already, which the skill would overwrite")
+            raise ToolError(f"there is a {folder} already, and what lies in it would become a part of the skill")
 
         where, place = where_is(reach, row.file)
         _, looked = await anyio.to_thread.run_sync(where.change, by, place, write)
         real = f"{where.real}/{place}"
         return (*looked.rows, Change("file_label_drop", (real,)))
+
+    async def _reach(self, row: Row) -> Reach:
+        """The files of its agent. Raises ConfigError where that is gone."""
+        if row.agent not in self._ground.settings().agents:
+            raise ConfigError(f"the agent {row.agent} is gone")
+        return await self._ground.agent_of(f"{row.agent}/").reach()
 
     async def _before(self, agent: str) -> tuple[int, int]:
         """How the last turns of this agent ended: how many, and how many of them badly."""
@@ -248,18 +263,79 @@ class Proposals:
             raise Refused(f"proposal {id_} ({row.name}) is not open: it is {row.state}")
         return await self.get(id_)
 
+    async def revert(self, id_: int, who: Principal) -> Row:
+        """Take out what was taken in. Raises Refused where it is not in, or was changed by hand since."""
+        row = await self.get(id_)
+        if "owner" not in who.roles:
+            raise Refused("only an owner may take a skill out")
+        if row.state not in ("accepted", "kept"):
+            raise Refused(f"proposal {id_} ({row.name}) was not taken in: it is {row.state}")
+        if not await self._out(row):
+            raise Refused(
+                f"{row.file} was changed since {row.name} was taken in, so it stays: change or remove it there"
+            )
+        await self._decide(row, "reverted", who.id, "a person took it out")
+        return await self.get(id_)
+
     async def take_out(self, row: Row, why: str) -> Row:
         """Undo that it was taken in. Where it was changed since, it stays as it is, and is not watched any more."""
-        ground = self._ground
-        effects = Effects(ground.store, lambda agent: ground.agent_of(f"{agent}/").reach(), ground.clock, ground.ids)
-        system, state = Principal("deskhand", ("owner",), "system"), "kept"
-        rows = await ground.store.rows("effect_known", (row.key,))
-        if rows:
-            effect = await effects.get(system, rows[0][0])
-            if effect.undone_at is not None or (await effects.undo(system, effect)).undo is not None:
-                state = "reverted"
+        try:
+            state = "reverted" if await self._out(row) else "kept"
+        except (DeskhandError, OSError) as error:
+            state, why = "kept", f"{why}; it could not be taken out: {error}"
         await self._decide(row, state, "deskhand", why)
         return await self.get(row.id)
+
+    async def _out(self, row: Row) -> bool:
+        """Take its file out. False where it is not what was taken in. Raises DeskhandError, OSError."""
+        ground = self._ground
+        effects = Effects(ground.store, lambda agent: ground.agent_of(f"{agent}/").reach(), ground.clock, ground.ids)
+        system = Principal("deskhand", ("owner",), "system")
+        rows = await ground.store.rows("effect_known", (row.key,))
+        if not rows:  # the journal keeps nothing for ever
+            return await self._remove(row)
+        effect = await effects.get(system, rows[0][0])
+        return effect.undone_at is not None or (await effects.undo(system, effect)).undo is not None
+
+    async def _remove(self, row: Row) -> bool:
+        reach = await self._reach(row)
+        text = skill_text(row.name, row.description, row.body)
+        key = self._ground.ids.new("undo")
+        by = By(key, row.agent, row.session, "deskhand", "undo", row.file, self._ground.clock.now())
+
+        def remove() -> bool:
+            try:
+                there = reach.files.read(row.file, len(text) + 1)
+            except ToolError:
+                return True
+            if there == text:
+                reach.files.remove(row.file)
+            return there == text
+
+        where, place = where_is(reach, row.file)
+        out, looked = await anyio.to_thread.run_sync(where.change, by, place, remove)
+        await self._ground.store.change(looked.rows)
+        return out
+
+    async def settle(self) -> None:
+        """See what became of those that were taken in: undone or put back by hand, or cut off before they were
+        written."""
+        store, now = self._ground.store, self._ground.clock.now()
+        if await store.rows("proposal_moved", ()):
+            await store.change([Change("proposal_undone", ()), Change("proposal_redone", ())])
+        for row in await self.taken():
+            if row.turns_before or (row.decided_at or now) > now - CUT_OFF_S:
+                continue
+            if not await store.rows("effect_known", (row.key,)) and not await self._is_there(row):
+                await self._decide(row, "proposed", "")
+
+    async def _is_there(self, row: Row) -> bool:
+        try:
+            reach = await self._reach(row)
+            await anyio.to_thread.run_sync(reach.files.stat, row.file)
+        except (ToolError, ConfigError):
+            return False
+        return True
 
     async def scored(self, row: Row, card: Card) -> None:
         """Remember how it did in replays."""

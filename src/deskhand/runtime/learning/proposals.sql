@@ -25,6 +25,20 @@ FROM proposal WHERE state = 'accepted' ORDER BY id
 -- proposal_decide: in the state that it was seen in --
 UPDATE proposal SET state = ?2, decided_by = ?3, decided_at = ?4, why = ?5 WHERE id = ?1 AND state = ?6
 
+-- proposal_moved: those whose change was undone by hand, or put back --
+SELECT proposal.id FROM proposal JOIN effect ON effect.key = 'skill:' || proposal.id
+WHERE (state = 'accepted' AND undone_at IS NOT NULL) OR (state = 'reverted' AND undone_at IS NULL)
+
+-- proposal_undone --
+UPDATE proposal SET state = 'reverted', why = 'it was undone' WHERE state = 'accepted' AND EXISTS(
+  SELECT 1 FROM effect WHERE effect.key = 'skill:' || proposal.id AND undone_at IS NOT NULL
+)
+
+-- proposal_redone: whoever puts it back wants it as it is --
+UPDATE proposal SET state = 'kept', why = 'it was put back' WHERE state = 'reverted' AND EXISTS(
+  SELECT 1 FROM effect WHERE effect.key = 'skill:' || proposal.id AND undone_at IS NULL
+)
+
 -- proposal_before --
 UPDATE proposal SET turns_before = ?2, bad_before = ?3 WHERE id = ?1
 

@@ -7,6 +7,7 @@ from datetime import datetime, time
 from functools import partial
 from zoneinfo import ZoneInfo
 
+import anyio.to_thread
 import msgspec
 
 from ...memory import harvest, project_days, reflect
@@ -69,7 +70,7 @@ class Reflecting:
             for each in back.skills
         ]
         note = "" if back.label.integrity == "untrusted" else redact(back.summary)
-        rows = [row for each in skills for row in self._propose(each, now)]
+        rows = [row for each in skills for row in await anyio.to_thread.run_sync(self._propose, each, now)]
         await gatherer.keep(facts, *rows, gatherer.noted("reflect", session, talk.n, note=note))
         return len(back.knowledge) + len(back.learnings) + len(skills)
 

@@ -104,9 +104,11 @@ class Remembering:
         yield Child("embedding", self.embed)
 
     async def embed(self) -> None:
-        """For ever: compare meanings by the model that the settings name, and make the vectors that it lacks."""
+        """For ever: compare meanings by the model that the settings name, and make the vectors that it lacks. Where
+        nothing is known there is nothing to compare, and what it takes (15 MB) stays out of memory."""
         while True:
-            self.open()
+            if self.memory.count(everything()):
+                self.open()
             try:
                 await self._catch_up()
                 await anyio.sleep(LOOK_S)

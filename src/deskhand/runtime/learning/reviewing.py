@@ -17,7 +17,7 @@ from ...skills.settings import SkillsReview
 from ...skills.write import write_skill
 from ...types import events as e
 from ...types.commit import Change
-from ...types.errors import DeskhandError, Refused, StoreCorrupt
+from ...types.errors import DeskhandError, StoreCorrupt
 from ...types.identity import Inbound, Principal, Result
 from ...types.labels import LOCAL
 from ...types.messages import Text, ToolResult, Usage
@@ -32,6 +32,8 @@ from .proposals import Card, Proposals, Row, Score, Side, ended_badly
 log = logging.getLogger(__name__)
 
 LOOK_S = 60.0
+TOGETHER_S = 1.0
+"""Turns that end within so long are looked at together: there may be hundreds."""
 CATCH_UP = 200
 LEAST_BAD, SURE = 2, 0.05
 """So many bad turns at least, and so seldom by chance."""
@@ -47,7 +49,7 @@ class Reviewing:
         self._ended = deque[tuple[str, int]](maxlen=1000)
         self._undone = deque[tuple[str, int]](maxlen=1000)
         self._decided = deque[tuple[Row, bool, Principal]](maxlen=100)
-        self._news = anyio.Event()
+        self._news, self._told = anyio.Event(), anyio.Event()
 
     @property
     def _config(self) -> SkillsReview:
@@ -70,13 +72,15 @@ class Reviewing:
         latest = await self._ground.store.latest(Principal("owner", ("owner",)), ("turn_ended",), CATCH_UP)
         self._ended.extendleft((each.session, each.n) for each in reversed(latest))
         while True:
-            self._news = anyio.Event()
+            self._news, self._told = anyio.Event(), anyio.Event()
             try:
                 await self.look()
-            except StoreCorrupt as error:  # one log; the others go on
+            except (DeskhandError, OSError) as error:  # one log, or one agent that is gone; the others go on
                 log.warning("a proposal cannot be looked at: %s", error)
             with anyio.move_on_after(LOOK_S):
                 await self._news.wait()
+            with anyio.move_on_after(TOGETHER_S):
+                await self._told.wait()
 
     async def look(self) -> None:
         """Do all that is due now."""
@@ -84,6 +88,7 @@ class Reviewing:
             await self._ground.store.change([Change("proposal_forget", ())])
         while self._decided:
             await self._decide(*self._decided.popleft())
+        await self.proposals.settle()
         await self._watch()
         if not self._config.replay:
             return
@@ -94,8 +99,10 @@ class Reviewing:
 
     # Deciding in a chat
 
-    def answer(self, who: Principal, args: str) -> str:
-        """What `/skills` says. What is decided is done at once afterwards."""
+    def answer(self, who: Principal, args: str, *, alone: bool) -> str:
+        """What `/skills` says to a person who is `alone` with the agent. What is decided is done at once afterwards."""
+        if not alone:
+            return "Ask me that where we are alone: skills are thought of in conversations that not everybody here had."
         word, _, number = args.strip().partition(" ")
         if not word:
             return listed(self.proposals.at_once())
@@ -112,6 +119,7 @@ class Reviewing:
             return f"{row.name} {outside}: deskhand skills show {row.id}"
         self._decided.append((row, word == "accept", who))
         self._news.set()
+        self._told.set()
         return f"{row.name} becomes a skill of {row.agent} now." if word == "accept" else f"{row.name} is turned down."
 
     async def _decide(self, row: Row, taken: bool, who: Principal) -> None:
@@ -129,11 +137,10 @@ class Reviewing:
     async def try_out(self, row: Row) -> Card:
         """Replay recorded turns with the skill, within the budget, and remember how it did."""
         config, scores, spent, why = self._config, list[Score](), Usage(), ""
-        found = await self._turns(row, config.turns)
-        if not found:
-            why = "there is no recorded turn that ended well, on which it could be tried"
         with tempfile.TemporaryDirectory(prefix="deskhand-tried-") as folder:
             try:
+                found = await self._turns(row, config.turns)
+                why = "" if found else "there is no recorded turn that ended well, on which it could be tried"
                 write_skill(Path(folder), row.name, row.description, row.body)
                 for each in found:
                     left = config.tokens - spent.input_tokens - spent.output_tokens
@@ -219,12 +226,19 @@ class Reviewing:
     # Telling
 
     async def tell(self, row: Row, text: str, what: str = "") -> None:
-        """Hand this to the conversation that the skill comes from: its agent tells the person."""
-        log_ = await self._ground.store.events(row.session)
+        """Hand this to the conversation that the skill comes from: its agent tells the person, if it is one who may
+        decide about it."""
+        try:
+            log_ = await self._ground.store.events(row.session)
+        except StoreCorrupt as error:
+            log.warning("nobody is told of the skill %s: %s", row.name, error)
+            return
         turns = [each for each in recordings(row.session, log_) if each.tape[0].n <= max(row.n, 1)]
         if not turns or not isinstance(opened := turns[-1].tape[0].event, e.MessageReceived):
             return
         who = await self._ground.as_now(opened.principal)
+        if "owner" not in who.roles:
+            return
         principal = Principal(f"agent:{row.agent}", who.roles, "agent", who.on_behalf_of or who.id)
         id_ = f"skill:{row.id}:{what or row.state}"
         result = Result(id_, (Text(self._ground.redact(text), LOCAL),))
@@ -232,7 +246,7 @@ class Reviewing:
         inbound = Inbound(id_, opened.address, principal.id, at, result, row.session, when="queue")
         try:
             await self._waker.hand_in(inbound, principal)
-        except (DeskhandError, Refused) as error:
+        except DeskhandError as error:
             log.warning("nobody is told of the skill %s: %s", row.name, error)
 
 
@@ -288,8 +302,9 @@ def verdict(card: Card) -> str:
     solved, read = sum(each.with_it.solved for each in card.scores), sum(each.read for each in card.scores)
     then, now = (sum(side.tokens for side in sides) for sides in _sides(card))
     turns = f"{len(card.scores)} recorded turn{'s' if len(card.scores) > 1 else ''}"
-    said = f"Tried on {turns}: {solved} solved as well with it, read in {read}, {now:,} tokens (without it {then:,})"
-    return f"{said}; {card.why}." if card.why else f"{said}."
+    tokens = f"{now:,} tokens with it, {then:,} without"
+    said = f"Tried on {turns}: {solved} solved as well with it, {read} read it; {tokens}"
+    return f"{said}. It went no further: {card.why}." if card.why else f"{said}."
 
 
 def listed(rows: Sequence[Row]) -> str:

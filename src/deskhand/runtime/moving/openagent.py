@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -10,13 +9,14 @@ from typing import Any
 
 from ...tools.task_import import of_openagent
 from ...types.labels import Label
+from ..aliases import OPENAGENT_TASKS
 from ..transcript import Line
 from .found import AgentFound, Found, Memory, Talk, Tasks
 from .operator_ai import moment, skills_in
 from .operator_use import facts_in
 from .rows import Rows
 from .settings import Keys, all_variables, keys_in, keys_of
-from .tree import Tree, Unread
+from .tree import Tree, Unread, parsed
 
 DATABASE, AGENT = "agent.db", "openagent"
 
@@ -39,7 +39,7 @@ def read(tree: Tree, now: float) -> Found:
         "openagent-core",
         "0.1",
         str(tree.root),
-        keys.config,
+        keys.config | {"agents": {AGENT: OPENAGENT_TASKS["defaults"]}},
         keys.secrets | keys_in(env),
         (AgentFound(AGENT),),
         talks=talks,
@@ -69,7 +69,7 @@ def _talks(tree: Tree) -> Iterator[Talk]:
             "messages", ("conversation_id", "role", "content", "created_at", "id"), "id"
         ):
             with suppress(ValueError, RecursionError, TypeError):
-                lines.setdefault(str(key), []).extend(_lines(str(role), json.loads(content), moment(created)))
+                lines.setdefault(str(key), []).extend(_lines(str(role), parsed(content), moment(created)))
                 continue
             broken += 1
         if broken:

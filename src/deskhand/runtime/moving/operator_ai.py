@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,7 +17,7 @@ from ..transcript import Line
 from .found import AgentFound, Folder, Found, JobFound, Memory, Person, Talk, Value
 from .rows import Rows
 from .settings import Keys, keys_of, variables
-from .tree import Tree, Unread
+from .tree import Tree, Unread, parsed
 
 FILES = ("operator.yaml",)
 DATABASES = ("state/operator.db", "operator.db")
@@ -207,7 +206,7 @@ def plain(content: Any) -> str:
 
 def _object(raw: Any) -> dict[str, Any]:
     with suppress(ValueError, RecursionError, TypeError):
-        found = json.loads(raw)
+        found = parsed(raw)
         if isinstance(found, dict):
             return found
     return {}

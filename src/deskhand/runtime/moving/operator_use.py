@@ -208,7 +208,7 @@ def _jobs(tree: Tree, bots: Mapping[str, tuple[str, str]], agents: list[str]) ->
         name = job_name(str(each.get("name") or each.get("id") or "job"), taken)
         try:
             yield JobFound(checked(_job(each, name, bots)))
-        except (JobInvalid, TypeError, ValueError, AttributeError) as error:
+        except (JobInvalid, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
             tree.leave(f"crons.json: {each.get('name') or each.get('id')}", str(error))
 
 

@@ -11,14 +11,15 @@ from typing import Any
 import msgspec
 
 from ...memory.settings import MemoryConfig
-from ...policy.roles import ALIASES, NOBODY
-from ...skills.scan import Finding, scan
+from ...policy.roles import NOBODY, RoleConfig
 from ...store.base import Store
 from ...types.identity import Address, session_key
 from ...types.people import OWNER_NAME, ROLE_SCOPES
 from ..config import Settings
+from ..toolbox import skills_of
 from ..transcript import Line
 from .found import AgentFound, Folder, Found, JobFound, Left, Memory, Person, Talk, Tasks, Value
+from .skills import called, wrong_in
 
 BEGUN = "begun"
 """The mark of what was begun and is not done."""
@@ -54,8 +55,7 @@ class NewTalk(msgspec.Struct, frozen=True):
 
 class Plan(msgspec.Struct, frozen=True):
     """All of it. `agents` and `people` are their names there -> here. `sessions` the conversations by theirs.
-    `channels` are those that there will be. `known`
-    counts what was taken before."""
+    `channels` are those that there will be. `secrets` go to `.env`. `known` counts what was taken before."""
 
     found: Found
     agents: Mapping[str, str]
@@ -72,6 +72,7 @@ class Plan(msgspec.Struct, frozen=True):
     left: tuple[Left, ...] = ()
     sessions: Mapping[str, str] = {}
     channels: tuple[str, ...] = ()
+    secrets: Mapping[str, str] = {}
     known: int = 0
 
     def counts(self) -> list[tuple[int, str]]:
@@ -114,6 +115,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
     tasks = tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known)
     new_agents = tuple(each for each in found.agents if ("agent", each.name) not in known)
     done = [moved for moved in known.values() if moved.mark != BEGUN]
+    secrets = _secrets(found, settings, left)
     return Plan(
         found,
         agents,
@@ -130,6 +132,7 @@ async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> 
         tuple(left),
         sessions,
         (*settings.config.channels, *found.config.get("channels", {})),
+        secrets,
         len(done),
     )
 
@@ -189,7 +192,7 @@ def _people(
     me, taken = among
     people: dict[str, str] = {}
     new: list[NewPerson] = []
-    custom = {*settings.config.roles, *found.config.get("roles", {})}
+    theirs = _roles(found, settings, {each.name: agent_name(each.name) for each in found.agents})
     for person in found.people:
         moved = known.get(("user", person.name))
         if moved is not None and moved.mark != BEGUN:
@@ -198,13 +201,26 @@ def _people(
         here = moved.here if moved else OWNER_NAME if me == person.name else _user_name(person.name, taken)
         people[person.name] = here
         taken.add(here)
-        roles = tuple(role for role in person.roles if role in custom or (role in ROLE_SCOPES and role not in ALIASES))
+        roles = tuple(role for role in person.roles if role in theirs) or ("member",)
         if here != OWNER_NAME:
-            roles = tuple(role for role in roles if role != "owner") or ("member",)
+            known_here = {*settings.config.roles, *ROLE_SCOPES} - {"member", *theirs}
+            why = "a file gives nobody a role that is here already"
+            left += [Left(f"that {person.name} is {role}", why) for role in person.roles if role in known_here]
             if person.owner:
                 left.append(Left(f"that {person.name} may do everything", f"if that is you, say: --me {person.name}"))
         new.append(NewPerson(person, here, () if here == OWNER_NAME else roles))
     return people, tuple(new)
+
+
+def _roles(found: Found, settings: Settings, agents: Mapping[str, str]) -> set[str]:
+    """The roles that come in with this home, or did before: none that means something here already."""
+    ours = settings.config.roles
+    return {
+        name
+        for name, value in found.config.get("roles", {}).items()
+        if name not in ROLE_SCOPES
+        and (name not in ours or ours[name] == msgspec.convert(_renamed(value, agents), RoleConfig))
+    }
 
 
 def _user_name(name: str, taken: Collection[str]) -> str:
@@ -268,6 +284,7 @@ def _skills(
     found: Found, settings: Settings, agents: Mapping[str, str], known: Ledger, left: list[Left]
 ) -> tuple[Folder, ...]:
     new = []
+    taken = {name for agent in settings.agents for name in skills_of(settings, agent).find()}
     for each in found.skills:
         moved = known.get(("skill", each.name))
         if moved is not None and moved.mark != BEGUN:
@@ -276,17 +293,16 @@ def _skills(
             left.append(Left(f"skill {each.name}", "that cannot be the name of a skill: use a-z, 0-9 and -"))
         elif moved is None and skill_path(each, settings, agents).exists():
             left.append(Left(f"skill {each.name}", "there is a skill of that name already"))
-        elif wrong := [finding for finding in _seen_in(each) if finding.severity == "bad"]:
-            left.append(Left(f"skill {each.name}", f"{wrong[0].words} ({wrong[0].excerpt})"))
+        elif (name := called(each)) != each.name and name in taken:
+            left.append(
+                Left(f"skill {each.name}", f"it calls itself {name}, and there is a skill of that name already")
+            )
+        elif why := wrong_in(each):
+            left.append(Left(f"skill {each.name}", why))
         else:
+            taken.add(name)
             new.append(each)
     return tuple(new)
-
-
-def _seen_in(skill: Folder) -> tuple[Finding, ...]:
-    """What skills have been used for against people, in any of its files."""
-    text = "\n".join(data.decode("utf-8", "replace") for data in skill.files.values())
-    return tuple(each for each in scan("moved", "moved", text) if each.rule != "length")
 
 
 def skill_path(skill: Folder, settings: Settings, agents: Mapping[str, str]) -> Path:
@@ -294,6 +310,17 @@ def skill_path(skill: Folder, settings: Settings, agents: Mapping[str, str]) -> 
     if not skill.agent:
         return settings.skills_folder / skill.name
     return settings.home.workspace(agents[skill.agent]) / "memory" / "skills" / f"{skill.name}.py"
+
+
+def _secrets(found: Found, settings: Settings, left: list[Left]) -> dict[str, str]:
+    """The keys that are not here yet."""
+    ours, theirs = settings.environment, {name: value for name, value in found.secrets.items() if value}
+    left += [
+        Left(f"the key {name}", "there is another one here, which stays")
+        for name, value in theirs.items()
+        if ours.get(name, value) != value
+    ]
+    return {name: value for name, value in theirs.items() if name not in ours}
 
 
 def _keys(
@@ -358,7 +385,9 @@ def _general(
 
 
 def _renamed(role: Mapping[str, Any], agents: Mapping[str, str]) -> dict[str, Any]:
-    return {"agents": [agents.get(name, name) for name in role.get("agents", ())]}
+    """A role as it is here: of the agents that come with it, and of no others."""
+    named = role.get("agents", ())
+    return {"agents": [*agents.values()] if "*" in named else [agents[name] for name in named if name in agents]}
 
 
 def _bound(binding: Mapping[str, Any], agents: Mapping[str, str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from ...types.people import OWNER_NAME
+from ..jobs.told import when
 from .found import Left, counts, in_words
 from .plan import NewPerson, Plan
 from .tree import shown
@@ -15,8 +16,8 @@ MOST_NAMED, MOST_SHOWN = 12, 1000
 """So many are named; of what gives rights, and of settings, nothing is left out in silence."""
 
 
-def told(plan: Plan, place: str) -> Iterator[str]:
-    """The report of a dry run. `place` is the home as a person writes it."""
+def told(plan: Plan, place: str, zone: str = "UTC", *, start_jobs: bool = False) -> Iterator[str]:
+    """The report of a dry run. `place` is the home as a person writes it, `zone` where nobody said another."""
     found = plan.found
     yield f"{found.system}{found.version and ' '}{found.version} in {place}: {summary(counts(found)) or 'nothing'}"
     new = plan.counts()
@@ -24,12 +25,15 @@ def told(plan: Plan, place: str) -> Iterator[str]:
         yield f"  taken before: most of it; new since then: {summary(new)}" if new else "  all of it was taken before"
     yield from _line("agents", (_as(name, plan.agents[name]) for name in (each.name for each in plan.new_agents)))
     yield from _line("users", map(_person, plan.new_people), most=MOST_SHOWN)
-    yield from _line("conversations", _places(plan))
-    yield from _line("jobs", (f"{each.job.name} ({each.job.schedule})" for each in plan.jobs))
+    yield from _line("conversations", _places(plan), "; ")
+    jobs = "jobs" if start_jobs else "jobs, switched off at first"
+    yield from _line(jobs, (f"{each.job.name} {when(each.job, zone)}" for each in plan.jobs), "; ")
     yield from _line("skills", (each.name for each in plan.skills))
-    yield from _line("settings", (_setting(path, value) for path, value in plan.keys), "; ", MOST_SHOWN)
-    yield from _line("keys to .env", sorted(name for name, value in found.secrets.items() if value))
-    yield from not_taken(plan.left)
+    if plan.keys:
+        yield "  settings:"
+    yield from (f"    {shown(line)}" for path, value in plan.keys[:MOST_SHOWN] for line in _setting(path, value))
+    yield from _line("keys to .env", sorted(plan.secrets))
+    yield from not_taken(plan.left if new or not plan.known else plan.left[len(found.left) :])
 
 
 def not_taken(left: Sequence[Left]) -> Iterator[str]:
@@ -54,11 +58,12 @@ def _places(plan: Plan) -> Iterator[str]:
     for channel in dict.fromkeys(channels):
         number = channels.count(channel)
         if channel == "terminal":
-            yield f"{number} as past ones, to read, search and go on with here"
+            yield f"{number} to read, search and go on with here"
         elif channel in plan.channels:
-            yield f"{number} where {'it goes' if number == 1 else 'they go'} on, on {channel}"
+            yield f"{number} on {channel}, where {'it goes' if number == 1 else 'they go'} on"
         else:
-            yield f"{number} of {channel}, to read, search and go on with here: there is no channel for {channel} yet"
+            why = f"there is no channel for {channel} yet"
+            yield f"{number} of {channel}, to read, search and go on with here, since {why}"
 
 
 def _line(name: str, values: Iterable[str], between: str = ", ", most: int = MOST_NAMED) -> Iterator[str]:
@@ -84,6 +89,25 @@ def _person(new: NewPerson) -> str:
     )
 
 
-def _setting(path: Sequence[str], value: object) -> str:
-    plain = msgspec.to_builtins(value)
-    return f"{'.'.join(path)} = {msgspec.json.encode(plain).decode()}" if plain != {} else ".".join(path)
+def _setting(path: Sequence[str], value: object) -> Iterator[str]:
+    """A key as it will be, on a line of its own; what is an agent's stands together."""
+    plain, name = msgspec.to_builtins(value), ".".join(path)
+    if isinstance(plain, dict) and plain:
+        yield f"{name}: {', '.join(f'{key} {_value(each)}' for key, each in plain.items())}"
+    elif isinstance(plain, list | tuple):
+        yield from (f"{name}: {_value(each)}" for each in plain)
+    else:
+        yield f"{name}: {_value(plain)}" if plain != {} else f"{name}: as usual"
+
+
+def _value(value: object) -> str:
+    """As one would write it."""
+    match value:
+        case str():
+            return value or "''"
+        case list() | tuple():
+            return f"[{', '.join(map(_value, value))}]"
+        case dict():
+            return ", ".join(f"{key} {_value(each)}" for key, each in value.items())
+        case _:
+            return msgspec.json.encode(value).decode()

@@ -1,7 +1,8 @@
 """Reads a database of another system without a trace: neither the file nor what lies beside it is written.
 
 SQLite may write to a database that it only reads: it makes or changes the files `-wal` and `-shm`. So one that nobody
-has open is opened as immutable; one with a log beside it, which may be in use, is copied first, with its log.
+has open is opened as immutable; one with a log beside it, or with the journal of a change that was cut off, which may
+be in use, is copied first, with that.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
     try:
         if os.fstat(descriptor).st_size > MOST_BYTES:
             raise Unread(f"{inner}: it is larger than {MOST_BYTES // 10**9} GB")
-        if _logged(tree, inner):
-            path = _copied(tree, inner, folder)
+        if beside := _beside(tree, inner):
+            path = _copied(tree, inner, ("", *beside), folder)
             uri = f"file:{path}"
         else:  # by its descriptor: a name could mean another file by now
             path = Path(f"/proc/self/fd/{descriptor}")
@@ -99,26 +100,27 @@ def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
     return db
 
 
-def _logged(tree: Tree, inner: str) -> bool:
-    """Whether a log with rows lies beside it."""
+def _beside(tree: Tree, inner: str) -> tuple[str, ...]:
+    """What lies beside it that belongs to what it holds: a log with rows, a journal of a change that was cut off."""
     folder, _, name = inner.rpartition("/")
-    return any(each.name == f"{name}-wal" and each.size_bytes for each in tree.entries(folder or "."))
+    there = {each.name for each in tree.entries(folder or ".") if each.size_bytes}
+    return tuple(suffix for suffix in ("-wal", "-journal") if f"{name}{suffix}" in there)
 
 
-def _copied(tree: Tree, inner: str, folder: Path) -> Path:
-    """The database and its log, both as they were at one moment, for SQLite to put together. Raises Unread."""
+def _copied(tree: Tree, inner: str, suffixes: Sequence[str], folder: Path) -> Path:
+    """The database and what belongs to it, as they were at one moment, for SQLite to put together. Raises Unread."""
     for _ in range(_TRIES):
-        before = _looks(tree, inner)
-        for suffix in ("", "-wal"):
+        before = _looks(tree, inner, suffixes)
+        for suffix in suffixes:
             _copy(tree, f"{inner}{suffix}", folder / f"copy.db{suffix}")
-        if _looks(tree, inner) == before:
+        if _looks(tree, inner, suffixes) == before:
             return folder / "copy.db"
     raise Unread(f"{inner} is being written to all the time: stop the system that it belongs to, and try again")
 
 
-def _looks(tree: Tree, inner: str) -> tuple[tuple[int, int], ...]:
+def _looks(tree: Tree, inner: str, suffixes: Sequence[str]) -> tuple[tuple[int, int], ...]:
     found = []
-    for suffix in ("", "-wal"):
+    for suffix in suffixes:
         descriptor = tree.descriptor(f"{inner}{suffix}")
         try:
             status = os.fstat(descriptor)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -17,7 +18,7 @@ from .tree import Tree, Unread
 
 AGENT_KEYS = frozenset({
     "models", "steps", "tokens", "output_tokens", "context_ratio", "thinking", "temperature", "tools", "skills",
-    "profile", "also_allow", "deny", "prompt", "voice", "cheap_model",
+    "profile", "also_allow", "deny", "deferred_tools", "prompt", "voice", "cheap_model",
 })  # fmt: skip
 KEYS = frozenset({"roles", "bindings", "timezone", "show_usage", "reject_response"})
 MEMORY_KEYS = frozenset(
@@ -63,7 +64,9 @@ def keys_of(tree: Tree, inner: str) -> Keys:
         for path, value in found.translation.left
         if not str(value).startswith("(a secret:") and not _KEY.fullmatch(path)
     ]
-    for path in dict.fromkeys(".".join(each.split(".")[:3]) for each in unused):
+    for path in dict.fromkeys(
+        ".".join(each.split(".")[: 4 if each.startswith("agents.list.") else 3]) for each in unused
+    ):
         tree.leave(path, f"keys of {inner} that have no counterpart here")
     env_file = str(found.config.get("env_file", ""))
     return Keys(raw, _agents(raw), _sound(tree, inner, _kept(tree, found.config)), dict(found.secrets), env_file)
@@ -100,10 +103,22 @@ def _kept(tree: Tree, config: dict[str, Any]) -> dict[str, Any]:
     providers = config.get("providers")
     for name, each in providers.items() if isinstance(providers, Mapping) else ():
         if isinstance(each, Mapping) and each.get("base_url"):
-            kept.setdefault("providers", {})[str(name)] = {"base_url": each["base_url"]}
+            if _is_plain(str(each["base_url"])):
+                kept.setdefault("providers", {})[str(name)] = {"base_url": each["base_url"]}
+            else:
+                tree.leave(f"the address of {name}", "there may be a key in it: set it yourself")
     for key in config.keys() - {*KEYS, "defaults", "agents", "memory", "providers"}:
         tree.leave(key, NOT_KEPT.get(key, OPENS))
     return kept
+
+
+def _is_plain(url: str) -> bool:
+    """Whether an address has neither a name with a password in it nor a query, in which keys are put."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return "@" not in parts.netloc and not parts.query
 
 
 def _agent(tree: Tree, where: str, settings: Any) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from ...memory.facts import NewFact, added
 from ...store.base import Store
-from ...tools.task_rows import rows_of
+from ...tools.paths import Workspace
+from ...tools.task_rows import imported
 from ...types.clock import Clock
 from ...types.commit import Change
-from ...types.errors import ConfigError, Refused, StaleSession
+from ...types.errors import ConfigError, Refused, StaleSession, ToolError
 from ...types.identity import Address
 from ...types.labels import Label
 from ...types.people import OWNER_NAME, Identity
@@ -30,7 +31,7 @@ from .found import Left, Talk
 from .plan import Plan, fact_key, skill_path, tasks_key, value_key
 from .talks import voices_of, write_talk
 
-FACTS_AT_ONCE = 500
+FACTS_AT_ONCE, NAMED = 500, 12
 
 
 class Taken(msgspec.Struct):
@@ -105,9 +106,11 @@ class Taking:
             self._taken.notes.append(f"end {self._plan.found.system} before Deskhand serves: {only}")
         if text != _text(file):
             write_private(file, text)
-        secrets = {name: value for name, value in self._plan.found.secrets.items() if value}
-        for name in add_secrets(self._settings.home.env, secrets) if secrets else ():
-            self._taken.notes.append(f"the key {name} was put into {self._settings.home.env}")
+        secrets = dict(self._plan.secrets)
+        added = add_secrets(self._settings.home.env, secrets) if secrets else []
+        if added:
+            what = f"the key {added[0]} was" if len(added) == 1 else f"the keys {', '.join(added)} were"
+            self._taken.notes.append(f"{what} put into {self._settings.home.env}")
         settings = read_settings(file, self._settings.started_with)
         self._settings = replace(settings, home=self._settings.home)
         for agent in self._plan.new_agents:
@@ -219,23 +222,34 @@ class Taking:
 
     async def _skills(self) -> None:
         for skill in self._plan.skills:
-            path = skill_path(skill, self._settings, self._plan.agents)
             await self._begin("skill", skill.name, skill.name)
             try:
-                _lay(path, next(iter(skill.files.values())) if skill.agent else skill.files)
-            except OSError as error:
+                if skill.agent:
+                    self._lay_in_workspace(self._plan.agents[skill.agent], skill.name, skill.files)
+                else:
+                    _lay(skill_path(skill, self._settings, self._plan.agents), skill.files)
+            except (OSError, ToolError) as error:
                 self._taken.leave(f"skill {skill.name}", error)
                 continue
             await self._done("skill", skill.name)
             self._taken.add("skill")
 
+    def _lay_in_workspace(self, agent: str, name: str, files: dict[str, bytes]) -> None:
+        """Put a file of Python where it is a tool of this agent, and never where a link in its workspace leads. Raises
+        ToolError."""
+        folder = self._settings.home.workspace(agent)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with Workspace(str(folder)) as workspace:
+            workspace.write(f"memory/skills/{name}.py", next(iter(files.values())))
+
     async def _jobs(self) -> None:
-        off = 0
+        off: list[str] = []
         for each in self._plan.jobs:
             job = each.job
             agent = self._plan.agents.get(job.agent, "") if job.agent else next(iter(self._plan.agents.values()), "")
             if not self._start_jobs and job.enabled:
-                job, off = replace(job, enabled=False), off + 1
+                job = replace(job, enabled=False)
+                off.append(job.name)
             job = replace(job, agent=agent if agent in self._settings.agents else "", to=self._to(job.to))
             await self._begin("job", each.job.name, job.name)
             files = {**each.files, "JOB.md": written(job).encode()}
@@ -247,9 +261,9 @@ class Taking:
             await self._done("job", each.job.name)
             self._taken.add("job")
         if off:
-            number = f"{off} of the jobs {'is' if off == 1 else 'are'} off"
+            which = ", ".join(off[:NAMED]) + (f" and {len(off) - NAMED} more" if len(off) > NAMED else "")
             why = "so that nothing is done twice while the other system runs"
-            self._taken.notes.append(f"{number}, {why}: deskhand jobs enable NAME")
+            self._taken.notes.append(f"switched off, {why}: {which}. To switch one on: deskhand jobs enable {off[0]}")
 
     async def _tasks(self) -> None:
         """Each list in its conversation; one of a workspace in the last that is here."""
@@ -258,7 +272,7 @@ class Taking:
             if not session:
                 self._taken.leave(f"{len(listed.tasks)} tasks", "there is no conversation that they belong to")
                 continue
-            rows = rows_of(session, listed.tasks, self._clock.now(), new=True)
+            rows = imported(session, listed.tasks, self._clock.now())
             await self._store.change([*rows, self._row("tasks", tasks_key(listed), session)])
             self._taken.add("task", len(listed.tasks))
 
@@ -282,20 +296,19 @@ def _made_a_task(calls: object) -> bool:
     return any(name.startswith("task_") for name in names)
 
 
-def _lay(path: Path, what: bytes | dict[str, bytes], beside: Path | None = None) -> None:
-    """Put a file there, or a folder of files, whole or not at all. What is there already, a run put there that was cut
-    off. It is made `beside`, else in the same folder, and moved. Raises OSError."""
+def _lay(path: Path, files: dict[str, bytes], beside: Path | None = None) -> None:
+    """Put a folder of files there, whole or not at all. What is there already, a run put there that was cut off. It is
+    made `beside`, else in the same folder, and moved. Raises OSError."""
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = (beside or path.parent) / f".{path.name}.part"
     if part.is_dir():
         shutil.rmtree(part)
-    files = {"": what} if isinstance(what, bytes) else what
     for name, data in files.items():
         if Path(name).is_absolute() or ".." in Path(name).parts:  # no reader gives such a name
             continue
-        file = part / name if name else part
+        file = part / name
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file.write_bytes(data)
         file.chmod(0o700 if data.startswith(b"#!") else 0o600)

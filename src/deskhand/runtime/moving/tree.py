@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,25 +70,25 @@ class Tree:
 
     def text(self, inner: str, most: int = TEXT_BYTES) -> str:
         """A text, with what is no UTF-8 replaced. Raises Unread."""
-        return clean(self.data(inner, most).decode("utf-8-sig", "replace"))
+        return clean(_utf8(self.data(inner, most)).decode("utf-8-sig", "replace"))
 
     def json(self, inner: str) -> Any:
         """What a JSON file holds. Raises Unread."""
         try:
-            return json.loads(self.data(inner, FILE_BYTES))
+            return parsed(_utf8(self.data(inner, FILE_BYTES)))
         except (ValueError, RecursionError) as error:
             raise Unread(f"{inner}: it is no JSON: {error}") from error
 
     def lines(self, inner: str) -> Iterator[dict[str, Any]]:
         """The objects of a file of JSON lines. A line that is none is noted and passed over. Raises Unread."""
         broken = 0
-        for raw in self.data(inner, FILE_BYTES).split(b"\n"):
+        for raw in _utf8(self.data(inner, FILE_BYTES)).split(b"\n"):
             if not raw.strip():
                 continue
             found: Any = None
             if len(raw) <= LINE_BYTES:
                 try:
-                    found = json.loads(raw)
+                    found = parsed(raw)
                 except (ValueError, RecursionError):
                     found = None
             if isinstance(found, dict):
@@ -111,6 +112,9 @@ class Tree:
         files: dict[str, bytes] = {}
         try:
             for path in self._walk(inner):
+                if path.rpartition("/")[2].startswith(".env"):
+                    self.leave(path, "keys do not come along in a folder: put them into Deskhand's own .env")
+                    continue
                 files[path.removeprefix(f"{inner}/")] = self.data(path, FOLDER_BYTES)
                 if len(files) > MOST_FILES or sum(map(len, files.values())) > FOLDER_BYTES:
                     raise Unread(f"it has more than {MOST_FILES} files or {FOLDER_BYTES // 1_000_000} MB")
@@ -162,6 +166,34 @@ class Tree:
             return self._files.open_beneath(inner)
         except ToolError as error:
             raise Unread(f"{inner}: {_plain(error)}") from error
+
+
+def parsed(raw: bytes | str) -> Any:
+    """What this JSON says, whatever it is encoded in, without text that nobody can write and without numbers that are
+    none. Raises ValueError, RecursionError."""
+    text = raw.decode("utf-8-sig", "replace") if isinstance(raw, bytes) else raw
+    found = json.loads(text, parse_constant=lambda name: None)
+    return _whole(found) if "\\ud" in text or "\\uD" in text else found
+
+
+def _whole(value: Any) -> Any:
+    """The same, without halves of letters."""
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_whole(each) for each in value]
+        case dict():
+            return {clean(name): _whole(each) for name, each in value.items()}
+        case _:
+            return value
+
+
+def _utf8(data: bytes) -> bytes:
+    """As Windows writes a file, and as others do."""
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+    return data
 
 
 def shown(text: str) -> str:

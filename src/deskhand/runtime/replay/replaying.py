@@ -83,9 +83,17 @@ class Replaying(msgspec.Struct, frozen=True):
             return _served(call, served)
 
         trial = Trial(
-            agent, partial(self.ask, agent.name), other, wanted.model, serve, lambda event: hidden(event, ground.redact)
+            agent,
+            partial(self.ask, agent.name),
+            self.model,
+            other,
+            wanted.model,
+            serve,
+            lambda event: hidden(event, ground.redact),
+            wanted.steps,
+            wanted.tokens,
         )
-        return await replay(recorded, replace(trial, steps=wanted.steps, tokens=wanted.tokens))
+        return await replay(recorded, trial)
 
     async def ask(self, agent: str, model: str, request: Request) -> Reply:
         """One call of a model, which this agent pays. Raises ModelError."""

@@ -9,24 +9,24 @@ made then is told so, and reported.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from ...agent.asking import request_of
 from ...agent.compact import shortened
 from ...agent.profile import Agent, under
-from ...agent.state import State, fold, view
+from ...agent.state import State, fold
 from ...agent.step import next_step
-from ...models.base import Reply, Request, schema_of
+from ...models.base import Model, Reply, Request
 from ...models.forms import mask_due
 from ...models.meter import Meter
 from ...models.usable import usable
-from ...models.window import fit, sized
-from ...tools.base import offered
+from ...models.window import fit
+from ...tools.deferred import schemas_of
 from ...types import events as e
-from ...types.errors import ContextOverflow, ModelError
+from ...types.errors import ModelError
 from ...types.labels import LOCAL
 from ...types.messages import Text, ToolCall, ToolResult, Usage
 from ...types.steps import AskModel, Compact, Condensed, EndTurn, RunTools
@@ -68,10 +68,12 @@ class Replayed(msgspec.Struct, frozen=True):
 class Trial(msgspec.Struct, frozen=True):
     """How to replay. `agent` drives the conversation now, `other` is the agent that is tried (None: nothing is).
     `model` is asked in place of the recorded one. `serve` gives what a tool would read that is tried itself, None for
-    all else; `hide` takes secrets out of what is said. `meter` learns how models count, as it did then."""
+    all else; `hide` takes secrets out of what is said. `meter` learns how models count, as it did then. `opened` opens
+    `provider/name`; raises ModelError."""
 
     agent: Agent
     ask: Asking
+    opened: Callable[[str], Model]
     other: Agent | None = None
     model: str = ""
     serve: Callable[[ToolCall], str | None] = lambda call: None
@@ -81,15 +83,10 @@ class Trial(msgspec.Struct, frozen=True):
     meter: Meter = msgspec.field(default_factory=Meter)
 
 
-def request_of(agent: Agent, state: State, model: str, scale: float = 1.0, *, tools: bool) -> Request:
-    """What this agent asks `provider/name` in this state. `scale` is how many of its tokens make one of ours. Raises
-    ContextOverflow where it has no room for it."""
-    specs = [each.spec for each in agent.tools.values() if tools and offered(each.spec, state.options)]
-    schemas = tuple(schema_of(spec.name, spec.description, spec.parameters) for spec in specs)
-    how = (agent.limits.output_tokens, agent.thinking, agent.temperature)
-    request = Request(model.partition("/")[2], agent.prompt(state), view(state), schemas, *how)
-    limits = agent.fit(model) if agent.fit is not None and model != next(iter(agent.models), "") else agent.limits
-    return sized(request, limits, state.context_tokens, scale)
+def _request(agent: Agent, state: State, model: str, trial: Trial, *, tools: bool) -> Request:
+    """What this agent asks `provider/name` in this state. Raises ContextOverflow where it has no room for it."""
+    bare = Request(model, (), (), schemas_of(agent.tools) if tools else ())
+    return request_of(agent, state, bare, trial.meter.scale(model), trial.opened)
 
 
 def equal(one: Request, two: Request) -> bool:
@@ -194,10 +191,8 @@ class _Player:
         for i, recorded in enumerate(self._tape):
             self._at = recorded.at
             event = self._decided(recorded.event)
-            if isinstance(event, (e.ModelReplied, e.ModelFailed)) and self._asked_otherwise(event.model):
+            if isinstance(event, (e.ModelReplied, e.ModelFailed)) and self._asked_otherwise(event):
                 return i
-            if isinstance(event, e.ModelReplied):
-                self._trial.meter.learn(event.model, self.requests[-1], event.usage.input_tokens)
             self._record(event)
         return None
 
@@ -233,16 +228,28 @@ class _Player:
             self.differs.append(Difference("decision", words))
         return event if ours is None else ours
 
-    def _asked_otherwise(self, model: str) -> bool:
-        trial, state = self._trial, self._state
+    def _asked_otherwise(self, event: e.ModelReplied | e.ModelFailed) -> bool:
+        """Note what this model is asked, and learn how it counts. Whether something else is to be tried on it."""
+        trial, state, model = self._trial, self._state, event.model
         tools = "final" not in state.turn.hinted if state.turn is not None else True
-        scale, asked = trial.meter.scale(model), list[Request]()
-        for agent in filter(None, (trial.agent, trial.other)):
-            with suppress(ContextOverflow):
-                asked.append(request_of(under(agent, state.options), state, model, scale, tools=tools))
-        if asked:
-            self.requests.append(asked[0])
-        return bool(trial.model) or (trial.other is not None and not (len(asked) == 2 and equal(*asked)))
+        then = self._asks(trial.agent, model, tools)
+        if isinstance(then, Request):
+            self.requests.append(then)
+        elif isinstance(event, e.ModelReplied):
+            self.differs.append(Difference("decision", f"{model} would not be asked now: {then}"))
+        other = self._asks(trial.other, model, tools) if trial.other is not None else then
+        known = isinstance(then, Request) and isinstance(other, Request) and equal(then, other)
+        if trial.model or (trial.other is not None and not known):
+            return True
+        if isinstance(event, e.ModelReplied) and isinstance(then, Request):
+            trial.meter.learn(model, then, event.usage.input_tokens)
+        return False
+
+    def _asks(self, agent: Agent, model: str, tools: bool) -> Request | ModelError:
+        try:
+            return _request(under(agent, self._state.options), self._state, model, self._trial, tools=tools)
+        except ModelError as error:
+            return error
 
     # As it would be
 
@@ -311,7 +318,7 @@ class _Player:
             self._record(e.Masked(due))
         self.asked += 1
         try:
-            request = request_of(agent, state, model, trial.meter.scale(model), tools=step.tools)
+            request = _request(agent, state, model, trial, tools=step.tools)
             reply = await trial.ask(model, request)
         except ModelError as error:
             return self._stop(f"{model} did not answer: {error}")

@@ -19,6 +19,8 @@ from ...types.errors import Refused
 WINDOW_S = 300.0
 """A signed time may lie so far from ours, either way: what is older is a replay."""
 PREFIX = "whsec_"
+BODY = "body-"
+"""With it begins the name of a delivery that is known by its bytes alone. No signed name may begin so."""
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
 _TIME = re.compile(r"[0-9]{1,12}")
 _MOST = 8
@@ -49,7 +51,7 @@ def signed(secret: str, id_: str, at: float, body: bytes) -> dict[str, str]:
 
 def _standard(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str:
     id_, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not _ID.fullmatch(id_) or not _TIME.fullmatch(stamp):
+    if not _ID.fullmatch(id_) or id_.startswith(BODY) or not _TIME.fullmatch(stamp):
         raise Refused("webhook-id or webhook-timestamp is missing, or is none")
     code = _standard_code(secret, id_, stamp, body)
     if not any(_same(code, given) for given in headers["webhook-signature"].split(" ")[:_MOST]):
@@ -86,4 +88,4 @@ def _github(secret: str, given: str, body: bytes) -> str:
     code = hmac.digest(secret.encode(), body, "sha256").hex()
     if name != "sha256" or not hmac.compare_digest(code.encode(), value.encode(errors="replace")):
         raise Refused("the signature does not fit")
-    return f"body-{sha256(body).hexdigest()}"
+    return f"{BODY}{sha256(body).hexdigest()}"

@@ -17,12 +17,12 @@ from ...types.clock import Clock
 from ...types.commit import Change
 from ...types.errors import JobInvalid, NetError, Refused, StoreCorrupt, StoreError, ToolError
 from ...types.events import MessageReceived, Recorded, TurnEnded
-from ...types.identity import SYSTEM
+from ...types.identity import SYSTEM, Principal
 from ...types.jobs import Job
 from ...types.labels import LOCAL, Label, join
 from ...types.messages import Text, clean
 from .listening import words_of
-from .signatures import delivered
+from .signatures import BODY, delivered
 from .spec import Trigger, fits, parse_trigger
 from .watched import Change as Over
 from .watched import Watched, changed, look, told
@@ -39,6 +39,7 @@ FORGET_S, KEPT = 7 * 24 * 3600.0, ("", "heartbeat")
 """What is remembered of a job that is gone; under these names lies what belongs to none."""
 HOUR_S, MOST_AN_HOUR = 3600.0, 20
 """So often may files set one job off: one that changes what it watches would never end."""
+MOST_OWN, NEAR_S = 500, 1.0
 TOO_OFTEN = f"it was set off {MOST_AN_HOUR} times within an hour; it waits, lest it sets itself off"
 
 
@@ -56,11 +57,12 @@ class Fires(Protocol):
 
 class Looks(msgspec.Struct, frozen=True):
     """How the world is looked at: the workspace of a job as its real path, a page as text (raises NetError, ToolError),
-    and the secret of this name ('' for none)."""
+    the secret of this name ('' for none), and the agent of a job."""
 
     workspace: Callable[[Job], Path]
     page: Callable[[Job, str], Awaitable[str]]
     secret: Callable[[str], str]
+    agent: Callable[[Job], str]
 
 
 class Due(msgspec.Struct):
@@ -98,6 +100,7 @@ class Triggering:
         self._files: dict[tuple[str, str], Watched] = {}
         self._pages: dict[tuple[str, str], Due] = {}
         self._ended: dict[str, tuple[float, int]] = {}
+        self._spoken_to: set[str] = set()
         self._lately: dict[tuple[str, str], list[float]] = {}
         self.trouble: dict[tuple[str, str], str] = {}
 
@@ -106,10 +109,15 @@ class Triggering:
     def see(self, recorded: Recorded) -> None:
         """An event passes: a turn that begins or ends."""
         match recorded.event:
+            case MessageReceived(principal=principal) if _is_a_job(principal):
+                self._spoken_to.add(recorded.session)
+            case MessageReceived():
+                self._spoken_to.discard(recorded.session)
+                self._ended.pop(recorded.session, None)
+            case TurnEnded() if recorded.session in self._spoken_to:
+                self._spoken_to.discard(recorded.session)
             case TurnEnded() if not _is_own(recorded.session):
                 self._ended[recorded.session] = (recorded.at, recorded.n)
-            case MessageReceived():
-                self._ended.pop(recorded.session, None)
             case _:
                 pass
 
@@ -128,7 +136,8 @@ class Triggering:
         text = clean(body.decode(errors="replace"))
         shown = text[:PAYLOAD_CHARS] + ("\n[cut off]" if len(text) > PAYLOAD_CHARS else "")
         said = Text(f"A webhook came in:\n\n{shown}", Label(source=f"webhook {name}"))
-        return await self._jobs.trigger(name, f"webhook:{sha256(id_.encode()).hexdigest()[:32]}", said)
+        known_by = "body" if id_.startswith(BODY) else "webhook"
+        return await self._jobs.trigger(name, f"{known_by}:{sha256(id_.encode()).hexdigest()[:32]}", said)
 
     def topics(self) -> frozenset[str]:
         """Those on which jobs want to hear messages."""
@@ -172,7 +181,8 @@ class Triggering:
                 except StoreCorrupt as error:  # its own driver tells of it
                     log.warning("%s cannot be read: %s", row.session, error)
                     continue
-                if events and isinstance(events[-1].event, TurnEnded):
+                said = [each.event for each in events if isinstance(each.event, MessageReceived)]
+                if said and not _is_a_job(said[-1].principal) and isinstance(events[-1].event, TurnEnded):
                     self._ended.setdefault(row.session, (events[-1].at, events[-1].n))
 
     async def look_around(self) -> None:
@@ -218,21 +228,39 @@ class Triggering:
             else:
                 fresh = False
             change = watched.saw(found[folder, trigger.what], now)
-            if change is not None:
+            if change is not None and await self._changed(job, trigger, change, folder):
                 self._lately[key].append(self._clock.now())
-                await self._changed(job, trigger, change, folder)
             if change is not None or fresh:
                 await self._remember(key, watched.state)
 
-    async def _changed(self, job: Job, trigger: Trigger, change: Over, folder: str) -> None:
-        """A change is over. What could not be written down is seen again."""
+    async def _changed(self, job: Job, trigger: Trigger, change: Over, folder: str) -> bool:
+        """A change is over. What could not be written down is seen again. False: the job did it itself."""
         words = f"Files have changed under {trigger.what}:\n\n{told(change.before, change.now)}"
         try:
+            if await self._is_own_doing(job, change, folder):
+                return False
             label = await self._label(folder, changed(change.before, change.now))
             await self._set_off(job, trigger, f"file:{trigger.what}:{change.state}", Text(words, label))
         except StoreError:
             del self._files[job.name, str(trigger)]
             raise
+        return True
+
+    async def _is_own_doing(self, job: Job, change: Over, folder: str) -> bool:
+        """Whether all that is other now is as this job's own conversations left it: what it wrote does not set it off
+        again. A command that still runs is not in the journal yet."""
+        paths = [*changed(change.before, change.now), *(path for path in change.before if path not in change.now)]
+        try:
+            asked = msgspec.json.encode(paths[:MOST_OWN]).decode()
+        except UnicodeEncodeError:  # a name that is no text: nothing of ours
+            return False
+        own = f"{self._looks.agent(job)}/job:{job.name}:"
+        rows = await self._store.rows("trigger_own", (folder, asked, own))
+        at, gone = {path: at for path, at, _ in rows}, {path for path, _, away in rows if away}
+        return len(paths) <= MOST_OWN and all(
+            path in at and (path in gone if path not in change.now else change.now[path][0] / 1e9 <= at[path] + NEAR_S)
+            for path in paths
+        )
 
     def _too_often(self, key: tuple[str, str]) -> bool:
         """What changes meanwhile is seen later."""
@@ -329,6 +357,11 @@ class Triggering:
             await self._store.change((Change("trigger_saw", (*key, value, self._clock.now())),))
         except StoreError as error:
             log.warning("what set %r off is not remembered: %s", key[0], error)
+
+
+def _is_a_job(principal: Principal) -> bool:
+    """Whether no person spoke: what jobs say in a chat is no conversation that ends, or they would go on for ever."""
+    return principal.id.startswith("job:")
 
 
 def _is_own(session: str) -> bool:

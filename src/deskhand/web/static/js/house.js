@@ -7,6 +7,7 @@ import { Models } from "./panels/models.js";
 import { People } from "./panels/people.js";
 import { Approvals } from "./panels/approvals.js";
 import { Changes } from "./panels/changes.js";
+import { Proposals } from "./panels/proposals.js";
 import { Jobs } from "./panels/jobs.js";
 import { Activity } from "./panels/activity.js";
 import { Usage } from "./panels/usage.js";
@@ -17,6 +18,7 @@ import { Settings } from "./panels/settings.js";
 export const PAGES = [
   ["setup", "Set up", "check", Setup],
   ["models", "Models and skills", "spark", Models],
+  ["proposals", "Proposed skills", "book", Proposals],
   ["jobs", "Jobs", "time", Jobs],
   ["activity", "Activity", "trace", Activity],
   ["changes", "Changes", "undo", Changes],

@@ -8,36 +8,41 @@ import { Loaded, None, Section, Sure, useAsk } from "./parts.js";
 const OWN = new Set(["web", "api", "terminal", "door", "job"]);
 const EMPTY = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat is to be done.\n";
 const KINDS = { time: "time", number: "number", url: "url" };
+const MOST = 140, brief = (text) => (text.length > MOST ? `${text.slice(0, MOST)}…` : text);
 const path = (name, rest = "") => `/api/jobs/${encodeURIComponent(name)}${rest}`;
 
 export function Jobs() {
-  const found = useAsk("/api/jobs"), [open, setOpen] = useState(""), [making, setMaking] = useState(false);
+  const found = useAsk("/api/jobs"), [open, setOpen] = useState(""), [making, setMaking] = useState(false), [gone, setGone] = useState("");
   useEffect(() => { const timer = setInterval(found.again, 15_000); return () => clearInterval(timer); }, []);
   const settle = (work, said) => attempt(async () => { await work(); announce(said); found.again(); return true; });
+  const removed = async (name) => { if (await settle(() => call("DELETE", path(name)), "Removed")) setGone(name); };
+  const bring = async () => { if (await settle(() => post(path(gone, "/undo")), `${gone} is back`)) setGone(""); };
   return html`<div class="stack wide">
     <${Section} title="What runs by itself" note="Each acts in the name of whoever made it, and asks as you would be asked." action=${may("chat") && html`<button type="button" class="btn little" aria-expanded=${String(making)} onClick=${() => setMaking(!making)}>New job</button>`}>
       ${making && html`<${Make} made=${(name) => { setMaking(false); setOpen(name); announce(`The job ${name} is there`); found.again(); }} />`}
+      ${gone && html`<p class="note row" role="status"><span class="grow">${gone} is removed.</span><button type="button" class="btn little" onClick=${bring}>Undo</button></p>`}
       <${Loaded} of=${found} what="jobs">${(all) => {
         const own = all.filter((job) => !job.builtin), ours = all.filter((job) => job.builtin);
-        return html`${own.length ? html`<ul class="rows">${own.map((job) => html`<${Row} key=${job.name} job=${job} open=${open === job.name} toggle=${() => setOpen(open === job.name ? "" : job.name)} settle=${settle} again=${found.again} />`)}</ul>` : html`<${None}>There are no jobs yet. A reminder or a morning brief is made in a minute: New job.<//>`}
-          ${ours.length > 0 && html`<details><summary class="small">${many(ours.length, "piece")} of work that Deskhand does by itself</summary><ul class="rows">${ours.map((job) => html`<${Row} key=${job.name} job=${job} open=${open === job.name} toggle=${() => setOpen(open === job.name ? "" : job.name)} settle=${settle} again=${found.again} />`)}</ul></details>`}`;
+        return html`${own.length ? html`<ul class="rows">${own.map((job) => html`<${Row} key=${job.name} job=${job} open=${open === job.name} toggle=${() => setOpen(open === job.name ? "" : job.name)} settle=${settle} removed=${removed} again=${found.again} />`)}</ul>` : html`<${None}>There are no jobs yet. A reminder or a morning brief is made in a minute: New job.<//>`}
+          ${ours.length > 0 && html`<details><summary class="small">${many(ours.length, "piece")} of work that Deskhand does by itself</summary><ul class="rows">${ours.map((job) => html`<${Row} key=${job.name} job=${job} open=${open === job.name} toggle=${() => setOpen(open === job.name ? "" : job.name)} settle=${settle} removed=${removed} again=${found.again} />`)}</ul></details>`}`;
       }}<//><//>
   </div>`;
 }
 
-function Row({ job, open, toggle, settle, again }) {
+function Row({ job, open, toggle, settle, removed, again }) {
   const flip = () => settle(() => post(path(job.name, job.enabled ? "/disable" : "/enable")), job.enabled ? "Switched off" : "Switched on");
   const words = job.state === "on" || job.state === "off" ? "" : job.state;
+  const broken = job.state.startsWith("cannot run"), last = `${job.last_at ? `${moment(job.last_at)}: ` : ""}${brief(job.last_result)}`;
   return html`<li class=${open ? "wrap tall" : ""}>
     <button type="button" class="grow plainly" aria-expanded=${String(open)} aria-label=${`${job.name}: ${job.when}`} onClick=${toggle}><strong>${job.name}${job.person && job.person !== "owner" ? html` <span class="tag">${job.person}</span>` : ""}</strong>
       <span class="small muted">${job.when}${job.next_at ? ` · next ${moment(job.next_at)}` : ""}</span>
-      <span class=${`small ${words || job.last_result.startsWith("went wrong") ? "warned" : "muted"}`}>${words || `${job.last_at ? `${moment(job.last_at)}: ` : ""}${job.last_result}`}</span></button>
-    ${may("chat") && html`<button type="button" class="btn little" aria-label=${`Run ${job.name} now`} onClick=${() => settle(() => post(path(job.name, "/run")), `${job.name} runs`)}>Run now</button>`}
-    ${!job.builtin && html`<button type="button" class="switch" role="switch" aria-checked=${String(job.enabled)} aria-label=${`${job.name} is on`} disabled=${!may("chat")} onClick=${flip}></button>`}
-    ${open && html`<${Detail} job=${job} settle=${settle} again=${again} />`}</li>`;
+      <span class=${`small ${words || job.last_result.startsWith("went wrong") ? "warned" : "muted"}`}>${words || last}</span></button>
+    ${may("chat") && !broken && html`<button type="button" class="btn little" aria-label=${`Run ${job.name} now`} onClick=${() => settle(() => post(path(job.name, "/run")), `${job.name} runs`)}>Run now</button>`}
+    ${!job.builtin && !broken && html`<button type="button" class="switch" role="switch" aria-checked=${String(job.enabled)} aria-label=${`${job.name} is on`} disabled=${!may("chat")} onClick=${flip}></button>`}
+    ${open && html`<${Detail} job=${job} settle=${settle} removed=${removed} again=${again} />`}</li>`;
 }
 
-function Detail({ job, settle, again }) {
+function Detail({ job, settle, removed, again }) {
   const found = useAsk(path(job.name)), [text, setText] = useState(null);
   useEffect(() => { found.again(); }, [job.last_at, job.enabled, job.last_result]);
   const save = async (event) => { event.preventDefault(); if (await settle(() => call("PUT", path(job.name), { text }), "Saved")) { setText(null); found.again(); again(); } };
@@ -46,7 +51,7 @@ function Detail({ job, settle, again }) {
     <p class="small muted">${data.forecast} ${job.to ? `Answers go to ${job.to}.` : "Answers go nowhere; they stand in its conversation."}${data.hook ? ` Webhook: ${data.hook}` : ""}</p>
     ${data.runs.length > 0 ? html`<ul class="rows">${data.runs.map((run) => html`<li key=${run.slot}><span class="grow"><strong>${run.result}</strong><span class="small muted">${moment(run.due_at)}</span></span>${run.name && html`<a class="link small" href=${hrefOf(run.name)}>read</a>`}</li>`)}</ul>` : html`<p class="small muted">It has not run yet.</p>`}
     ${!job.builtin && html`<form class="stack" onSubmit=${save}><label class="field"><span>Its file</span><textarea class="input mono" rows="10" spellcheck="false" disabled=${!may("chat")} value=${text ?? data.text} onInput=${(event) => setText(event.target.value)}></textarea></label>
-      ${may("chat") && html`<div class="row"><button class="btn main little" disabled=${text === null || text === data.text}>Save</button><${Sure} label="Remove" sure="Yes, remove it" onYes=${() => settle(() => call("DELETE", path(job.name)), "Removed")} /></div>`}</form>`}`}<//></div>`;
+      ${may("chat") && html`<div class="row"><button class="btn main little" disabled=${text === null || text === data.text}>Save</button><${Sure} label="Remove" sure="Yes, remove it" onYes=${() => removed(job.name)} /></div>`}</form>`}`}<//></div>`;
 }
 
 /** First which, then its blanks, then what it will come to. */

@@ -19,6 +19,7 @@ export function Setup() {
   const step = (path) => submit(async (fields) => { const answer = await post(`/api/setup/${path}`, fields); setChanged(answer); announce("Saved"); return answer; });
   return html`<${Loaded} of=${{ ...found, data: now }} what="the first steps">${(view) => html`<div class="stack wide">
     ${view.demo && html`<p class="note warn">No model is chosen yet: a script answers in its place.</p>`}
+    ${view.moving && html`<p class="note"><span>${view.moving} Your conversations, jobs and memories can come with you. In a terminal, <code>deskhand import</code> says what would be taken over, and takes nothing yet.</span></p>`}
     <${Section} title="A model" note=${view.model ? `${view.model} answers now.` : "Something has to think: on this machine, or at a provider."}>
       ${view.pull && html`<div class="box"><p>${view.pull.problem || `Fetching ${view.pull.model}: ${bytes(view.pull.done)} of ${bytes(view.pull.size)}`}</p><progress value=${view.pull.done} max=${view.pull.size || 1} aria-label="Download"></progress></div>`}
       <ul class="rows">${view.offers.map((one) => html`<li key=${one.model + one.kind}><span class="grow"><strong>${one.title}</strong><span class="small muted">${one.detail}</span></span>${one.model === view.model ? html`<span class="tag good">answers now</span>` : html`<button type="button" class=${`btn little ${one.ready ? "main" : ""}`} onClick=${() => take(one.model)}>${one.ready ? "Use" : "Fetch and use"}</button>`}</li>`)}</ul>

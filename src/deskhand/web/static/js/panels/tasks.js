@@ -8,14 +8,27 @@ import { Loaded, None, useAsk } from "./parts.js";
 const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]", blocked: "[!]" };
 const SAID = { pending: "to be done", in_progress: "being done", completed: "done", blocked: "blocked" };
 const SOON_MS = 400;
+const STATES = {
+  planning: "It makes a plan, and changes nothing before your yes.", working: "It is at work.", asking: "It waits for your answer.", blocked: "It waits for you, since tasks are blocked.",
+  stopped: "It was stopped. Write, and it goes on.", resting: "It rests.", spent: "Its tokens are used up. /deep on gives as many again.", done: "All tasks are done.",
+};
 
 export function Tasks() {
   const found = useAsk(at(here.value.name, "/tasks")), n = talk.value.n;
   useEffect(() => { const timer = setTimeout(found.again, SOON_MS); return () => clearTimeout(timer); }, [n]);
-  return html`<div class="stack"><${Loaded} of=${found} what="tasks">${(data) => (data.tasks.length ? html`<p class="small" role="status">${data.summary}</p>
-    <progress class="how-far" max="100" value=${data.percent} aria-label="How much is done"></progress>
+  return html`<div class="stack"><${Loaded} of=${found} what="tasks">${(data) => (data.tasks.length || data.work ? html`${data.work && html`<${Work} work=${data.work} />`}
+    ${data.tasks.length > 0 && html`<p class="small" role="status">${data.summary}</p><progress class="how-far" max="100" value=${data.percent} aria-label="How much is done"></progress>`}
     <ul class="tasks">${ordered(data.tasks).map(([task, depth]) => html`<${Task} key=${task.id} task=${task} depth=${depth} />`)}</ul>` : html`<${None}>No tasks yet. Write /deep and a request: it is planned, broken into tasks, and worked on until it is done.<//>`)}<//></div>`;
 }
+
+/** What goes on by itself: what it is at, and what it has used of what it may. */
+function Work({ work }) {
+  return html`<div class="work"><p><strong>${work.deep ? "Deep work" : "Goal"}</strong> <span role="status">${STATES[work.state]}</span></p>
+    ${work.deep && html`<p class="small muted">${count(work.used)} of ${count(work.most)} tokens used, ${count(Math.max(work.most - work.used, 0))} left.</p>`}
+    ${work.goal && html`<p class="small">${work.deep && "Goal: "}${work.goal}</p><p class="small muted">Worked on again ${work.round} of ${work.rounds} times, ${count(work.goal_used)} of ${count(work.goal_most)} tokens used.</p>`}</div>`;
+}
+
+const count = (number) => number.toLocaleString("en");
 
 function Task({ task, depth }) {
   return html`<li class=${task.status} style=${{ paddingLeft: `${Math.min(depth, 6)}em` }}><code aria-hidden="true">${MARKS[task.status]}</code> <span class="sr">${SAID[task.status]}: </span><span>#${task.id} ${task.title}${task.result && task.status !== "pending" && html` <span class="small muted">${task.result}</span>`}</span></li>`;

@@ -1,0 +1,113 @@
+"""`deskhand deep`: what goes on by itself: which task, how far, and what it has used."""
+
+from __future__ import annotations
+
+import anyio
+import click
+import msgspec
+
+from ..runtime.config import Settings
+from ..runtime.deep.run import Run
+from ..runtime.deep.standing import STATES, all_standing, lines, standing_of
+from ..runtime.redaction import Redactor
+from ..store.sqlite import SqliteStore
+from ..tools.task_rows import read
+from ..tools.task_words import listed
+from ..types.goals import LongWork
+from .asks import name_of, somebody_drives
+from .plain import plain
+from .run import USAGE, config_option, fail, settings_of, with_store
+from .sessions import key_of
+from .table import table
+
+LOOK_S = 1.0
+
+
+@click.command()
+@click.argument("session", default="")
+@click.option("--follow", "-f", is_flag=True, help="Stay, and print a line whenever it has got further.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@config_option
+def deep(session: str, follow: bool, as_json: bool, config: str | None) -> None:
+    """See the work that goes on by itself: which task, how far it is, what it has used and what is left.
+
+    With SESSION: its tasks too. It is begun in a conversation, with /deep REQUEST or /goal TEXT.
+
+    \b
+    Examples:
+      deskhand deep
+      deskhand deep nov21-0930
+      deskhand deep nov21-0930 --follow
+    """
+    settings = settings_of(config)
+    key = key_of(settings, session) if session else ""
+    if follow and not key:
+        fail("--follow follows one conversation: name it, as `deskhand deep` lists them", USAGE)
+    if follow:
+        _follow(settings, key)
+        return
+    found = _found(settings, key)
+    hide = Redactor(settings)
+    if as_json:
+        click.echo(hide(msgspec.json.encode(found).decode()))
+    elif not found:
+        which = f"{session} does not go on by itself" if session else "Nothing goes on by itself"
+        click.echo(f"{plain(which)}. Begin it in a conversation: /deep REQUEST, or /goal TEXT.")
+    elif key:
+        click.echo(plain(hide("\n".join([*lines(found[0]), *_tasks(settings, key)]))))
+    else:
+        table(
+            ("conversation", "done", "now", "tokens used", "left", ""), [_row(each, settings, hide) for each in found]
+        )
+    if found and not as_json and not somebody_drives(settings):
+        click.echo("Deskhand does not run now: it goes on with `deskhand serve`.", err=True)
+
+
+def _found(settings: Settings, key: str) -> list[LongWork]:
+    async def use(store: SqliteStore) -> list[LongWork]:
+        config = settings.config.deep_work
+        one = await standing_of(store, key, config) if key else None
+        return [*await all_standing(store, config)] if not key else [one] if one is not None else []
+
+    return with_store(settings, use)
+
+
+def _tasks(settings: Settings, key: str) -> list[str]:
+    async def use(store: SqliteStore) -> str:
+        return listed(read(await store.rows("task_of", (key,))))
+
+    return [text] if (text := with_store(settings, use)) else []
+
+
+def _row(work: LongWork, settings: Settings, hide: Redactor) -> tuple[str, ...]:
+    far = f"{work.percent} % ({work.done}/{work.tasks})" if work.tasks else "-"
+    used, most = (work.used, work.most) if work.deep else (work.goal_used, work.goal_most)
+    what = work.doing or (f"goal: {work.goal}" if work.goal else "-")
+    state = STATES[work.state]
+    return name_of(work.session, settings), far, hide(what), f"{used:,}", f"{max(most - used, 0):,}", state
+
+
+def _follow(settings: Settings, key: str) -> None:
+    """Until it is ended, or there is nothing left that would go on. A line stands where something is new."""
+    hide = Redactor(settings)
+
+    async def use(store: SqliteStore) -> None:
+        before, known = "", Run(key)
+        while (work := await standing_of(store, key, settings.config.deep_work, known)) is not None:
+            now = f"{work.done}/{work.tasks} {work.doing} {work.state} {work.round}"
+            if now != before:
+                before = now
+                click.echo(plain(hide(_line(work))))
+            if work.state == "done" and not work.goal:
+                return
+            await anyio.sleep(LOOK_S)
+        click.echo("It does not go on by itself any more." if before else "It does not go on by itself.")
+
+    with_store(settings, use)
+
+
+def _line(work: LongWork) -> str:
+    used, most = (work.used, work.most) if work.deep else (work.goal_used, work.goal_most)
+    far = f"{work.percent:3} %  {work.done}/{work.tasks}  " if work.tasks else ""
+    what = f"{work.doing}; " if work.doing else ""
+    return f"{far}{what}{STATES[work.state]}; {used:,} of {most:,} tokens"

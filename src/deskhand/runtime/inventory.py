@@ -1,0 +1,74 @@
+"""What an agent can do, for who only looks: no log is opened, and nobody is driven."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import anyio
+import msgspec
+
+from ..net.client import Net
+from ..policy.profiles import offers
+from ..sandbox.probes import open_sandbox
+from ..skills.python import PythonSkills, python_tools
+from ..store.blobs import Blobs
+from ..store.sqlite import SqliteStore
+from ..tools.base import Tools
+from .clock import RandomIds, SystemClock
+from .config import Settings
+from .dispatch import Dispatch
+from .hands import Ground
+from .plugins import Failed
+from .reach import Room, workspace_of
+from .redaction import Redactor, secrets_in
+from .statements import statements
+from .toolbox import plugins_of, skills_of, taken, toolbox, with_search
+from .works import Works
+
+
+class Inventory(msgspec.Struct, frozen=True):
+    """The tools of an agent, as it has them while Deskhand runs. `failed` are plugins that could not be loaded,
+    `problems` says what is wrong with Python files of its workspace."""
+
+    tools: Tools
+    failed: tuple[Failed, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def inventory(settings: Settings, agent: str) -> Inventory:
+    """All that this agent has. Raises ConfigError."""
+    skills = skills_of(settings, agent)
+    with _works(settings) as works:
+        beside = works.tools(agent)
+        plugins = plugins_of(settings, beside=beside)
+        names = taken(settings, agent, skills, (*beside, *plugins.tools))
+        own, problems = python_tools(PythonSkills(workspace_of(settings, agent)).find(0.0), names)
+        offered = settings.offered(agent)
+        tools = toolbox(settings, agent, skills, beside, plugins=plugins.tools)
+        tools |= {tool.spec.name: tool for tool in own if offers(offered, tool.spec.name)}
+        tools = with_search(settings, agent, tools, {tool.spec.name for tool in (*own, *plugins.tools)})
+    return Inventory(tools, plugins.failed, problems)
+
+
+@contextmanager
+def _works(settings: Settings) -> Iterator[Works]:
+    """What goes on by itself, upon an empty log: only to be asked which tools it has."""
+    clock = SystemClock()
+    with tempfile.TemporaryDirectory(prefix="deskhand-tools-") as folder:
+        store = SqliteStore(Path(folder) / "log.sqlite3", statements())
+        try:
+            dispatch = Dispatch(store, _never, clock, _never)
+            room = Room(open_sandbox, clock.now)
+            about = (Net(), clock, RandomIds(), secrets_in(settings), Redactor(settings), dispatch)
+            ground = Ground(store, Blobs(Path(folder)), room, *about, lambda: settings, _never, _never)
+            yield Works(ground, _never, _never, _never)
+        finally:
+            anyio.run(store.close)
+
+
+def _never(*given: Any) -> NoReturn:
+    raise AssertionError("nobody is driven here")

@@ -1,0 +1,156 @@
+"""Deferred tools: a request names them in a line each, and has the whole of one once the conversation has loaded it.
+
+`tool_search` loads them, as an option of the conversation: so the log says what is loaded, and it is appended in the
+order in which it came. What stands before it in a request stays as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ..models.base import ToolSchema, schema_of
+from ..models.tokens import CHARS_PER_TOKEN
+from ..types.errors import ToolError
+from ..types.options import SessionOptions
+from .base import Context, Outcome, Spec, Tool, Tools, done, offered
+from .define import decode_arguments, schema
+
+SEARCH = "tool_search"
+MOST_FOUND, MOST_NAMED = 5, 20
+LINE_CHARS, LISTED_CHARS = 72, 3_000
+"""The first words of what a tool does; and all that is said of deferred ones. Beyond it they are named alone."""
+LEAST = 2
+_WORD = re.compile(r"[^\W_]{3,}")
+
+
+class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    query: str
+
+
+class ToolSearch:
+    """`tool_search`: loads tools of those that are `deferred`, by name or by what they are for."""
+
+    def __init__(self, deferred: Mapping[str, Spec]) -> None:
+        self.deferred = deferred
+        parameters = schema(Arguments)
+        parameters["properties"]["query"]["description"] = "their names with commas between, or words for what you need"
+        description = (
+            "Load more tools: you can call them from your next reply on. Load together what you will need, and none"
+            f" that you will not. There are:\n{listed(tuple(deferred.values()))}"
+        )
+        self.spec = Spec(SEARCH, description, parameters)
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        query = decode_arguments(arguments, Arguments, SEARCH).query
+        now = [spec for spec in self.deferred.values() if offered(spec, context.options)]
+        found = found_by(query, now)
+        if not found:
+            held = found_by(query, tuple(self.deferred.values()))
+            why = "they are there once the plan is approved" if held else f"there are: {_names(now) or 'none now'}"
+            raise ToolError(f"no tool that you may use now fits {query[:100]!r}; {why}")
+        lines = "\n".join(f"- {line(spec)}" for spec in found)
+        loaded = SessionOptions(loaded_tools=tuple(spec.name for spec in found))
+        return msgspec.structs.replace(done(f"You can call these from your next reply on:\n{lines}"), options=loaded)
+
+
+def offering(tools: Tools, options: SessionOptions) -> list[Spec]:
+    """What a conversation that is held so is offered, in this order: first what is never deferred, then what it has
+    loaded. A tool of a mode is offered in that."""
+    search = tools.get(SEARCH)
+    later = search.deferred if isinstance(search, ToolSearch) else {}
+    specs = {name: tool.spec for name, tool in tools.items() if offered(tool.spec, options)}
+    first = {name for name, spec in specs.items() if (spec.mode == options.mode if spec.mode else name not in later)}
+    loaded = [name for name in options.loaded_tools or () if name in later and name in specs and name not in first]
+    return [spec for name, spec in specs.items() if name in first] + [specs[name] for name in loaded]
+
+
+def schemas_of(tools: Tools) -> tuple[ToolSchema, ...]:
+    """What models are told of these tools."""
+    specs = [tool.spec for tool in tools.values()]
+    return tuple(schema_of(spec.name, spec.description, spec.parameters) for spec in specs)
+
+
+def told_of(schemas: Sequence[ToolSchema], tools: Tools, options: SessionOptions) -> tuple[ToolSchema, ...]:
+    """Those of the schemas whose tools are offered, in the order in which they are."""
+    known = {schema.name: schema for schema in schemas}
+    return tuple(known[spec.name] for spec in offering(tools, options) if spec.name in known)
+
+
+def tokens_of(schema: ToolSchema) -> int:
+    """About how many tokens it takes in a request."""
+    return int(schema.size / CHARS_PER_TOKEN)
+
+
+def deferring(tools: Mapping[str, Tool], names: frozenset[str]) -> dict[str, Tool]:
+    """These tools, some of them deferred."""
+    later = {name: tool.spec for name, tool in tools.items() if name in names}
+    return {**tools, SEARCH: ToolSearch(later)} if later else dict(tools)
+
+
+def narrowed(tools: Tools, names: Sequence[str]) -> dict[str, Tool]:
+    """Only these tools. Who names them has all of them from the first request on."""
+    kept = {name: tool for name, tool in tools.items() if name in names}
+    if len(kept) < len(tools):
+        kept.pop(SEARCH, None)
+    return kept
+
+
+def listed(specs: Sequence[Spec]) -> str:
+    """All of them: with what each does, or only their names where that would be too long."""
+    lines = "\n".join(f"- {line(spec)}" for spec in specs)
+    if len(lines) <= LISTED_CHARS:
+        return lines
+    return _names(specs)
+
+
+def line(spec: Spec) -> str:
+    """A tool in a line: its name, and the beginning of what it does."""
+    said = re.split(r"[.:;](?:\s|$)", " ".join(spec.description.split()), maxsplit=1)[0]
+    if len(said) > LINE_CHARS:
+        said = f"{said[:LINE_CHARS].rpartition(' ')[0].rstrip(',')} …"
+    return f"{spec.name}: {said}"
+
+
+def found_by(query: str, specs: Sequence[Spec]) -> list[Spec]:
+    """Those whose names stand in the query; else those that its words fit best."""
+    asked = {each.strip("`'\"") for each in re.split(r"[\s,;]+", query.removeprefix("select:"))}
+    if named := [spec for spec in specs if spec.name in asked][:MOST_NAMED]:
+        return named
+    words = _words(query) - _DULL
+    ranked = sorted(((_fits(words, spec), -i) for i, spec in enumerate(specs)), reverse=True)
+    best = ranked[0][0] if ranked else 0
+    return [specs[-i] for fits, i in ranked[:MOST_FOUND] if fits * 2 >= best >= LEAST]
+
+
+def _fits(words: set[str], spec: Spec) -> int:
+    """A word in the name counts four times, one in what it does twice, one in what its arguments are once."""
+    told = msgspec.json.encode(spec.parameters).decode()
+    weighed = ((4, _words(spec.name), 3), (2, _words(spec.description), 4), (1, _words(told), 4))
+    return sum(
+        weight
+        for word in words
+        for weight, there, least in weighed
+        if len(word) >= least
+        and any(each.startswith(word) or (word.startswith(each) and len(each) > 3) for each in there)
+    )
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+_DULL = _words(
+    "all and any are can for from have here how into need not one some that the them this tool tools use what when where"
+    " which who will with you your"
+)
+
+
+def _names(specs: Sequence[Spec]) -> str:
+    names = ", ".join(spec.name for spec in specs)
+    if len(names) <= LISTED_CHARS:
+        return names
+    cut = names[:LISTED_CHARS].rpartition(",")[0]
+    return f"{cut}, and {len(specs) - cut.count(',') - 1} more: search for them by words"

@@ -1,0 +1,70 @@
+"""Skills that agents propose: what there is, what stands in each, and a person's word on it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from .errors import HttpProblem
+from .proposal_views import No, ProposalDetail, ProposalView, Yes
+from .routing import Call, Endpoint
+
+_ID_DIGITS = 15
+
+
+class Which(msgspec.Struct, frozen=True):
+    """`all`: also those that were decided."""
+
+    all: Annotated[bool, Meta(description="also those that were decided")] = False
+
+
+def _id(call: Call) -> int:
+    given = call.path("id")
+    if not (given.isascii() and given.isdecimal()) or len(given) > _ID_DIGITS:
+        raise HttpProblem(404, "not_found", "there is no such proposal")
+    return int(given)
+
+
+async def proposals(call: Call) -> list[ProposalView]:
+    return await call.web.proposals.listed(call.principal, call.query.all)
+
+
+async def show(call: Call) -> ProposalDetail:
+    return await call.web.proposals.shown(call.principal, _id(call))
+
+
+async def accept(call: Call) -> ProposalDetail:
+    return await call.web.proposals.accept(call.principal, _id(call), call.body.untrusted)
+
+
+async def reject(call: Call) -> ProposalDetail:
+    return await call.web.proposals.reject(call.principal, _id(call), call.body.why)
+
+
+async def revert(call: Call) -> ProposalDetail:
+    return await call.web.proposals.revert(call.principal, _id(call))
+
+
+def _on_one(method: Any, rest: str, handler: Any, summary: str, **more: Any) -> Endpoint:
+    path = f"/api/proposals/{{id}}{rest}"
+    return Endpoint(method, path, "admin", handler, summary, returns=ProposalDetail, tag="skills", **more)
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/api/proposals",
+        "admin",
+        proposals,
+        "Skills that are proposed",
+        query=Which,
+        returns=list[ProposalView],
+        tag="skills",
+    ),
+    _on_one("GET", "", show, "One, with what stands in it"),
+    _on_one("POST", "/accept", accept, "Take it in", body=Yes),
+    _on_one("POST", "/reject", reject, "Turn it down", body=No),
+    _on_one("POST", "/revert", revert, "Take it out again"),
+)

@@ -1,0 +1,90 @@
+"""What a plain turn asks of the database: what it costs grows with every statement that somebody adds to it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+import apsw
+import msgspec
+import pytest
+
+from deskhand.runtime.app import OWNER, App, Parts, open_app
+from deskhand.runtime.config import Config, Home, Settings
+from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.types.events import TurnEnded
+from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.messages import Message, Text
+
+TURNS = 30
+BEGINNINGS = 40
+"""So many characters say which statement it is."""
+
+
+@pytest.fixture
+def ran() -> Iterator[Counter[tuple[bool, str]]]:
+    """How often each statement ran: whether it was in the thread that writes, and how it begins."""
+    found: Counter[tuple[bool, str]] = Counter()
+
+    def trace(event: dict[str, object]) -> None:
+        writing = threading.current_thread().name == "deskhand-writer"
+        found[writing, " ".join(str(event["sql"]).split())[:BEGINNINGS]] += 1
+
+    def watch(db: apsw.Connection) -> None:
+        db.trace_v2(apsw.SQLITE_TRACE_STMT, trace)
+
+    apsw.connection_hooks.append(watch)
+    yield found
+    apsw.connection_hooks.remove(watch)
+
+
+async def turn(app: App, number: int) -> None:
+    said = Said(Message("user", (Text("hello"),)))
+    receipt = await app.door.submit(Inbound(f"i{number}", Address("terminal", chat="x"), "owner", number, said))
+    async with aclosing(app.door.follow(receipt.session, OWNER, receipt.after)) as items:
+        async for item in items:
+            if isinstance(getattr(item, "event", None), TurnEnded):
+                return
+
+
+async def test_what_a_plain_turn_asks_of_the_database(tmp_path: Path, ran: Counter[tuple[bool, str]]) -> None:
+    """Two commits, and few questions: what goes on beside conversations adds none where nobody uses it."""
+    config = msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config, strict=False)
+    settings = Settings(Home(tmp_path / "h"), config)
+    model = ScriptedModel(lambda request: say("Fine."))
+    parts = Parts(lambda name: model, {}, authorise=lambda inbound: OWNER)
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+        ready = anyio.Event()
+        tasks.start_soon(app.run, ready.set)
+        await ready.wait()
+        for number in range(3):
+            await turn(app, number)
+        ran.clear()
+        for number in range(TURNS):
+            await turn(app, 10 + number)
+        counted = dict(ran)
+        tasks.cancel_scope.cancel()
+    polled = ("PRAGMA data_version", "SELECT id, session, body FROM inbox WHERE")  # beside, whoever talks
+    often = {key: round(n / TURNS) for key, n in counted.items() if n >= TURNS and not key[1].startswith(polled)}
+    assert {statement: n for (writing, statement), n in often.items() if writing} == {
+        "BEGIN IMMEDIATE": 2,
+        "COMMIT": 2,
+        "SELECT n, hash FROM event WHERE session ": 2,
+        "INSERT INTO event(session, n, at, kind, ": 3,
+        "INSERT INTO inbox(channel, account, exte": 1,
+        "INSERT INTO session(session, agent, chan": 1,
+        "INSERT OR IGNORE INTO session_member(ses": 1,
+        "INSERT INTO open_session(session, wake_a": 1,
+        "INSERT INTO budget_used(scope, name, day": 1,
+        "UPDATE session SET turns = turns + 1, la": 1,
+        "DELETE FROM open_session WHERE session =": 1,
+    }
+    assert {statement: n for (writing, statement), n in often.items() if not writing} == {
+        "SELECT seq, session, n, at, kind, body F": 1,  # who follows it
+        "SELECT path, label FROM file_label WHERE": 1,  # what is held back
+        "SELECT coalesce((SELECT seq FROM sqlite_": 2,  # whether a fact has changed
+    }

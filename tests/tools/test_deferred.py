@@ -1,0 +1,111 @@
+"""Deferred tools as data: what is offered when, how they are listed, and how they are found."""
+
+from __future__ import annotations
+
+import pytest
+
+from deskhand.tools.base import Context, Spec
+from deskhand.tools.deferred import LISTED_CHARS, MOST_FOUND, SEARCH, deferring, found_by, listed, narrowed, offering
+from deskhand.tools.define import tool
+from deskhand.types.options import SessionOptions
+
+
+@tool
+async def look(path: str) -> str:
+    """Look at a file. And more about that."""
+    return path
+
+
+@tool
+async def tides(harbour: str) -> str:
+    """When the water is high: for sailors."""
+    return harbour
+
+
+@tool(effect="local_write", replay="never")
+async def post(letter: str, context: Context) -> str:
+    """Send a letter by post, which takes three days at the very least and cannot be taken back by anybody."""
+    return letter
+
+
+@tool
+async def plan_trip() -> str:
+    """The steps of a trip."""
+    return ""
+
+
+ALL = {each.spec.name: each for each in (look, tides, post, plan_trip.within("deep_work"))}
+TOOLS = deferring(ALL, frozenset({"tides", "post", "plan_trip"}))
+
+
+def names(**options: object) -> list[str]:
+    return [spec.name for spec in offering(TOOLS, SessionOptions(**options))]  # type: ignore[arg-type]
+
+
+def test_what_is_loaded_comes_last_in_the_order_in_which_it_was_loaded() -> None:
+    assert names() == ["look", SEARCH]
+    assert names(loaded_tools=("post",)) == ["look", SEARCH, "post"]
+    assert names(loaded_tools=("post", "tides")) == ["look", SEARCH, "post", "tides"]
+    assert names(loaded_tools=("gone", "look", SEARCH)) == ["look", SEARCH], "no tool twice, and none that there is not"
+
+
+def test_plan_mode_and_modes_hold_for_what_is_loaded() -> None:
+    assert names(loaded_tools=("post", "tides"), plan_mode=True) == ["look", SEARCH, "tides"]
+    assert (
+        names(mode="deep_work") == names(mode="deep_work", loaded_tools=("plan_trip",)) == ["look", "plan_trip", SEARCH]
+    )
+    assert names(loaded_tools=("plan_trip",)) == ["look", SEARCH, "plan_trip"], "also outside of its mode"
+    without = [spec.name for spec in offering(ALL, SessionOptions(loaded_tools=("plan_trip",)))]
+    assert without == ["look", "tides", "post"], "where nothing is deferred a tool of a mode is offered in that alone"
+
+
+def test_only_more_is_loaded() -> None:
+    first, second = SessionOptions(loaded_tools=("a", "b")), SessionOptions(loaded_tools=("c", "a"))
+    assert first.updated(second).loaded_tools == ("a", "b", "c")
+    assert first.updated(SessionOptions(title="x")).loaded_tools == ("a", "b")
+    assert first.updated(SessionOptions(loaded_tools=())).loaded_tools == ("a", "b")
+
+
+def test_who_names_tools_has_all_of_them() -> None:
+    assert set(narrowed(TOOLS, ["look", "tides", SEARCH])) == {"look", "tides"}
+    assert [spec.name for spec in offering(narrowed(TOOLS, ["tides"]), SessionOptions())] == ["tides"]
+    assert narrowed(TOOLS, list(TOOLS)) == TOOLS
+    assert deferring(ALL, frozenset({"elsewhere"})) == ALL
+
+
+def test_each_is_named_in_a_line() -> None:
+    assert TOOLS[SEARCH].spec.description.partition("\n")[2] == (
+        "- tides: When the water is high\n"
+        "- post: Send a letter by post, which takes three days at the very least and …\n"
+        "- plan_trip: The steps of a trip"
+    )
+    many = [Spec(f"tool_{n}", "What it does. " * 9, {}) for n in range(5_000)]
+    assert listed(many[:150]).startswith("tool_0, tool_1, ")
+    cut = listed(many)
+    assert len(cut) < LISTED_CHARS + 60
+    shown = cut.partition(", and ")[0].split(", ")
+    assert shown == [spec.name for spec in many[: len(shown)]]
+    assert cut.endswith(f", and {5_000 - len(shown)} more: search for them by words")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("tides", ["tides"]),
+        ("post, tides", ["tides", "post"]),
+        ("select:post", ["post"]),
+        ("high water", ["tides"]),
+        ("I want to send some letters: a letter", ["post"]),
+        ("harbour tables", []),
+        ("what can you do for the", []),
+        ("", []),
+    ],
+)
+def test_found_by_name_or_by_words(query: str, found: list[str]) -> None:
+    specs = [each.spec for each in (tides, post, plan_trip)]
+    assert [spec.name for spec in found_by(query, specs)] == found
+
+
+def test_few_are_found_at_once() -> None:
+    specs = [Spec(f"ship_{n}", "Ships.", {}) for n in range(50)]
+    assert [spec.name for spec in found_by("ship", specs)] == [f"ship_{n}" for n in range(MOST_FOUND)]
