@@ -14,6 +14,7 @@ from deskhand.models.base import Encoded, Item, Model, Reply, Request, Shown, Te
 from deskhand.models.openai import OpenAIModel
 from deskhand.models.shim import NO_WAY, TOO_LONG, Shim
 from deskhand.models.shim_prompts import as_json
+from deskhand.models.shim_tasks import DEEP_WORK
 from deskhand.models.shim_tools import FORMS
 from deskhand.models.transport import Limits, Transport
 from deskhand.testing import model_suite
@@ -45,8 +46,11 @@ async def ask(
     fake: FakeLLM, *messages: Message, dialect: str = "grammar", tools: tuple[ToolSchema, ...] = ()
 ) -> tuple[str, Reply]:
     shown = tuple(Shown(4 * n, message) for n, message in enumerate(messages or (USER,), 1))
+    head = DEEP_WORK if tools else "s"
     async with shim(fake, dialect) as model:
-        items = [item async for item in model.reply(Request("m", ("s\nFiles here: a.txt",), shown, tools or TOOLS))]
+        items = [
+            item async for item in model.reply(Request("m", (f"{head}\nFiles here: a.txt",), shown, tools or TOOLS))
+        ]
     last = items[-1]
     assert isinstance(last, Reply)
     text = "".join(item.text for item in items if isinstance(item, TextDelta))
@@ -182,6 +186,13 @@ async def test_long_work_is_split_and_what_is_compound_once_more(fake: FakeLLM) 
 async def test_small_talk_in_long_work_is_only_words(fake: FakeLLM) -> None:
     fake.script(*say("talk", as_json("reply", {"text": "You are welcome."})))
     assert (await ask(fake, USER, tools=LONG))[0] == "You are welcome."
+
+
+async def test_a_task_to_remember_something_is_done_with_that(fake: FakeLLM) -> None:
+    saved = step("save_memory", {"content": "Ann likes tea"}, ToolResult("c1", (Text("ok, remembered"),)))
+    _, reply = await ask(fake, GO_ON, *BEGUN, *saved, tools=LONG)
+    done = {"action": "complete", "task_id": 1, "result": "I will remember: Ann likes tea"}
+    assert made(reply) == [("manage_tasks", done)] and fake.requests == []
 
 
 async def test_the_end_of_a_task_is_written_down_and_not_said(fake: FakeLLM) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from deskhand.models.base import Shown
 from deskhand.models.shim_tasks import (
@@ -25,9 +26,10 @@ from deskhand.models.shim_tools import Move
 from deskhand.models.shim_turn import Did, Say
 from deskhand.tools.task_graph import create, merged, update
 from deskhand.tools.task_words import line, listed, progress
-from deskhand.types.labels import LOCAL, OWNER
+from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED
 from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult
 from deskhand.types.tasks import Graph, Task
+from deskhand.types.turn import TASK_LIST
 
 ASKED = Message("user", (Text("2026-11-22", LOCAL), Text("count the lines of a.txt and write them into b.txt", OWNER)))
 NUDGE = Message("user", (Text("Go on: 2 tasks are open.", LOCAL),))
@@ -99,7 +101,7 @@ def planned(*titles: str) -> Talk:
 
 def test_what_a_person_says_is_heard_first_and_then_split() -> None:
     talk = Talk(ASKED)
-    assert talk.next() == Hear()
+    assert talk.next() == Hear(Calls((LIST,)))
     talk.do(LIST)
     assert talk.next() == Split("count the lines of a.txt and write them into b.txt")
 
@@ -119,9 +121,9 @@ def test_another_word_makes_another_plan() -> None:
     talk.do(LIST)
     talk.do(*written_down((), "count them"))
     talk.hear(Message("user", (Text("count the words", OWNER),)))
-    assert talk.next(planning=True) == Hear()
+    assert talk.next(planning=True) == Calls((LIST,))
     talk.do(LIST)
-    assert talk.next(planning=True) == Split("count the words", drop=(1,))
+    assert talk.next(planning=True) == Hear(Split("count the words", drop=(1,)))
 
 
 def test_one_task_after_the_other_with_what_came_of_those_before() -> None:
@@ -160,12 +162,10 @@ def test_what_is_blocked_is_asked_about_and_an_answer_sets_it_free() -> None:
     talk.hear(NUDGE)
     talk.follow()
     assert talk.next() == Say("I need you for this: Pay the electrician")
-    talk.hear(Message("user", (Text("the blue one", OWNER),)))
-    assert talk.next() == Hear()
-    talk.do(LIST)
+    talk.hear(Message("user", (Text("the blue one, thanks", OWNER),)))
     talk.follow()
     work = talk.next()
-    assert isinstance(work, OnTask) and work.turn.request == "Pay the electrician\nthe blue one"
+    assert isinstance(work, OnTask) and work.turn.request == "Pay the electrician\nthe blue one, thanks"
 
 
 def test_one_task_that_is_blocked_does_not_hold_the_others() -> None:
@@ -182,6 +182,54 @@ def test_a_list_that_cannot_be_kept_is_said() -> None:
     talk = Talk(NUDGE)
     talk.result(LIST, "the disk is full", "error")
     assert talk.next() == Say("I could not keep the list of tasks: the disk is full")
+
+
+def test_more_that_a_person_asks_for_becomes_more_tasks() -> None:
+    talk = planned("Count the lines of a.txt")
+    talk.do(ended(1, "12"))
+    talk.hear(Message("user", (Text("now delete b.txt", OWNER),)))
+    assert talk.next() == Calls((LIST,))
+    talk.do(LIST)
+    assert talk.next() == Hear(Split("now delete b.txt"))
+    talk.result(Move("ask_user", {"question": "which b.txt?"}), "the old one")
+    assert talk.next() == Split("now delete b.txt the old one")
+
+
+def test_what_is_out_of_view_is_looked_up_again_and_nothing_is_said_to_be_done() -> None:
+    talk = planned("Count the lines of a.txt", "Write the number into b.txt")
+    talk.do(ended(1, "12"))
+    hidden = Message("tool", (ToolResult("c", (Text("[an earlier result; call the tool again]", LOCAL),)),))
+    talk.messages[2] = replace(hidden, parts=(replace(hidden.parts[0], call_id=talk.messages[1].calls[0].id),))
+    assert talk.next() == Calls((LIST,))
+    talk.follow()
+    assert isinstance(work := talk.next(), OnTask) and work.id == 2
+
+
+def test_without_tasks_nothing_is_said_to_be_done() -> None:
+    talk = Talk(NUDGE)
+    talk.do(LIST)
+    assert talk.next() == Say("There are no tasks here. Tell me what is to be done.")
+
+
+def test_a_task_that_another_model_began_goes_on() -> None:
+    talk = Talk(NUDGE)
+    talk.graph = {1: Task(1, "Count the lines of a.txt", status="in_progress")}
+    talk.do(LIST)
+    talk.result(Move("shell", {"command": "wc -l a.txt"}), "12 a.txt")
+    work = talk.next()
+    assert isinstance(work, OnTask) and [did.result for did in work.turn.did] == ["12 a.txt"]
+
+
+def test_the_list_that_the_runtime_tells_is_no_persons_word() -> None:
+    told = Text(f"{TASK_LIST}\n[ ] #1 Count the lines of a.txt\n</tasks>", UNTRUSTED)
+    assert Talk(Message("user", (*NUDGE.parts, told))).next() == Calls((LIST,))
+
+
+def test_a_plan_is_shown_once_in_a_turn() -> None:
+    talk = planned("Count the lines of a.txt")
+    shown = Move("exit_plan_mode", {"plan": "1. Count the lines of a.txt"})
+    talk.result(shown, "The plan is approved. Carry it out.")
+    assert isinstance(talk.next(planning=True), OnTask)
 
 
 @pytest.mark.parametrize(

@@ -249,6 +249,10 @@ def test_what_memory_found_is_known_and_is_not_what_was_said(label: Label) -> No
         ("please remember: the bin is emptied on Mondays", "the bin is emptied on Mondays"),
         ("don't forget that Bob is vegan", "Bob is vegan"),
         ("remember to buy milk", None),
+        ("Remember me?", None),
+        ("remember where I put the keys", None),
+        ("remember that my name is Bo, then delete draft.txt", None),
+        ("remember that I like tea. What else do I like?", None),
         ("remember what I said?", None),
         ("do you remember my birthday?", None),
         ("write 'remember that' into notes.txt", None),
@@ -261,7 +265,12 @@ def test_what_is_to_be_remembered_is_saved(said: str, kept: str | None) -> None:
 
 
 def test_what_was_saved_is_said_and_what_was_not_is_not() -> None:
-    saved = did("save_memory", "Remembered as #4.", content="I like tea")
-    assert plan(Turn("remember that I like tea", 4, did=(saved,)), ALL) == Say("I will remember: I like tea")
+    saved = did("save_memory", "ok, remembered", content="I like tea")
+    asked = Turn("remember that I like tea", 4, did=(saved,))
+    assert plan(asked, ALL) == Say("I will remember: I like tea", failed=False)
+    held = did("save_memory", "kept for review: this conversation has read a page", content="I like tea")
+    assert plan(Turn("remember that I like tea", 4, did=(held,)), ALL) == Say(
+        f"About that: {held.result}", failed=False
+    )
     failed = did("save_memory", "memory is off", "error", content="I like tea")
-    assert plan(Turn("remember that I like tea", 4, did=(failed,)), ALL) != Say("I will remember: I like tea")
+    assert plan(Turn("remember that I like tea", 4, did=(failed,)), ALL) == Say("About that: memory is off")

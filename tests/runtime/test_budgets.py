@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from deskhand.agent.profile import Agent
 from deskhand.models.aside import Aside
-from deskhand.models.base import Item, Model, Reply, Request, TextDelta
+from deskhand.models.base import Item, Model, Reply, Request, TextDelta, ThinkingDelta
 from deskhand.runtime.allowance import Budget, begin_of, check_budgets
 from deskhand.runtime.app import App
 from deskhand.runtime.budgets import BudgetLedger
@@ -425,10 +425,11 @@ async def test_a_clock_that_was_ahead_does_not_spend_the_years_to_come(tmp_path:
         assert "100 of 100 tokens today" in await desk.call(ANNA, 1), "zones differ by a day"
 
 
-async def test_what_broke_off_while_it_answered_has_cost_something(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", [TextDelta("so f"), ThinkingDelta("hm")])
+async def test_what_broke_off_while_it_answered_has_cost_something(tmp_path: Path, first: Item) -> None:
     class Breaks(ScriptedModel):
         async def reply(self, request: Request) -> AsyncIterator[Item]:
-            yield TextDelta("so f")
+            yield first
             raise ModelUnavailable("the connection broke")
 
     models: dict[str, Model] = {"scripted/breaks": Breaks(), "scripted/up": ScriptedModel(lambda request: say("yes"))}

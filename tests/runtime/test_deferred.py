@@ -81,7 +81,7 @@ async def test_a_request_with_the_usual_settings_is_short(tmp_path: Path) -> Non
     assert sum(offered.values()) <= MOST_TOKENS, offered
     assert CORE - {"manage_users"} <= {*offered} and not {*DEFERRED} & {*offered}
     everything = await Desk(tmp_path / "all", defaults={"models": ["openai/x"], "deferred_tools": []}).tools()
-    assert {*everything} == {*offered, *DEFERRED} - {SEARCH, "manage_tasks"}
+    assert {*everything} == {*offered, *DEFERRED} - {SEARCH}
     assert sum(everything.values()) > 1.5 * sum(offered.values())
 
 

@@ -55,8 +55,8 @@ def test_plan_mode_and_modes_hold_for_what_is_loaded() -> None:
         names(mode="deep_work") == names(mode="deep_work", loaded_tools=("plan_trip",)) == ["look", "plan_trip", SEARCH]
     )
     assert names(loaded_tools=("plan_trip",)) == ["look", SEARCH, "plan_trip"], "also outside of its mode"
-    without = [spec.name for spec in offering(ALL, SessionOptions(loaded_tools=("plan_trip",)))]
-    assert without == ["look", "tides", "post"], "where nothing is deferred a tool of a mode is offered in that alone"
+    without = [spec.name for spec in offering(ALL, SessionOptions())]
+    assert without == ["look", "tides", "post", "plan_trip"], "where nothing is deferred all are offered"
 
 
 def test_only_more_is_loaded() -> None:

@@ -44,7 +44,7 @@ class Asking:
         self._journal, self._interrupt = journal, interrupt
         self._schemas = schemas_of(journal.agent.tools)
         self._partial: list[str] = []
-        self._attempt, self._key = 0, ""
+        self._attempt, self._key, self._begun = 0, "", False
         self._searched: dict[float, int] = {}
 
     def snapshot(self) -> Progress | None:
@@ -65,7 +65,7 @@ class Asking:
             await journal.agent.look()
         await self._recall()
         model = step.model or self._first()
-        self._partial, self._key, reply, failed = [], "", None, None
+        self._partial, self._key, self._begun, reply, failed = [], "", False, None, None
         with self._interrupt:
             try:
                 if (wait_s := step.at - journal.ports.clock.now()) > 0:
@@ -82,7 +82,7 @@ class Asking:
             except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
                 failed = ModelError(f"{model} broke: {type(error).__name__}: {error}")
         if failed is not None:
-            journal.change(after_failure(journal.ports.budgets, self._key, begun=bool(self._partial)))
+            journal.change(after_failure(journal.ports.budgets, self._key, begun=self._begun))
             await self._fail(model, failed)
         elif reply is None and self._partial:
             reply = Reply(Message("assistant", (Text("".join(self._partial)),)), "interrupted")
@@ -109,15 +109,15 @@ class Asking:
 
     async def _call(self, model: str, request: Request) -> Reply:
         journal, n, offset = self._journal, self._journal.state.n + 1, 0
-        reply: Reply | None = None
-        ports, turn = journal.ports, journal.state.turn
+        ports, turn, reply = journal.ports, journal.state.turn, None
         self._key = f"{journal.session}#{n}.{self._attempt}"
         charge = charge_of(turn.principal if turn else SYSTEM, journal.session, journal.agent.name, model)
         most = at_most(request, journal.state.context_tokens, ports.meter.scale(model))
         if spent := await ports.budgets.reserve(charge, most, self._key):
             raise BudgetSpent(spent)
-        async with aclosing(journal.ports.model(model).reply(request)) as items:  # type: ignore[type-var]
+        async with aclosing(ports.model(model).reply(request)) as items:  # type: ignore[type-var]
             async for item in items:
+                self._begun = True
                 if isinstance(item, TextDelta):
                     self._partial.append(item.text)
                     journal.show(Progress("text", n, self._attempt, offset, item.text))

@@ -18,7 +18,7 @@ from .base import Item, Model, Reply, Request, Shown, TextDelta
 from .decode import make_calls
 from .shim_prompts import GATE, GATE_SHOTS, ROUTER, ROUTER_SHOTS, WORD_TOOLS, Shots, system_prompt
 from .shim_tasks import (
-    LIST,
+    DEEP_WORK,
     PLAN_MODE,
     SPLITTER,
     SPLITTER_SHOTS,
@@ -105,10 +105,10 @@ class Shim:
         self._inner, self._dialect = inner, dialect
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
-        """See Model.reply. The usage is that of the main call; the single words are not in it."""
+        """See Model.reply. The usage is that of the main call; single words and what splits a request are not in it."""
         if is_aside(request):
             items = self._inner.reply(self._aside(request))
-        elif TASKS in {tool.name for tool in request.tools}:
+        elif TASKS in {tool.name for tool in request.tools} and DEEP_WORK in request.system[-1]:
             items = self._work(request)
         else:
             items = self._step(request, read_turn(request.messages))
@@ -136,12 +136,12 @@ class Shim:
 
     async def _work(self, request: Request) -> AsyncGenerator[Item, None]:
         """The next step of long work."""
-        work = next_work(request.messages, any(PLAN_MODE in block for block in request.system))
+        work = next_work(request.messages, PLAN_MODE in request.system[-1])
         if isinstance(work, Hear):
             turn = read_turn(request.messages)
             heard = await self._hear(turn)
             if heard is None:
-                work = Calls((LIST,))
+                work = work.then
             else:
                 async with aclosing(self._step(request, turn, heard)) as items:
                     async for item in items:
@@ -163,7 +163,7 @@ class Shim:
         offered = {tool.name for tool in request.tools}
         next_step = plan(turn, offered)
         if isinstance(next_step, Say):
-            return _calling(request, ended(id_, next_step.text, blocked=True))
+            return _calling(request, ended(id_, next_step.text, blocked=next_step.failed))
         if isinstance(next_step, Sort):
             next_step = await self._pick(turn, next_step.names)
         reply = _spoken("")

@@ -21,14 +21,18 @@ from .shim_tools import ASK, Move
 from .shim_turn import Did, Say, Turn, said_by_person, steps_of
 
 TASKS, SHOW_PLAN = "manage_tasks", "exit_plan_mode"
-PLAN_MODE = "# Plan mode"
-"""Begins the block of the system prompt that stands there in plan mode; `runtime` writes it."""
+DEEP_WORK = "# Deep work\nYou work by yourself until the whole request is met."
+PLAN_MODE = "# Plan mode\nYou only look now, and make a plan:"
+"""Begin what stands in the last block of the system prompt in deep work and in plan mode; `runtime` writes them."""
 LIST = Move(TASKS, {"action": "list"})
 MOST = 12
 """More steps than this a small model does not bring to an end."""
 TITLE_CHARS, KNOWN = 200, 4
 NO_LIST = "I could not keep the list of tasks: {}"
 WAITS = "I need you for this: {}"
+NOTHING = "There are no tasks here. Tell me what is to be done."
+NONE_YET = "no tasks yet"
+"""Begins what `manage_tasks` says of an empty list."""
 
 SPLITTER = """Split the user's request into small steps, in the order in which they must be done.
 Each step is one short sentence that can be understood without the others: with the names, numbers and words that it needs.
@@ -80,10 +84,6 @@ class Known(msgspec.Struct, frozen=True):
     waits: bool = False
 
 
-class Hear(msgspec.Struct, frozen=True):
-    """A person has said something: whether it is work is asked first."""
-
-
 class Split(msgspec.Struct, frozen=True):
     """The model splits this into tasks. `drop` are those of a plan that was not approved."""
 
@@ -95,6 +95,12 @@ class Calls(msgspec.Struct, frozen=True):
     """These calls, without asking the model."""
 
     moves: tuple[Move, ...]
+
+
+class Hear(msgspec.Struct, frozen=True):
+    """A person has said something: whether it is work is asked first. `then` follows where it is."""
+
+    then: Split | Calls
 
 
 class OnTask(msgspec.Struct, frozen=True):
@@ -112,19 +118,24 @@ def next_work(messages: Sequence[Shown], planning: bool) -> Work:
     start = max((i for i, shown in enumerate(messages) if _begins(shown)), default=0)
     said = said_by_person(messages[start].message) if messages else ""
     steps, before = steps_of(messages[start + 1 :]), steps_of(messages[:start])
-    if not steps:
-        return Hear() if said else Calls((LIST,))
+    if not steps and said and not any(step.move.tool == TASKS for step in before):
+        return Hear(Calls((LIST,)))
+    told = [step for step in steps if step.move == LIST]
+    if not told:
+        return Calls((LIST,)) if not steps or not steps[-1].failed else Say(NO_LIST.format(steps[-1].result))
     last = steps[-1]
     if last.move.tool == SHOW_PLAN and last.failed:
         return Say(f"I do not begin yet: {last.result}")
     if last.move.tool == TASKS and last.failed:
         return Say(NO_LIST.format(last.result))
-    if LIST not in [step.move for step in steps]:
-        return Calls((LIST,))
+    if not told[-1].result.startswith(NONE_YET) and not any(_told(told[-1].result)):
+        return Calls((LIST,))  # an earlier result, which is out of view by now
     graph = known(steps)
     if said and not any(_takes_up(step.move) for step in steps):
-        return _taken_up(" ".join([said, *_answers(steps)]), graph, planning)
-    if planning:
+        work = _taken_up(" ".join([said, *_answers(steps)]), graph, planning)
+        heard = isinstance(work, Calls) or any(step.move.tool == ASK for step in steps)
+        return work if heard or not any(step.move.tool == TASKS for step in before) else Hear(work)
+    if planning and not any(step.move.tool == SHOW_PLAN for step in steps):
         return Calls((Move(SHOW_PLAN, {"plan": _plan(graph)}),))
     return _going_on(graph, (*before, *steps), last, messages[start].key)
 
@@ -132,7 +143,7 @@ def next_work(messages: Sequence[Shown], planning: bool) -> Work:
 def _going_on(graph: Sequence[Known], steps: Sequence[Did], last: Did, key: int) -> Work:
     open_ = [task for task in graph if task.status != "completed"]
     if not open_:
-        return Say(_report(graph, steps))
+        return Say(_report(graph, steps) if graph else NOTHING)
     if _ends(last.move):
         result = str(last.move.arguments.get("result", ""))
         return Say(f"{result}\n({len(graph) - len(open_)} of {len(graph)} tasks are done.)")
@@ -147,8 +158,10 @@ def _going_on(graph: Sequence[Known], steps: Sequence[Did], last: Did, key: int)
 
 def _turn(task: Known, steps: Sequence[Did], key: int) -> Turn:
     """The task as a turn of its own: what came of those before it is what was said before."""
-    begun = max((i for i, step in enumerate(steps) if _begun(step.move, task.id)), default=len(steps) - 1)
-    words = str(steps[begun].move.arguments.get("description", "")) if _begun(steps[begun].move, task.id) else ""
+    # Where it was begun; where that is out of view, all since the list was told.
+    begins = [i for i, step in enumerate(steps) if _begun(step.move, task.id)]
+    begun = max(begins or (i for i, step in enumerate(steps) if step.move == LIST))
+    words = str(steps[begun].move.arguments.get("result", ""))
     done = tuple(step for step in steps[begun + 1 :] if step.move.tool != TASKS)
     titles = {found.id: found.title for found in known(steps)}
     earlier = [
@@ -160,14 +173,14 @@ def _turn(task: Known, steps: Sequence[Did], key: int) -> Turn:
     return Turn("\n".join(filter(None, (task.title, words))), key, tuple(earlier), done)
 
 
-def _taken_up(request: str, graph: Sequence[Known], planning: bool) -> Work:
+def _taken_up(request: str, graph: Sequence[Known], planning: bool) -> Split | Calls:
     """What a person said is what a blocked task waits for, or else it is new work."""
     if planning:
         return Split(request, tuple(task.id for task in graph if task.status == "pending"))
     blocked = next((task for task in graph if task.status == "blocked"), None)
     if blocked is None:
         return Split(request)
-    given = {"action": "update", "task_id": blocked.id, "status": "in_progress", "description": request}
+    given = {"action": "update", "task_id": blocked.id, "status": "in_progress", "result": request}
     return Calls((Move(TASKS, given),))
 
 
@@ -274,7 +287,9 @@ def _begins(shown: Shown) -> bool:
 
 
 def _takes_up(move: Move) -> bool:
-    return move.tool == TASKS and ("description" in move.arguments or move.arguments.get("action") == "create")
+    given = move.arguments
+    answered = given.get("status") == "in_progress" and "result" in given
+    return move.tool == TASKS and (answered or given.get("action") == "create")
 
 
 def _begun(move: Move, id_: int) -> bool:

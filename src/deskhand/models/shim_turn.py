@@ -9,7 +9,7 @@ import msgspec
 
 from ..types.labels import LOCAL
 from ..types.messages import Audio, File, Image, Message, Text, ToolResult
-from ..types.turn import MEMORIES
+from ..types.turn import MEMORIES, TASK_LIST
 from . import encode
 from .base import Shown
 from .shim_prompts import NOW_REPLY, after_result, as_json
@@ -100,7 +100,7 @@ def said_by_person(message: Message) -> str:
         part.text if isinstance(part, Text) else encode.placeholder(part)
         for part in message.parts
         if isinstance(part, Image | Audio | File)
-        or (isinstance(part, Text) and part.label != LOCAL and not part.text.startswith(MEMORIES))
+        or (isinstance(part, Text) and part.label != LOCAL and not part.text.startswith((MEMORIES, TASK_LIST)))
     ]
     return "\n".join(texts).strip()
 
@@ -136,9 +136,10 @@ def listing_of(system: Sequence[str]) -> str:
 
 
 class Say(msgspec.Struct, frozen=True):
-    """Words of ours, in place of the model's: it would say that all went well."""
+    """Words of ours, in place of the model's: it would say that all went well. `failed`: it did not."""
 
     text: str
+    failed: bool = True
 
 
 class Choose(msgspec.Struct, frozen=True):
@@ -164,17 +165,24 @@ Plan = Say | Choose | Sort | Do
 SAVE = "save_memory"
 _REMEMBER = re.compile(
     r"(?:please,? )?(?:remember|keep in mind|don't forget)(?:,? that\b|:)? "
-    r"(?!(?:to|when|how|what|the time)\b)(.{3,500})",
-    re.IGNORECASE | re.DOTALL,
+    r"(?!(?:to|when|how|what|where|who|the time)\b)(.{3,500})",
+    re.IGNORECASE,
 )
+_MORE = re.compile(r"[?]$|\bthen\b|[.;!] \w", re.IGNORECASE)
+
+
+def _to_remember(request: str) -> str:
+    """The one fact that this asks to remember, where it asks for nothing else; '' for everything else."""
+    found = _REMEMBER.fullmatch(request.strip())
+    return "" if found is None or _MORE.search(found[1]) else found[1].strip()
 
 
 def plan(turn: Turn, offered: Collection[str]) -> Plan:
     """What comes next. After a failure the model must try something else, BLOCKED times, before it may speak; and what
     it could not do, or was not allowed to, is said in our words."""
     names = tuple(name for name in FORMS if name in offered or name == REPLY)
-    if not turn.did and SAVE in offered and (said := _REMEMBER.fullmatch(turn.request)):
-        return Do(Move(SAVE, {"content": said[1].strip()}))
+    if not turn.did and SAVE in offered and (fact := _to_remember(turn.request)):
+        return Do(Move(SAVE, {"content": fact}))
     if not turn.did:
         return Sort(names) if len(names) > 1 else Choose(names)
     last, missed = turn.did[-1], len({as_json(d.move.tool, d.move.arguments) for d in turn.did if d.failed})
@@ -184,8 +192,10 @@ def plan(turn: Turn, offered: Collection[str]) -> Plan:
         return Say(f"I did not do that: {_first_line(last)}")
     if last.status not in ("ok", "error"):
         return Say(f"I was interrupted: {_first_line(last)}")
-    if last.move.tool == SAVE and not last.failed:
-        return Say(f"I will remember: {last.move.arguments.get('content', '')}")
+    if last.move.tool == SAVE:
+        kept = last.result.startswith("ok")
+        said = f"I will remember: {last.move.arguments.get('content', '')}" if kept else f"About that: {last.result}"
+        return Say(said, failed=last.failed)
     if owed and (ended or missed > BLOCKED):
         return Say(f"I could not do that. The step with {owed.move.tool} failed: {_first_line(owed)}")
     if ended:

@@ -78,7 +78,7 @@ class Wire(ABC):
         return b'"' + b"\\n\\n".join([block[1:-1] for block in self.blocks(system)]) + b'"'
 
     def tools(self, tools: tuple[ToolSchema, ...]) -> bytes:
-        """The tools as JSON, joined. One agent's tools are one tuple for as long as it lives, so they are made once."""
-        if tools is not self._tools[0]:
+        """The tools as JSON, joined; made once for as long as the same ones are offered."""
+        if tools != self._tools[0]:
             self._tools = tools, b",".join([to_json(self.tool(each)) for each in tools])
         return self._tools[1]

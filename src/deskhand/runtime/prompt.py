@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from ..agent.state import State
-from ..models.shim_tasks import PLAN_MODE
+from ..models import shim_tasks
 from ..types.clock import Clock
 from ..types.errors import ConfigError
 from ..types.identity import EVERYBODY, Address, Principal
@@ -38,11 +38,9 @@ WRITTEN = "# Answers\nAnswer in the language of the person: what matters first, 
 SPOKEN = """# Answers
 Your answer is spoken aloud, in the language of the person: plain text in short sentences, as people talk. No Markdown,
 lists, tables, code, links or emoji; numbers and units as words. What is long goes into a file: say that it is there."""
-PLANNING = f"""{PLAN_MODE}
-You only look now, and make a plan: nothing is changed, sent or run. When you know what is to be done, call
+PLANNING = f"""{shim_tasks.PLAN_MODE} nothing is changed, sent or run. When you know what is to be done, call
 exit_plan_mode with the plan; the person says yes to it, or what to change."""
-DEEP_WORK = """# Deep work
-You work by yourself until the whole request is met. Break it into tasks with manage_tasks, and into subtasks where one
+DEEP_WORK = f"""{shim_tasks.DEEP_WORK} Break it into tasks with manage_tasks, and into subtasks where one
 is large. Set a task in_progress when you begin it and complete it with its result before you begin the next. Do not
 stop while tasks are open; set one blocked only where you need the person, and say in its result what for."""
 

@@ -58,11 +58,11 @@ class ToolSearch:
 
 def offering(tools: Tools, options: SessionOptions) -> list[Spec]:
     """What a conversation that is held so is offered, in this order: first what is never deferred, then what it has
-    loaded. A tool of a mode is offered in that."""
+    loaded. A deferred tool of a mode is offered in that mode."""
     search = tools.get(SEARCH)
     later = search.deferred if isinstance(search, ToolSearch) else {}
     specs = {name: tool.spec for name, tool in tools.items() if offered(tool.spec, options)}
-    first = {name for name, spec in specs.items() if (spec.mode == options.mode if spec.mode else name not in later)}
+    first = {name for name, spec in specs.items() if name not in later or (spec.mode and spec.mode == options.mode)}
     loaded = [name for name in options.loaded_tools or () if name in later and name in specs and name not in first]
     return [spec for name, spec in specs.items() if name in first] + [specs[name] for name in loaded]
 

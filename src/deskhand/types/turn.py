@@ -26,6 +26,8 @@ TURN = "turn"
 """What a stop is given that means what runs, and never the conversation."""
 MEMORIES = '<context_snapshot source="memories">'
 """Begins the part of a message that tells what memory found for it."""
+TASK_LIST = "<tasks>"
+"""Begins the part of a message that tells how the tasks of a long work stand."""
 
 
 class OpenAsk(msgspec.Struct):

@@ -19,7 +19,7 @@ from ...types.identity import SYSTEM, Command, Inbound, Principal, Said, acts_fo
 from ...types.labels import LOCAL, join
 from ...types.messages import Message, Text
 from ...types.tasks import Graph
-from ...types.turn import TURN
+from ...types.turn import TASK_LIST, TURN
 from ..hands import Ground
 from ..thinking import Thinking
 from ..waking import Waker
@@ -214,7 +214,7 @@ class Deep:
         graph = self.graph(state.session)
         if not there(graph):
             return found
-        tasks = f"<tasks>\n{listed(graph, SHORT)}\n{progress(graph)}\n</tasks>"
+        tasks = f"{TASK_LIST}\n{listed(graph, SHORT)}\n{progress(graph)}\n</tasks>"
         label = label_of(graph)
         if found is None:
             return Recalled((), Text(tasks, label))
