@@ -96,3 +96,11 @@ def test_to_lift_nothing_is_nothing(tmp_path: Path) -> None:
     assert found.exit_code == 2 and "change it with deskhand budget set all --usd NUMBER" in " ".join(
         found.output.split()
     )
+
+
+def test_what_can_be_lifted_is_lifted_beside_a_limit_of_nothing(tmp_path: Path) -> None:
+    assert _budget(tmp_path, "set", "person:anna", "--usd", "0", "--tokens-per-day", "50k").exit_code == 0
+    found = _budget(tmp_path, "lift", "person:anna")
+    assert found.exit_code == 0 and "0 of 100,000 tokens today are used now" in found.stdout
+    assert "deskhand budget set person:anna --usd NUMBER" in " ".join(found.stderr.split())
+    assert _budget(tmp_path, "lift", "person:anna", "--per", "ever").exit_code == 2, "there nothing is to be lifted"

@@ -19,7 +19,7 @@ from deskhand.types.events import AnyEvent, CommandRun, MessageReceived, ModelRe
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, Usage
 from deskhand.types.options import SessionOptions
-from deskhand.types.tasks import Task
+from deskhand.types.tasks import Status, Task
 
 OWNER, PLACE = Principal("owner", ("owner",)), Address("terminal", chat="x")
 SAID = MessageReceived(2, OWNER, PLACE, Message("user", (Text("do it"),)), "1")
@@ -79,6 +79,27 @@ def test_followed_to_its_end(home: Path) -> None:
     _happened(home, "default/terminal:done", deep, SAID, REPLY, TurnEnded("done", (2,)), tasks=tasks)
     found = _deep(home, "done", "--follow")
     assert found.stdout == "100 %  1/1  all tasks are done; 1,234 of 1,500,000 tokens\n" and found.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [
+        (CommandRun(3, OWNER, "stop", "turn"), "stopped"),
+        (TurnEnded("done", (2,)), "blocked"),
+        (TurnEnded("stopped", (2,)), "resting"),
+        (ModelReplied(Message("assistant", (Text("x"),)), "scripted/x", "stop", Usage(2_000_000, 0)), "spent"),
+    ],
+)
+def test_what_goes_on_no_more_is_followed_no_longer(tmp_path: Path, end: AnyEvent, state: str) -> None:
+    """Also for programs: an object a line, and what is said to people beside it."""
+    status: Status = "blocked" if state == "blocked" else "pending"
+    deep = OptionsSet(1, OWNER, SessionOptions(mode="deep_work"))
+    ended = () if isinstance(end, TurnEnded) else (TurnEnded("done", (2,)),)
+    _happened(tmp_path, "default/terminal:it", deep, SAID, REPLY, end, *ended, tasks=(Task(1, "one", status=status),))
+    found = _deep(tmp_path, "it", "--follow", "--json")
+    assert [json.loads(line)["state"] for line in found.stdout.splitlines()] == [state] and found.exit_code == 0
+    assert "It does not go on by itself now. Write in that conversation, and it may." in found.stderr
+    assert "deskhand serve" not in found.stderr
 
 
 def test_where_there_is_nothing(home: Path, tmp_path: Path) -> None:

@@ -163,8 +163,11 @@ def test_memory_as_it_was_before_ten_thousand_were_written(desk: Desk) -> None:
     assert "Put memory back to how it was on" in desk("memories", "undo", "--since", "2h", code=1)
     said = desk("memories", "undo", "--since", "2h", "--yes")
     assert "4 memories hold, 10,004 did before." in said and open_ids(desk) == was
-    assert "is no time: write 90m" in desk("memories", "undo", "--since", "soon", code=2)
+    for wrong in ("soon", "999999w"):
+        assert "is no time between 1970 and now: write 90m" in desk("memories", "undo", "--since", wrong, code=2)
     assert "not both" in desk("memories", "undo", "3", "--since", "2h", code=2)
+    for alone in (("--writer", "harvester"), ("--scope-id", "ann"), ("--yes",)):
+        assert "go with --since" in desk("memories", "undo", *alone, code=2)
 
 
 def test_memory_as_it_was_before_something_was_forgotten(desk: Desk) -> None:
@@ -201,5 +204,16 @@ def test_times() -> None:
     ):
         found = moment(text, now, zone)
         assert found == datetime.fromisoformat(wanted).replace(tzinfo=zone).timestamp(), text
-    for wrong in ("", "soon", "25:00", "2h ago", "2027-01-01", "9999999d", "-2h"):
+    for wrong in (
+        "",
+        "soon",
+        "25:00",
+        "2h ago",
+        "2027-01-01",
+        "9999999d",
+        "999999w",
+        "1969-12-01",
+        "0001-01-01",
+        "-2h",
+    ):
         assert moment(wrong, now, zone) is None, wrong

@@ -195,23 +195,28 @@ def lift(whose: str, per: Per | None, config: str | None) -> None:
     async def use(ledger: BudgetLedger) -> list[Standing]:
         return await ledger.lift(of, name, ME, per or "")
 
-    nothing = [
-        each for each in with_ledger(settings, lambda ledger: _zero(ledger, of, name, per or "")) if not each.most
-    ]
-    if nothing:
-        change = f"deskhand budget set {quoted(whose)} --{nothing[0].limit.field.replace('_', '-')} NUMBER"
-        fail(f"the budget of {whose} allows nothing, and as much once more is nothing: change it with {change}", USAGE)
+    chosen = with_ledger(settings, lambda ledger: _chosen(ledger, of, name, per or ""))
+    zero = [each.limit.field for each in chosen if not each.most]
+    amounts = " ".join(f"--{field.replace('_', '-')} NUMBER" for field in zero)
+    change = f"deskhand budget set {quoted(whose)} {amounts}"
+    nothing = f"allows nothing, and as much once more is nothing: change it with {change}"
+    if zero and len(zero) == len(chosen):
+        fail(f"the budget of {whose} {nothing}", USAGE)
     lifted = with_ledger(settings, use)
     if not lifted:
         limited = "no budget is set" if per is None else f"no budget for a {per} is set"
         fail(f"{limited} for {whose}: nothing is to be lifted. `deskhand budget` lists what is set", USAGE)
+    further = "" if zero else "; go on with `continue` where it stopped"
     for each in lifted:
-        click.echo(plain(f"{each.limit.key}: {gone(each)} are used now; go on with `continue` where it stopped."))
+        if each.most:
+            click.echo(plain(f"{each.limit.key}: {gone(each)} are used now{further}."))
+    if zero:
+        click.echo(plain(f"deskhand: one budget of {whose} still {nothing}"), err=True)
 
 
-async def _zero(ledger: BudgetLedger, of: Of, name: str, per: Per | Literal[""]) -> list[Standing]:
-    """Its limits that allow nothing."""
-    return [each for each in ledger.standing(of, name) if per in ("", each.limit.per) and not each.most]
+async def _chosen(ledger: BudgetLedger, of: Of, name: str, per: Per | Literal[""]) -> list[Standing]:
+    """Its limits, or those for that time."""
+    return [each for each in ledger.standing(of, name) if per in ("", each.limit.per)]
 
 
 def _key(key: str) -> tuple[Of, str]:

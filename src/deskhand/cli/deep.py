@@ -6,9 +6,10 @@ import anyio
 import click
 import msgspec
 
+from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
 from ..runtime.deep.run import Run
-from ..runtime.deep.standing import STATES, all_standing, lines, standing_of
+from ..runtime.deep.standing import STATES, all_standing, goes_on, lines, standing_of
 from ..runtime.redaction import Redactor
 from ..store.sqlite import SqliteStore
 from ..tools.task_rows import read
@@ -26,7 +27,7 @@ LOOK_S = 1.0
 @click.command()
 @click.argument("session", default="")
 @click.option("--follow", "-f", is_flag=True, help="Stay, and print a line whenever it has got further.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; with --follow an object a line.")
 @config_option
 def deep(session: str, follow: bool, as_json: bool, config: str | None) -> None:
     """See the work that goes on by itself: which task, how far it is, what it has used and what is left.
@@ -44,7 +45,7 @@ def deep(session: str, follow: bool, as_json: bool, config: str | None) -> None:
     if follow and not key:
         fail("--follow follows one conversation: name it, as `deskhand deep` lists them", USAGE)
     if follow:
-        _follow(settings, key)
+        _follow(settings, key, as_json)
         return
     found = _found(settings, key)
     hide = Redactor(settings)
@@ -87,23 +88,30 @@ def _row(work: LongWork, settings: Settings, hide: Redactor) -> tuple[str, ...]:
     return name_of(work.session, settings), far, hide(what), f"{used:,}", f"{max(most - used, 0):,}", state
 
 
-def _follow(settings: Settings, key: str) -> None:
+def _follow(settings: Settings, key: str, as_json: bool) -> None:
     """Until it is ended, or there is nothing left that would go on. A line stands where something is new."""
-    hide = Redactor(settings)
+    hide, config = Redactor(settings), settings.config.deep_work
 
-    async def use(store: SqliteStore) -> None:
-        before, known = "", Run(key)
-        while (work := await standing_of(store, key, settings.config.deep_work, known)) is not None:
+    async def use(store: SqliteStore) -> str:
+        before, known, rests, clock, told = "", Run(key), False, SystemClock(), somebody_drives(settings)
+        while (work := await standing_of(store, key, config, known)) is not None:
             now = f"{work.done}/{work.tasks} {work.doing} {work.state} {work.round}"
             if now != before:
                 before = now
-                click.echo(plain(hide(_line(work))))
+                click.echo(hide(msgspec.json.encode(work).decode()) if as_json else plain(hide(_line(work))))
             if work.state == "done" and not work.goal:
-                return
+                return ""
+            rested, rests = rests, not await goes_on(store, known, config, clock.now())
+            if not rests and not told:
+                told = True
+                click.echo("Deskhand does not run now: it goes on with `deskhand serve`.", err=True)
+            if rested and rests:  # twice: somebody's words may be on their way
+                return "It does not go on by itself now. Write in that conversation, and it may."
             await anyio.sleep(LOOK_S)
-        click.echo("It does not go on by itself any more." if before else "It does not go on by itself.")
+        return "It does not go on by itself any more." if before else "It does not go on by itself."
 
-    with_store(settings, use)
+    if said := with_store(settings, use):
+        click.echo(said, err=as_json)
 
 
 def _line(work: LongWork) -> str:

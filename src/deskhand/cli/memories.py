@@ -231,6 +231,8 @@ def undo(number: int | None, since: str | None, writer: str | None, owner: str, 
             fail("say a number, or --since: not both", USAGE)
         _put_back(settings, since, Some("", owner, writer or ""), yes)
         return
+    if writer or owner or yes:
+        fail("--writer, --scope-id and --yes go with --since: say since when, or leave them out", USAGE)
 
     async def use(memory: Memory, store: SqliteStore) -> tuple[Fact, Fact] | None:
         last = await store.rows("fact_latest", ()) if number is None else [(number,)]
@@ -256,7 +258,9 @@ def _put_back(settings: Settings, since: str, some: Some, yes: bool) -> None:
     now, zone = SystemClock().now(), ZoneInfo(settings.config.timezone)
     then = moment(since, now, zone)
     if then is None:
-        fail(f"--since {since!r} is no time: write 90m, 2h, 3d, 14:30, or '2026-11-22 14:30'", USAGE)
+        fail(
+            f"--since {since!r} is no time between 1970 and now: write 90m, 2h, 3d, 14:30, or '2026-11-22 14:30'", USAGE
+        )
     said = f"Put memory back to how it was on {when(then, zone)}? What was written since is taken back."
     if not yes and not click.confirm(said):
         fail("Nothing was changed.")

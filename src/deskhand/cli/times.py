@@ -13,10 +13,12 @@ _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 
 def moment(text: str, now: float, zone: ZoneInfo) -> float | None:
     """The moment in the past that is meant: so long ago (`90m`, `2h`, `3d`), a time of today, which was yesterday where
-    it is still to come, or a date with or without a time; None for anything else, and for what is to come."""
+    it is still to come, or a date with or without a time; None for anything else, for what is to come, and for what was
+    before 1970: nothing here is so old."""
     text, today = text.strip(), datetime.fromtimestamp(now, zone)
     if ago := _AGO.fullmatch(text):
-        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}).total_seconds()
+        found = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}).total_seconds()
+        return found if found >= 0 else None
     try:
         if _CLOCK.fullmatch(text):
             hour, minute, *second = map(int, text.split(":"))
@@ -28,4 +30,4 @@ def moment(text: str, now: float, zone: ZoneInfo) -> float | None:
         found = at.timestamp()
     except (ValueError, OverflowError):
         return None
-    return found if found <= now else None
+    return found if 0 <= found <= now else None

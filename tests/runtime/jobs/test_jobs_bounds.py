@@ -13,8 +13,9 @@ import pytest
 
 from deskhand.models.base import Item, Reply, Request
 from deskhand.runtime.app import App
-from deskhand.runtime.jobs.ledger import Ledger, added, ended
+from deskhand.runtime.jobs.ledger import Entry, Ledger, added, ended
 from deskhand.runtime.jobs.runs import run_of
+from deskhand.runtime.jobs.where import heading
 from deskhand.runtime.statements import statements
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.beside import wait_for
@@ -23,7 +24,7 @@ from deskhand.testing.scripted import say
 from deskhand.types.errors import JobInvalid
 from deskhand.types.events import TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
-from deskhand.types.jobs import Job
+from deskhand.types.jobs import Job, Run
 from deskhand.types.labels import OWNER as OWN_WORDS
 from deskhand.types.messages import Message, Text
 
@@ -49,6 +50,19 @@ class Slow:
         """The one that waits may answer."""
         self.go, go = anyio.Event(), self.go
         go.set()
+
+
+@pytest.mark.parametrize(
+    ("slot", "why"),
+    [
+        ("run_1 by ann", "was started by ann"),
+        ("file:notes by anna.md:5f", "was set off"),
+        ("session:default/web:x by y:3", "was set off"),
+        ("2026-11-22T09:00", "is due (2026-11-22T09:00)"),
+    ],
+)
+def test_it_is_told_why_it_comes(slot: str, why: str) -> None:
+    assert f"The job 'j' {why}." in heading(Entry(Run("j", slot, "waiting", 0.0), Job("j")))
 
 
 async def reasons(app: App, session: str) -> list[str]:
@@ -77,6 +91,30 @@ async def test_a_job_that_waits_behind_a_persons_turn_stops_nothing(tmp_path: Pa
         run = await desk.ended(app, "j")
         assert (run.state, run.said) == ("error", "it took longer than 5 minutes and was stopped")
         assert await reasons(app, chat) == ["done", "stopped"] and len(await messages(app, chat)) == 2
+
+
+async def test_a_job_that_waited_most_of_its_time_has_all_of_it(tmp_path: Path) -> None:
+    desk, slow, chat = JobDesk(tmp_path, memory={"enabled": False}), Slow(), "default/web:owner:news"
+    desk.model = slow  # type: ignore[assignment]
+    desk.write("j", "daily 22:14", session="news", timeout="10m")
+    async with desk.running() as app:
+        place, said = Address("web", "owner", "news"), Said(Message("user", (Text("think long", OWN_WORDS),)))
+        await app.works.waker.hand_in(Inbound("1", place, "owner", desk.clock.now(), said, chat), OWNER)
+        await wait_for(lambda: truth(slow.calls == 1))
+        await desk.pass_time(app, 60)
+        await wait_for(lambda: _is(app, "running"))
+        await desk.pass_time(app, 540)
+        slow.next()
+        await wait_for(lambda: truth(slow.calls == 2))
+        for _ in range(9):
+            await desk.pass_time(app, 61)
+        assert (await states(app, "j"), await reasons(app, chat)) == (["running"], ["done"])
+        await desk.pass_time(app, 61)
+        assert (await desk.ended(app, "j")).said == "it took longer than 10 minutes and was stopped"
+
+
+async def _is(app: App, state: str) -> bool:
+    return await states(app, "j") == [state]
 
 
 async def _ended(app: App, session: str, number: int) -> bool:

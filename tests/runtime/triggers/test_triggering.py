@@ -30,6 +30,7 @@ from deskhand.types.jobs import Job
 from deskhand.types.labels import LOCAL, OWNER, Label
 from deskhand.types.messages import Message, Text, ToolCall
 
+OWNER_OF_ALL = Principal("owner", ("owner",))
 ANN = Principal("ann", ("member",))
 
 
@@ -208,6 +209,11 @@ async def test_what_a_job_writes_itself_sets_it_off_no_more(tmp_path: Path) -> N
         os.utime(inbox / "sorted-1.txt", (desk.clock.at, desk.clock.at))
         await passes()
         await desk.ended(app, "sort", 3)
+        await passes()
+        _, earlier, *_ = await app.effects.live(OWNER_OF_ALL, 2)
+        assert (await app.effects.undo(OWNER_OF_ALL, earlier)).back == ("inbox/sorted-3.txt",)
+        await passes()
+        await desk.ended(app, "sort", 4)
 
 
 async def test_a_job_that_is_off_or_wrong_watches_nothing(tmp_path: Path) -> None:

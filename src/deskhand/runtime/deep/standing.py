@@ -10,7 +10,7 @@ from ...tools.task_rows import read
 from ...tools.task_words import left, percent, there
 from ...types.goals import LongWork, State
 from ...types.tasks import Graph
-from .run import DeepWorkConfig, Run, fold_run
+from .run import DeepWorkConfig, Note, Run, fold_run, next_moves
 
 STATES: dict[State, str] = {
     "planning": "it makes a plan, and changes nothing before your yes",
@@ -48,13 +48,26 @@ def _state(run: Run, graph: Graph, config: DeepWorkConfig) -> State:
 async def standing_of(store: Store, session: str, config: DeepWorkConfig, known: Run | None = None) -> LongWork | None:
     """As the log and the rows say it, whoever drives; None for a conversation that does not go on by itself. What is
     `known` of it is taken further, and not read again."""
-    rows = await store.rows("long_work_of", (session,))
+    run = known or Run(session)
+    graph = await _read(store, run)
+    return standing(run, graph, config) if graph is not None else None
+
+
+async def goes_on(store: Store, run: Run, config: DeepWorkConfig, now: float) -> bool:
+    """Whether more will come of it without a word of a person, but for an answer that it waits for."""
+    graph = await _read(store, run)
+    if graph is None:
+        return False
+    return run.open or any(not isinstance(move, Note) for move in next_moves(run, graph, config, now))
+
+
+async def _read(store: Store, run: Run) -> Graph | None:
+    """Its tasks, with the run taken further; None where it does not go on by itself."""
+    rows = await store.rows("long_work_of", (run.session,))
     if not rows or not any(rows[0]):
         return None
-    run = known or Run(session)
-    fold_run(run, await store.events(session, run.n))
-    graph = read(await store.rows("task_of", (session,)))
-    return standing(run, graph, config) if run.deep or run.goal else None
+    fold_run(run, await store.events(run.session, run.n))
+    return read(await store.rows("task_of", (run.session,))) if run.deep or run.goal else None
 
 
 async def all_standing(store: Store, config: DeepWorkConfig) -> Sequence[LongWork]:

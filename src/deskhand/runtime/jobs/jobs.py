@@ -24,7 +24,7 @@ from ...types.commit import Change
 from ...types.errors import ConfigError, JobInvalid
 from ...types.events import ApprovalAsked, Recorded, TurnEnded
 from ...types.identity import Principal
-from ...types.jobs import Job, JobView, Run, RunState, checked, job_of_session, named
+from ...types.jobs import FILE_NAME, Job, JobView, Run, RunState, checked, job_of_session, named
 from ...types.messages import Text
 from ...types.people import OWNER_NAME
 from ...types.schedules import Startup, due_within, next_after
@@ -114,9 +114,13 @@ class Jobs:
         """Remove it, with its folder. What it did stays in the log. Raises JobInvalid, OSError."""
         await anyio.to_thread.run_sync(self._folder.remove, name)
         log.info("the job %r was removed by %s", name, by.id)
+        await self._forget(name)
+        self.clock.look_again()
+
+    async def _forget(self, name: str) -> None:
+        """It is gone: what waits of it is not run, and one of its name would begin anew."""
         drop = Change("job_run_drop", (self._ground.clock.now(), "the job was removed", name))
         await self._ground.store.change([drop, Change("job_state_forget", (name,))])
-        self.clock.look_again()
 
     async def earlier(self, name: str, *, again: bool = False) -> tuple[str, Job | None]:
         """What an undo would bring back of this job ('' is the one that was changed last), with `again` a redo: its
@@ -135,6 +139,8 @@ class Jobs:
         """Put back what its file was before it was changed or removed last. Raises JobInvalid, OSError."""
         await anyio.to_thread.run_sync(self._folder.kept.step, name, "again" if again else "back")
         log.info("the last change of the job %r was %s by %s", name, "made again" if again else "undone", by.id)
+        if not await anyio.to_thread.run_sync((self._folder.of(name) / FILE_NAME).exists):
+            await self._forget(name)
         self.clock.look_again()
 
     async def enable(self, name: str, enabled: bool, by: Principal) -> None:

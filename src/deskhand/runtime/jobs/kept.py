@@ -2,7 +2,8 @@
 
 Beside the folders of jobs lies `.kept`, with a folder for each name and two stacks in it: `back` is what undo puts
 back, the latest first, `again` what redo does. An entry is a folder: in it lies the whole job that was removed
-(`whole`), or the one file that was changed (`file`), or nothing (`none`), where there was no job of that name.
+(`whole`), or the one file that was changed (`file`), or nothing (`none`), where there was no job of that name. One
+that holds none of these was cut off while it was made, and is no step.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -51,31 +53,37 @@ class Kept:
         """The JOB.md that the next step puts back, None where it takes the job away. Raises JobInvalid where there is
         no step."""
         place = self._next(name, stack)
-        for path in (place / "file", place / "whole" / FILE_NAME):
+        whole = place / "whole"
+        if whole.is_symlink():  # a relative one leads there only from where it was
+            whole = self._root / whole.readlink()
+        for path in (place / "file", whole / FILE_NAME):
             if path.exists():
                 return path.read_text(errors="replace")
-        return None
+        return None if (place / "none").exists() else ""
 
     def step(self, name: str, stack: Stack = "back") -> None:
         """Go back, or forth again. Raises JobInvalid where there is nothing, or something is in the way."""
         place, folder = self._next(name, stack), self._root / name
         whole, there = place / "whole", (folder / FILE_NAME).exists()
-        if whole.exists() and folder.exists():
+        if os.path.lexists(whole) and os.path.lexists(folder):
             raise JobInvalid(f"there is a job {name!r} already: move {str(folder)!r} away first")
-        if whole.exists():
+        if os.path.lexists(whole):
             self._push(name, _OTHER[stack], self._now)
             _move(whole, folder)
+            with suppress(OSError):  # it counts from now on: what passed while it was gone is not made up for
+                os.utime(folder / FILE_NAME)
         elif (place / "file").exists():
             self._push(name, _OTHER[stack], self._now)
             write_private(folder / FILE_NAME, (place / "file").read_text(errors="replace"))
-        elif there:
+        elif (place / "none").exists() and there:
             self._push(name, _OTHER[stack], lambda put: _move(folder, put / "whole"))
         shutil.rmtree(place)
 
     def _now(self, place: Path) -> None:
         path = self._root / place.parent.parent.name / FILE_NAME
         if path.exists():
-            shutil.copyfile(path, place / "file")
+            shutil.copyfile(path, place / ".part")
+            (place / ".part").rename(place / "file")
         else:
             (place / "none").touch()
 
@@ -96,14 +104,18 @@ class Kept:
 
     def _top(self, name: str, stack: Stack) -> Path | None:
         steps = self._steps(name, stack)
-        return steps[-1] if steps else None
+        return next((place for place in reversed(steps) if _holds(place)), None)
 
     def _push(self, name: str, stack: Stack, fill: Callable[[Path], None]) -> None:
         steps = self._steps(name, stack)
         number = int(steps[-1].name) + 1 if steps else 1
         place = self._kept / name / stack / f"{number:09d}"
         place.mkdir(parents=True, mode=0o700)
-        fill(place)
+        try:
+            fill(place)
+        except OSError:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
         for old in steps[: max(0, len(steps) + 1 - MOST)]:
             shutil.rmtree(old)
         names = sorted(self._kept.iterdir(), key=lambda each: each.stat().st_mtime)
@@ -113,6 +125,10 @@ class Kept:
     def _clear(self, name: str) -> None:
         shutil.rmtree(self._kept / name / "again", ignore_errors=True)
         os.utime(self._kept / name)
+
+
+def _holds(place: Path) -> bool:
+    return any(os.path.lexists(place / each) for each in ("whole", "file", "none"))
 
 
 def _move(here: Path, there: Path) -> None:

@@ -59,11 +59,11 @@ class Overdue:
             return STOPPING_S
         begun = taken_in_at(await self._ground.store.events(session, entry.after_n), entry.key)
         if begun is None:
-            live.waited = True
             return STOPPING_S
-        limit_s = entry.job.timeout_s
-        over = live.stopping or not live.waited
-        return 0.0 if over else min(begun + limit_s - self._ground.clock.now(), limit_s)
+        if live.stopping or live.own:
+            return 0.0
+        live.own, limit_s = True, entry.job.timeout_s  # once: a clock that is set back gives no more
+        return min(begun + limit_s - self._ground.clock.now(), limit_s)
 
     async def _stop(self, live: Live) -> None:
         entry = live.entry

@@ -138,15 +138,19 @@ class OwnJobs:
     async def undo(self, principal: Principal, name: str, *, again: bool = False) -> tuple[str, JobView | None]:
         """Take back the last change of a job (for an owner '' is that of any), with `again` the last undo. Returns its
         name and how it is now, None where it is gone. Raises JobInvalid, Refused."""
-        if not is_owner(principal):
-            view = next((each for each in await self._book.all() if each.name == name), None)
-            theirs = view is not None and _sees(view, principal)
-            if not name or (view is not None and not theirs):
-                raise NoSuchJob(f"there is no job {name[:80]!r} of yours")
-        name, job = await self._book.earlier(name, again=again)
-        if job is not None and not is_owner(principal):
+        owner, not_theirs = is_owner(principal), NoSuchJob(f"there is no job {name[:80]!r} of yours")
+        view = next((each for each in await self._book.all() if each.name == name), None)
+        if not owner and (not name or (view is not None and not _sees(view, principal))):
+            raise not_theirs
+        try:
+            name, job = await self._book.earlier(name, again=again)
+        except JobInvalid:
+            if not owner and view is None:  # whether somebody else had one of this name is not said
+                raise not_theirs from None
+            raise
+        if job is not None and not owner:
             if not belongs_to(job, principal):
-                raise NoSuchJob(f"there is no job {name[:80]!r} of yours")
+                raise not_theirs
             await self._theirs(principal, job, None)
         async with self._changing:
             await self._book.undo(name, principal, again=again)

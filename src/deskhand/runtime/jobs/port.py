@@ -30,12 +30,12 @@ class Port(msgspec.Struct, frozen=True):
 
 
 class Live(msgspec.Struct):
-    """A run that this process looks after. `until` is on the monotonic clock: then it is taken for hung. `waited`: when
-    its time was over it had not even begun, behind another turn."""
+    """A run that this process looks after. `until` is on the monotonic clock: then it is taken for hung. `own`: it
+    has had what was left of its own time, which begins with its own turn."""
 
     entry: Entry
     principal: Principal
     until: float
     stopping: bool = False
-    waited: bool = False
+    own: bool = False
     asked: set[str] = set()

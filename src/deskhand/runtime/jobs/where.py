@@ -69,8 +69,8 @@ def heading(entry: Entry) -> str:
 
 def _why(slot: str) -> str:
     """Whether it was a time, a person or an event."""
-    _, by, person = slot.partition(" by ")
-    if by:
+    run, by, person = slot.partition(" by ")
+    if by and ":" not in run:  # before a colon stands which event it was, and behind that any words
         return f"was started by {person}"
     return f"is due ({slot})" if slot[:1].isdigit() or slot.startswith("startup") else "was set off"
 
