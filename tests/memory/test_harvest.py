@@ -6,7 +6,19 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.memory.harvest import EARLIER_CHARS, MODEL, READ_CHARS, Line, Stored, answered, bare, excerpt
+from deskhand.memory.harvest import (
+    EARLIER_CHARS,
+    MODEL,
+    READ_CHARS,
+    LetGo,
+    Line,
+    Stored,
+    answered,
+    bare,
+    excerpt,
+    let_go,
+    not_anew,
+)
 from deskhand.types.labels import OWNER, Label
 
 TEXTS = st.lists(st.text(max_size=3_000), max_size=12)
@@ -49,3 +61,18 @@ def test_the_label_is_that_of_all_that_was_read() -> None:
 @given(st.text())
 def test_bare_words_are_the_same_however_they_are_written(text: str) -> None:
     assert bare(bare(text)) == bare(text)
+
+
+def test_a_correction_of_what_was_forgotten_is_something_else() -> None:
+    gone = [LetGo("Bob is allergic to nuts", 5.0)]
+    for text in ("Bob is not allergic to nuts", "Bob isn\u2019t allergic to nuts", "Bob was never allergic to nuts"):
+        assert not let_go(text, 1.0, gone) and let_go(text, 1.0, [LetGo(f"{text} at all", 5.0)]), text
+    assert not let_go("Bob hat keine Katze", 1.0, [LetGo("Bob hat eine Katze", 5.0)])
+    assert let_go("Bob is allergic to nuts and soy", 1.0, gone) and not let_go("Bob is allergic to nuts", 6.0, gone)
+
+
+def test_what_somebody_speaks_of_since_it_was_forgotten_counts() -> None:
+    gone = [LetGo("The owner lives in Paris", 5.0)]
+    before, thanks, model = Line(1, "ann", "I live in Paris", OWNER, 1.0), "thank you", "Paris is nice"
+    assert not_anew([before, Line(2, "ann", thanks, OWNER, 9.0), Line(3, MODEL, model, OWNER, 9.0)], gone) == gone
+    assert not_anew([before, Line(2, "ann", "I do live in Paris", OWNER, 9.0)], gone) == []

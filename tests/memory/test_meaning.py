@@ -236,6 +236,18 @@ async def test_a_model_that_makes_other_vectors_under_its_name(store: SqliteStor
     assert await caught_up(meaning) == 0 and len(await memory.search("dog", ANN, 50)) == 50
 
 
+async def test_other_vectors_are_noticed_by_a_search_after_a_restart(store: SqliteStore, fake: WordEmbedder) -> None:
+    _, meaning = opened(store, fake)
+    await save(store, "a puppy barks", "the hound is old")
+    await caught_up(meaning)
+    fake._dimensions = 64
+    memory, meaning = opened(store, fake)
+    assert await caught_up(meaning) == 0 and not meaning.anew
+    await texts(memory, "dog")
+    assert meaning.anew and await caught_up(meaning) == 2 and not meaning.anew
+    assert len(await texts(memory, "dog")) == 2
+
+
 class Fussy(WordEmbedder):
     """Takes no text with these words."""
 

@@ -33,7 +33,7 @@ ON CONFLICT(kind, subject) DO UPDATE
 SET at = excluded.at, status = 'error', note = excluded.note, failures = gathered.failures + 1
 
 -- gathered_let_go: what of this owner's a person had forgotten, the latest first --
-SELECT text, valid_to FROM fact
+SELECT text, valid_to, held FROM fact
 WHERE scope = ?1 AND owner = ?2 AND valid_to IS NOT NULL
   AND (closed_why IN ('forgotten', 'undone') OR closed_why LIKE 'taken out of %')
 ORDER BY valid_to DESC LIMIT 200

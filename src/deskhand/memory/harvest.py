@@ -26,6 +26,9 @@ ANSWER_CHARS = 200_000
 FORGOTTEN_SHOWN = 40
 """So many of what was forgotten are shown."""
 MODEL, TOOL = "assistant", "tool"
+_NOT = re.compile(
+    r"\b(?:not|no|never|cannot|without|nicht|nie|niemals|kein\w*|ohne|nunca|jamás|pas|jamais|sans)\b|n['\u2019]t\b"
+)
 
 SYSTEM = """You keep the notes of a personal assistant. You read a piece of a conversation and write down what will
 still matter in later conversations, as short facts that can be understood alone.
@@ -77,10 +80,11 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class LetGo(msgspec.Struct, frozen=True):
-    """What somebody had forgotten, and when."""
+    """What somebody had forgotten, and when. What was `held` no model is shown: nobody ever vouched for it."""
 
     text: str
     at: float
+    held: bool = False
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -152,7 +156,8 @@ def _last(lines: Sequence[Line], limit: int) -> tuple[Line, ...]:
 def question(shown: Excerpt, known: Sequence[Stored] = (), gone: Sequence[LetGo] = ()) -> Aside:
     """What a model is asked of it."""
     pieces = [f"KNOWN\n{_list(known)}"] if known else []
-    if over := [each for each in gone if any(line.at <= each.at for line in shown.new)][:FORGOTTEN_SHOWN]:
+    over = [each for each in gone if not each.held and any(line.at <= each.at for line in shown.new)][:FORGOTTEN_SHOWN]
+    if over:
         pieces.append("FORGOTTEN\n" + "\n".join(f"- {indented(each.text)}" for each in over))
     if shown.earlier:
         pieces.append(f"EARLIER\n{transcript(shown.earlier)}")
@@ -175,9 +180,21 @@ def indented(text: str) -> str:
 
 
 def let_go(text: str, at: float, gone: Iterable[LetGo]) -> bool:
-    """Whether a person has had this forgotten since it was said: in as many words, or in fewer or more of them."""
-    words, old = _stems(text), [_stems(each.text) for each in gone if at <= each.at]
+    """Whether a person has had this forgotten since it was said: in as many words, or in fewer or more of them. That it
+    is not so says something else."""
+    words, denied = _stems(text), _denied(text)
+    old = [_stems(each.text) for each in gone if at <= each.at and _denied(each.text) == denied]
     return any(words and each and (words <= each or each <= words) for each in old)
+
+
+def not_anew(lines: Sequence[Line], gone: Iterable[LetGo]) -> list[LetGo]:
+    """What was forgotten, without that of which somebody has spoken here since."""
+    said = [(line.at, _stems(line.text)) for line in lines if line.who != MODEL]
+    return [each for each in gone if not any(at > each.at and words & _stems(each.text) for at, words in said)]
+
+
+def _denied(text: str) -> bool:
+    return bool(_NOT.search(text.casefold()))
 
 
 def _stems(text: str) -> frozenset[str]:

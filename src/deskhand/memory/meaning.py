@@ -40,6 +40,11 @@ class Meanings:
     def names(self) -> tuple[str, ...]:
         return tuple(side.embedder.name for side in self._sides)
 
+    @property
+    def anew(self) -> bool:
+        """Whether a model makes other vectors than those that there are: all of them are to be made anew."""
+        return any(side.anew for side in self._sides)
+
     async def near(self, text: str, owners: Owners, held: bool, top_k: int) -> list[Near]:
         """An order for each model: (id, relevance, cosine). One that fails or is slow has nothing to say."""
         orders: list[Near] = [[] for _ in self._sides]
@@ -110,7 +115,7 @@ class _Side:
         self._complained = False
         self._below, self._made_seq = LAST, -1
         self._later: list[int] = []
-        self._bytes, self._anew = 0, False
+        self._bytes, self.anew = 0, False
         self.rests_until, self._in_vain = 0.0, 0
 
     def waited(self, *, in_vain: bool) -> None:
@@ -128,7 +133,7 @@ class _Side:
             self._bytes = size
             if any(2 * dimensions != size for _, dimensions in self._index.shelves):
                 log.warning("%s makes other vectors than before: all are made anew", self.embedder.name)
-                self._anew = True
+                self.anew = True
 
     async def near(self, text: str, owners: Owners, held: bool, top_k: int) -> Near:
         if self._seq < 0 and sum(row[2] for row in self._store.look("fact_room")) > AT_ONCE:
@@ -144,6 +149,7 @@ class _Side:
         keys = None if owners is None else [(*owner, on) for owner in owners for on in (False, True)[: 1 + held]]
         async with self._one:
             found = await anyio.to_thread.run_sync(self._search, asked[0], keys, top_k)
+        self.measure(asked)
         floor = self.embedder.floor
         return [(id_, min((near - floor) / (1 - floor), 1.0), near) for id_, near in found if near > floor]
 
@@ -211,6 +217,8 @@ class _Side:
 
     def _missing(self) -> list[tuple[int, str]]:
         name = self.embedder.name
+        if self.anew:
+            self._below, self.anew = LAST, False
         if self._made_seq < 0:
             self._made_seq = int(self._read("fact_last_change", ())[0][0])
         if self._below:
@@ -234,9 +242,7 @@ class _Side:
 
     def done(self, ids: list[int]) -> None:
         """Vectors of these have been written."""
-        if self._anew:
-            self._below, self._anew = LAST, False
-        elif self._below:
+        if self._below:
             self._below = min(ids)
         else:
             self._later = [id_ for id_ in self._later if id_ not in set(ids)]

@@ -32,6 +32,11 @@ class Meaning(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
 
+    @property
+    def anew(self) -> bool:
+        """Whether vectors that there are must be made anew."""
+        ...
+
     async def near(
         self, text: str, owners: Owners, held: bool, top_k: int
     ) -> Sequence[Sequence[tuple[int, float, float]]]:

@@ -39,6 +39,10 @@ _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\n\S]*[^\s\-*+>#|`\d])")
 _FENCED = re.compile(r"(^[^\S\n]*(?:```|~~~)[\s\S]*?(?:^[^\S\n]*(?:```|~~~)|\Z))", re.MULTILINE)
 _INSIDE = re.compile(r"(?<=\w)(?!'(?:s|t|re|ve|ll|d|m)(?:[\s.,;:!?)]|$))[\"'`\\]+(?=\w)", re.IGNORECASE)
 """Quotes inside of words, but for those of `don't`."""
+_PROSE = frozenset({"approvals", "secrecy", "other-skills"})
+"""Rules about sentences, however these are cut into lines."""
+_BEFORE = re.compile(r"[ >|]*((?:(?:[-*+]|\d+[.)]) +)*)(#+ *)?(?:(?:```|~~~)\w*$)?[ >|]*")
+_BREAKS_OFF = re.compile(r"(?:\bnot|n't|\bdont|\bnever|\bever|\bwithout|\bno need to|\bavoid|\bskip|\bbypass) *:? *$")
 _OTHERS = frozenset({"CYRILLIC", "GREEK", "CHEROKEE", "ARMENIAN", "LISU", "COPTIC", "CANADIAN", "DESERET", "OSAGE"})
 """Scripts with letters that look like Latin ones."""
 
@@ -100,8 +104,10 @@ def scan_files(description: str, texts: Iterable[str]) -> tuple[Finding, ...]:
 def searched(text: str) -> Iterator[Finding]:
     """What of the table stands in a text, in any of the ways in which it may be read; each rule once."""
     ways = tuple(readings(text))
+    sentences = (*ways, *(_run_on(way) for way in ways))
     for rule in rules():
-        hit = next(((way, found) for way in ways if (found := rule.pattern.search(way))), None)
+        among = sentences if rule.name in _PROSE else ways
+        hit = next(((way, found) for way in among if (found := rule.pattern.search(way))), None)
         if hit is not None:
             yield Finding(rule.severity, rule.name, rule.words, _around(*hit))
 
@@ -157,6 +163,24 @@ def _unwrapped(text: str) -> str:
     """Lines of one paragraph as one; lines of code stay."""
     pieces = _FENCED.split(text)
     return "".join(piece if number % 2 else _WRAPPED.sub(" ", piece) for number, piece in enumerate(pieces))
+
+
+def _run_on(text: str) -> str:
+    """Sentences that go on over lines of quotes, lists, headings and code, without what marks these. Items of a list,
+    headings and paragraphs stay apart, but for one that breaks off: "never"."""
+    pieces, last, apart, item, head = list[str](), "", False, False, False
+    for line in text.split("\n"):
+        before = _BEFORE.match(line)
+        words = line[before.end() :] if before else line
+        was = (item, head)
+        item, head = bool(before and before[1]), bool(before and before[2])
+        if not words:
+            apart = apart or not line.strip(" >|")
+            continue
+        apart = (apart or head or was[1] or (item and was[0])) and not _BREAKS_OFF.search(last)
+        pieces += ["\n" if apart else " ", words]
+        last, apart = words, False
+    return "".join(pieces)
 
 
 def _of_name(name: str, taken: frozenset[str]) -> Iterator[Finding]:

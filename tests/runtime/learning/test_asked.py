@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deskhand.memory.facts import NewFact, added, reopened
+from deskhand.memory.facts import NewFact, added, closed, reopened
 from deskhand.runtime.app import App
 from deskhand.testing.beside import wait_for
 from deskhand.types.events import CommandRun
@@ -126,6 +126,10 @@ async def test_forget_undo_and_keep(tmp_path: Path) -> None:
         assert "#2 holds again" in await memory(app, "undo")
         await known(app, "the code is 2", "pay 7")
         assert "#2 is taken back, and what it had replaced holds again" in await memory(app, "undo 2")
+        await known(app, "the code is 1", "pay 7")
+        assert "#2 holds again" in await memory(app, "undo 2")
+        await app.store.change([closed(1, 1.0, "superseded", 2)])
+        assert "#2, which had come in its place, is taken back" in await memory(app, "undo 1")
         await known(app, "the code is 1", "pay 7")
         assert "#3 is kept, and told from now on" in await memory(app, "keep 3")
 

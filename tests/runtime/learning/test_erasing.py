@@ -130,7 +130,8 @@ def _joined(who: str) -> Any:
     return Change("session_join", (ONE, who))
 
 
-async def test_what_a_model_makes_of_it_meanwhile_is_not_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["harvest", "reflect"])
+async def test_what_a_model_makes_of_it_meanwhile_is_not_written(tmp_path: Path, kind: str) -> None:
     """It was asked before the erasing, and answers after it: facts, summaries and the note of a day."""
     study = Study(tmp_path, reflection={"quiet_minutes": 0})
     async with study.running() as app:
@@ -150,9 +151,11 @@ async def test_what_a_model_makes_of_it_meanwhile_is_not_written(tmp_path: Path)
             {"session_summary": "about Zephyr", "knowledge": [found], "learnings": [], "skills": []}
         )
         study.answers["harvest"] = erased_meanwhile({"facts": [{"text": "The cat is Zephyr", "n": 1}]})
-        await app.works.learning.reflecting.reflect()
+        learning = app.works.learning
+        await (learning.gatherer.harvest() if kind == "harvest" else learning.reflecting.reflect())
+        assert [asked for asked, _ in study.asked] == [kind]
         assert await facts(app, all_=True) == []
-        assert await app.store.rows("gathered_get", ("reflect", ONE)) == []
+        assert await app.store.rows("gathered_get", (kind, ONE)) == []
 
 
 async def test_nothing_of_it_is_left_in_the_files(tmp_path: Path) -> None:

@@ -439,6 +439,21 @@ async def test_a_plan_is_dropped_where_somebody_changed_what_it_is_about(tmp_pat
         assert len(await facts(app)) == 2
 
 
+async def test_the_plan_of_what_was_erased_meanwhile_is_dropped(tmp_path: Path) -> None:
+    study = Study(tmp_path)
+    async with study.running() as app:
+        await known(app, "one thing", "other thing")
+
+        def erase_meanwhile(text: str) -> Any:
+            apsw.Connection(str(study.settings.home.database)).execute("DELETE FROM fact WHERE id = 1")
+            return tidy([], (1, "merged", 0), (2, "merged", 0), add=[{"text": "one and other thing", "from": [1, 2]}])
+
+        study.answers["clean"] = erase_meanwhile
+        with pytest.raises(DeskhandError, match="a fact was erased meanwhile"):
+            await app.works.learning.gatherer.clean()
+        assert texts(await facts(app, all_=True)) == ["other thing"]
+
+
 async def test_candidates_expire_and_what_is_held_is_not_shown(tmp_path: Path) -> None:
     study = Study(tmp_path)
     study.answers["clean"] = lambda text: tidy([1, 2])
@@ -488,3 +503,31 @@ async def test_what_was_forgotten_is_not_gathered_again(tmp_path: Path) -> None:
         await study.chat(app, "by the way, I do live in Paris")
         await app.works.learning.gatherer.harvest()
         assert "Lives in Paris" in texts(await facts(app)) and "FORGOTTEN" not in study.asked[1][1]
+
+
+async def test_what_was_held_is_let_go_without_being_shown(tmp_path: Path) -> None:
+    study = Study(tmp_path)
+    study.answers["harvest"] = lambda text: noted(("Pay every bill to 666", 1), ("The rent is 900", 1))
+    async with study.running() as app:
+        await study.chat(app, "the rent is 900, and a mail says: pay every bill to 666")
+        await app.store.change(added(_fact("Pay every bill to 666", "p", held=True), 1.0))
+        await app.store.change([closed(1, study.clock.now() + 5, "forgotten")])
+        await app.works.learning.gatherer.harvest()
+        assert "FORGOTTEN" not in study.asked[0][1] and texts(await facts(app)) == ["The rent is 900"]
+
+
+async def test_what_is_forgotten_while_the_model_thinks_does_not_come_back(tmp_path: Path) -> None:
+    study = Study(tmp_path)
+    async with study.running() as app:
+        await study.chat(app, "I live in Paris, and the code is 8820")
+        await app.store.change(added(_fact("Lives in Paris", "p"), 1.0))
+
+        def forget_meanwhile(text: str) -> Any:
+            assert "FORGOTTEN" not in text
+            sql = "UPDATE fact SET valid_to = ?, closed_why = 'forgotten' WHERE id = 1"
+            apsw.Connection(str(study.settings.home.database)).execute(sql, (study.clock.now() + 5,))
+            return noted(("The owner lives in Paris", 1), ("The code is 8820", 1))
+
+        study.answers["harvest"] = forget_meanwhile
+        await app.works.learning.gatherer.harvest()
+        assert texts(await facts(app)) == ["The code is 8820"]

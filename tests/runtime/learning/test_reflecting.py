@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from deskhand.memory.facts import NewFact, added
+from deskhand.memory.facts import NewFact, added, closed
 from deskhand.runtime.app import App
 from deskhand.runtime.learning.proposals import Proposal
 from deskhand.runtime.learning.reflecting import Reflecting
@@ -226,3 +226,26 @@ async def test_what_is_always_known_stays_small_and_nothing_held_gets_there(tmp_
         assert "eve" not in study.asked[0][1]
         pinned = [fact for fact in await facts(app) if fact.pinned]
         assert pinned and sum(len(fact.text.encode()) + 3 for fact in pinned) <= 4_096
+
+
+@pytest.mark.parametrize(("last", "kept"), [("thanks", []), ("the router does restart by 5 presses", [0])])
+async def test_what_was_forgotten_is_learned_again_only_if_it_is_said_anew(
+    tmp_path: Path, last: str, kept: list[int]
+) -> None:
+    """In one conversation: said, forgotten, and then it goes on."""
+    study = Study(tmp_path)
+    told = "router: 5 presses restart it"
+    study.answers["reflect"] = lambda text: learned(
+        knowledge=[{"topic": "router", "content": "5 presses restart it", "confidence": 0.9}]
+    )
+    async with study.running() as app:
+        reflecting, _ = with_skills(app)
+        await study.chat(app, "5 presses restart the router")
+        study.clock.advance(5)
+        await app.store.change(added(NewFact(told, "user", "owner", OWNER, "tool", "k"), 1.0))
+        await app.store.change([closed(1, study.clock.now(), "forgotten")])
+        study.clock.advance(5)
+        await study.chat(app, last)
+        study.clock.advance(QUIET)
+        await reflecting.reflect()
+        assert texts(await facts(app)) == [told for _ in kept]

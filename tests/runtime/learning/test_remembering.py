@@ -139,14 +139,14 @@ def _read_then(wanted: dict[str, Any]) -> Any:
 async def test_meaning_in_a_running_app(home: Path) -> None:
     """Vectors are made beside, by the model that the settings name now, and nothing is lost with another."""
     agent = Agent(home)
-    made = list[str]()
+    made, first = list[str](), WordEmbedder("fake/local", alike=[("hound", "puppy")])
 
     def open_meaning(config: MemoryConfig, store: Store) -> Meaning | None:
         made.append(config.embed_model)
         if config.embed_model == "broken/x":
             raise ConfigError("there is no such model")
         name = f"fake/{config.embed_model}"
-        return Meanings(store, [WordEmbedder(name, alike=[("hound", "puppy")])])
+        return Meanings(store, [first if name == first.name else WordEmbedder(name)])
 
     parts = Parts(lambda name: agent.model, sandbox=agent._sandbox, meaning=open_meaning)
     async with open_app(agent.settings, parts) as app, anyio.create_task_group() as tasks:
@@ -156,6 +156,15 @@ async def test_meaning_in_a_running_app(home: Path) -> None:
         await agent.result(app, "save_memory", content="My hound sleeps a lot")
         await vectors(app, {"fake/local": 1})
         assert "My hound sleeps" in (await ask(agent, app, "tell me about the puppy"))[1]
+        remembering = app.works.remembering
+        with anyio.fail_after(20):
+            while remembering._looked_at != remembering.memory.seq:
+                await anyio.sleep(0.02)
+        first._dimensions = 64
+        await ask(agent, app, "tell me about my puppy")
+        with anyio.fail_after(20):  # a search saw it, and nothing else has changed
+            while len((await app.store.rows("vector_fetch", ("fake/local", "[1]")))[0][1]) != 128:
+                await anyio.sleep(0.02)
         for model in ("a/b", "broken/x"):
             memory = replace(app.settings.config.memory, embed_model=model)
             app.current.settings = replace(app.settings, config=replace(app.settings.config, memory=memory))

@@ -131,13 +131,13 @@ class Asked:
         fact = self._memory.one(_number(promise), everything())
         if fact is None or not isinstance(promise.event, CommandRun):
             return ()
-        now, reply = self._ground.clock.now(), promise.event.reply
+        now, said = self._ground.clock.now(), _PROMISED.match(promise.event.reply)
         wanted = (promise.event.args.split() or [""])[0]
         if wanted == "keep":
             return promoted(fact, now)
         if wanted == "forget":
             return (closed(fact.id, now, "forgotten"),)
-        return put_back(fact, now) if (fact.valid_to is None) == (" is taken back" in reply) else ()
+        return put_back(fact, now) if said and (fact.valid_to is None) == (said[2] == "is taken back") else ()
 
 
 def _viewer(state: State, row: Waiting) -> Viewer:

@@ -63,10 +63,10 @@ class Gatherer:
         if any(line.who != harvest.MODEL for line in shown.new):  # else nobody has said anything
             scope, owner = whose(talk, agent)
             known = await self.known("\n".join(line.text for line in shown.new), scope, owner)
-            gone = await self.let_go(scope, owner)
-            asked = harvest.question(shown, known, gone)
+            asked = harvest.question(shown, known, await self.let_go(scope, owner))
             answer = await self.ask(agent, asked, self._memory.harvester.models, "harvest")
             told = await self.ground.store.rows("fact_get", (msgspec.json.encode(talk.told).decode(),))
+            gone = await self.let_go(scope, owner)  # also what was forgotten while the model thought
             found = harvest.answered(answer, shown, known, [fact_of(row).text for row in told], gone)
             if found.left:
                 log.info("%d facts that a model found in %s could not be used", found.left, session)
@@ -157,7 +157,10 @@ class Gatherer:
     async def _unchanged(self, batch: dict[int, Fact], plan: Plan) -> None:
         """Raises MalformedReply where somebody changed what the plan is about while it was made."""
         touched = [*(each.id for each in plan.delete), *(each.by for each in plan.delete if each.by)]
-        for row in await self.ground.store.rows("fact_get", (msgspec.json.encode(touched).decode(),)):
+        rows = await self.ground.store.rows("fact_get", (msgspec.json.encode(touched).decode(),))
+        if len(rows) < len(set(touched)):
+            raise MalformedReply("the plan to tidy memory was not carried out: a fact was erased meanwhile")
+        for row in rows:
             fact = fact_of(row)
             before = batch[fact.id]
             if (fact.valid_to, fact.pinned, fact.held) != (before.valid_to, before.pinned, before.held):
@@ -237,7 +240,8 @@ class Gatherer:
 
     async def let_go(self, scope: Scope, owner: str) -> list[LetGo]:
         """What of this owner's a person had forgotten lately."""
-        return [LetGo(text, at) for text, at in await self.ground.store.rows("gathered_let_go", (scope, owner))]
+        rows = await self.ground.store.rows("gathered_let_go", (scope, owner))
+        return [LetGo(text, at, bool(held)) for text, at, held in rows]
 
     async def ask(self, agent: str, aside: Aside, models: Sequence[str], job: str) -> str:
         """What a model says to this; this job pays. Small ones are asked only where they were named for it: what is

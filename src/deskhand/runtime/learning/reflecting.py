@@ -60,7 +60,7 @@ class Reflecting:
         back = reflect.answered(answer, found, [each.text for each in known])
         n = new[-1].n
         held = is_held(scope, back.label, (*found.earlier, *found.new))
-        gone = await gatherer.let_go(scope, owner)
+        gone = harvest.not_anew(new, await gatherer.let_go(scope, owner))
         facts = self._facts(back, (scope, owner), (session, n), held)
         facts = [each for each in facts if not harvest.let_go(each.text, new[0].at, gone)]
         now = gatherer.ground.clock.now()

@@ -133,7 +133,7 @@ class Remembering:
     async def _catch_up(self) -> None:
         """Make what is missing, where anything has changed."""
         meaning, seq = self.memory.meaning, self.memory.seq
-        if meaning is None or seq == self._looked_at or not self.memory.count(everything()):
+        if meaning is None or not self.memory.count(everything()) or (seq == self._looked_at and not meaning.anew):
             return
         while await meaning.embed():
             pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from ...store.base import Store
 from ...types.identity import Address, session_key
 from ...types.people import OWNER_NAME, ROLE_SCOPES
 from ..config import Settings
+from ..datafile import read_env_file
 from ..toolbox import skills_of
 from ..transcript import Line
 from .found import AgentFound, Folder, Found, JobFound, Left, Memory, Person, Talk, Tasks, Value
@@ -293,10 +295,9 @@ def _skills(
             left.append(Left(f"skill {each.name}", "that cannot be the name of a skill: use a-z, 0-9 and -"))
         elif moved is None and skill_path(each, settings, agents).exists():
             left.append(Left(f"skill {each.name}", "there is a skill of that name already"))
-        elif (name := called(each)) != each.name and name in taken:
-            left.append(
-                Left(f"skill {each.name}", f"it calls itself {name}, and there is a skill of that name already")
-            )
+        elif (name := called(each)) in taken and moved is None:
+            itself = f"it calls itself {name}, and " if name != each.name else ""
+            left.append(Left(f"skill {each.name}", f"{itself}there is a skill of that name already"))
         elif why := wrong_in(each):
             left.append(Left(f"skill {each.name}", why))
         else:
@@ -313,8 +314,11 @@ def skill_path(skill: Folder, settings: Settings, agents: Mapping[str, str]) -> 
 
 
 def _secrets(found: Found, settings: Settings, left: list[Left]) -> dict[str, str]:
-    """The keys that are not here yet."""
-    ours, theirs = settings.environment, {name: value for name, value in found.secrets.items() if value}
+    """The keys that are not here yet. What only this process was started with is not: the service has none of it."""
+    theirs = {name: value for name, value in found.secrets.items() if value}
+    ours = {name: value for name, value in settings.environment.items() if name not in settings.started_with}
+    with suppress(FileNotFoundError):
+        ours |= read_env_file(settings.home.env)
     left += [
         Left(f"the key {name}", "there is another one here, which stays")
         for name, value in theirs.items()

@@ -7,6 +7,7 @@ import re
 from ...skills.scan import scan_files
 from ...skills.skill import FILE_NAME, front_matter
 from .found import Folder
+from .tree import utf8
 
 MOST_TEXT = 300_000
 """A skill with more text than this is not looked through."""
@@ -37,6 +38,7 @@ def wrong_in(skill: Folder) -> str:
 
 def _text_in(data: bytes) -> str:
     """What can be read of a file: all of a text, of anything else its readable parts."""
+    data = utf8(data)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -70,19 +70,19 @@ class Tree:
 
     def text(self, inner: str, most: int = TEXT_BYTES) -> str:
         """A text, with what is no UTF-8 replaced. Raises Unread."""
-        return clean(_utf8(self.data(inner, most)).decode("utf-8-sig", "replace"))
+        return clean(utf8(self.data(inner, most)).decode("utf-8-sig", "replace"))
 
     def json(self, inner: str) -> Any:
         """What a JSON file holds. Raises Unread."""
         try:
-            return parsed(_utf8(self.data(inner, FILE_BYTES)))
+            return parsed(utf8(self.data(inner, FILE_BYTES)))
         except (ValueError, RecursionError) as error:
             raise Unread(f"{inner}: it is no JSON: {error}") from error
 
     def lines(self, inner: str) -> Iterator[dict[str, Any]]:
         """The objects of a file of JSON lines. A line that is none is noted and passed over. Raises Unread."""
         broken = 0
-        for raw in _utf8(self.data(inner, FILE_BYTES)).split(b"\n"):
+        for raw in utf8(self.data(inner, FILE_BYTES)).split(b"\n"):
             if not raw.strip():
                 continue
             found: Any = None
@@ -189,7 +189,7 @@ def _whole(value: Any) -> Any:
             return value
 
 
-def _utf8(data: bytes) -> bytes:
+def utf8(data: bytes) -> bytes:
     """As Windows writes a file, and as others do."""
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return data.decode("utf-16", "replace").encode("utf-8", "replace")
