@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from deskhand.testing.beside import OWNER, Desk, at_rest, wait_for
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.budget import Charge
+from deskhand.types.commit import Change
 from deskhand.types.errors import BudgetSpent, ConfigError, ModelUnavailable
 from deskhand.types.events import CommandRun, ModelReplied, TurnEnded
 from deskhand.types.identity import Principal
@@ -231,6 +232,31 @@ async def test_money_by_the_prices_of_the_catalogue(tmp_path: Path) -> None:
         ), desk.ledger.standings(paid)
         assert await desk.call(free, 10**6) == "" and await desk.call(unknown, 10**6) == ""
         assert desk.ledger.used("all", "")[1] == spent
+
+
+class Busy(SqliteStore):
+    """Another process holds something at the same moment, and the call is cancelled."""
+
+    scope: anyio.CancelScope
+
+    async def change(self, changes: Sequence[Change]) -> list[int]:
+        await anyio.sleep(0)
+        counts = await super().change(changes)
+        if changes[0].statement == "budget_hold" and not self.scope.cancel_called:
+            row = ("other", *changes[0].args[1:])
+            await super().change([Change("budget_hold", row)])
+            self.scope.cancel()
+        return counts
+
+
+async def test_what_is_held_at_the_same_moment_and_cut_off_is_let_go(tmp_path: Path) -> None:
+    store = Busy(tmp_path / "budgets.db", statements())
+    desk = Desktop(tmp_path, store, {"all": {"tokens": 1000}})
+    with anyio.CancelScope() as store.scope:
+        await desk.ledger.reserve(ANNA, 600, "call")
+    assert [row[0] for row in store.look("budget_holds")] == ["other"]
+    assert desk.ledger.standing("all", "")[0].left == 400
+    await store.close()
 
 
 async def test_lifted_until_it_is_fresh(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from deskhand.tools.kv import kv_delete, kv_set
 from deskhand.tools.task_board import task_create, task_update, todo_write
 from deskhand.tools.task_graph import unsound
 from deskhand.tools.task_rows import read
+from deskhand.tools.tasks import manage_tasks
 from deskhand.tools.watch import Watch
 from deskhand.types.commit import Change
 from deskhand.types.errors import Refused, ToolError
@@ -400,14 +401,23 @@ async def test_nothing_comes_back_that_breaks_the_graph(world: World) -> None:
     await world.call(task_update, taskId=1, status="completed")
     await world.call(task_update, taskId=1, status="pending")
     opened = (await world.store.rows("effect_turns", ("s", 1)))[0][0]
-    await world.call(task_update, taskId=2, add_blocks=[1])
-    await world.call(task_update, taskId=2, add_blocks=[1], owner="me")
-    items = await world.effects.items(effect := await world.effects.get(ANN, opened))
-    now = msgspec.json.encode(graph_of(world)[1]).decode()
-    assert len(items) == 1
-    await world.store.change((Change("test_after", (f"t {now}", opened)),))
-    done = await world.effects.undo(ANN, effect, force=True)
+    await world.call(manage_tasks, action="update", task_id=2, parent_id=1)
+    before = graph_of(world)
+    done = await world.effects.undo(ANN, await world.effects.get(ANN, opened))
     assert done.undo is None and done.words.endswith("#1 would be completed before #2, which it needs.")
+    assert graph_of(world) == before
+
+
+async def test_who_changed_a_task_since_is_looked_for_in_its_conversation(world: World) -> None:
+    for session in ("s", "other"):
+        await world.call(task_create, subject="one", session=session)
+    first = await world.effects.get(ANN, 1)
+    await world.call(task_update, taskId=1, owner="me")
+    now = (await world.store.rows("effect_task_now", ("s", 1)))[0][0]
+    await world.call(task_update, taskId=1, owner="me", session="other")
+    await world.store.change((Change("test_after", (now, 4)),))  # the same task, word for word
+    done = await world.effects.undo(ANN, first)
+    assert done.undo is None and "task #1 was changed since by change 3 (tasks: " in done.words
 
 
 @pytest.mark.parametrize("seed", range(4))

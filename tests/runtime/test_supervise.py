@@ -15,6 +15,7 @@ import pytest
 from deskhand.models.base import Item, Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Home, read_settings, worker_environment
+from deskhand.runtime.lock import Holder, take
 from deskhand.runtime.starts import last_start, newer_startup_error, note_start, write_startup_error
 from deskhand.runtime.supervise import CRASHED, LONGEST_PAUSE_S, RESTART, Mending, Supervisor, pause_s
 from deskhand.runtime.worker import guarded, work
@@ -116,6 +117,81 @@ async def test_a_worker_that_hangs_before_it_is_ready_is_ended_where_that_may_he
     with anyio.fail_after(20):
         assert await children.parent.run() == 3
     assert (mended, len(questions)) == (told, asked)
+
+
+ENDS_IN_GOOD_ORDER = """
+def end(*_):
+    if BEGUN: os.write(int(os.environ['DESKHAND_READY']), b'1')
+    sys.exit(0)
+if len(lives.read_text()) == 2:
+    signal.signal(15, end)
+    while True: time.sleep(9)
+time.sleep(SLOW); sys.exit(3)
+"""
+HUNG = "it was not ready 2 s after its start"
+
+
+@pytest.mark.parametrize(
+    ("script", "helps", "told"),
+    [
+        ("BEGUN, SLOW = False, 0", True, [(0, HUNG), (3, "")]),
+        ("BEGUN, SLOW = True, 3", False, [(3, "")]),
+        ("BEGUN, SLOW = False, 3", False, [(0, HUNG), (3, "")]),
+    ],
+)
+async def test_one_that_was_ended_is_started_again_whatever_its_code(
+    tmp_path: Path, script: str, helps: bool, told: list[tuple[int, str]]
+) -> None:
+    """What is told to end may do so in good order. Mended, or ready after all, or nothing could be taken back: then the
+    next start may be slow."""
+    mended = list[tuple[int, str]]()
+
+    async def mend(code: int, why: str) -> bool:
+        mended.append((code, why))
+        return helps and bool(why)
+
+    async def may() -> bool:
+        return True
+
+    children = Children(tmp_path, script + ENDS_IN_GOOD_ORDER, mending=Mending(lambda: 0, mend, may, 2.0))
+    with anyio.fail_after(20):
+        assert await children.parent.run() == 3
+    assert (mended, children.lives) == (told, 2)
+
+
+async def test_it_is_up_while_what_crashed_is_driven_alone(tmp_path: Path) -> None:
+    """Which may take longer than a start; the start counts as good only then."""
+    settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
+    up, started, model = anyio.Event(), anyio.Event(), ScriptedModel(latency_s=60)
+    async with open_app(settings, Parts(lambda name: model)) as app:
+        await submit(app)
+        for _ in range(3):
+            await app.store.take_over(1.0)
+    async with open_app(settings, Parts(lambda name: model)) as app, anyio.create_task_group() as tasks:
+        app.up = up.set
+        tasks.start_soon(app.run, started.set)
+        with anyio.fail_after(10):
+            await up.wait()
+            while not model.requests:
+                await anyio.sleep(0.01)
+        assert not started.is_set()
+        tasks.cancel_scope.cancel()
+
+
+async def test_one_that_waits_for_another_is_up(tmp_path: Path) -> None:
+    settings = read_settings(None, {"DESKHAND_HOME": str(tmp_path)}).with_model("scripted/test")
+    up, started = anyio.Event(), anyio.Event()
+    async with open_app(settings, Parts(lambda name: ScriptedModel())) as app, anyio.create_task_group() as tasks:
+        fd = take(settings.home.lock, Holder(os.getpid(), 0.0))
+        assert fd is not None
+        app.up = up.set
+        tasks.start_soon(app.run, started.set)
+        with anyio.fail_after(10):
+            await up.wait()
+            assert not started.is_set()
+            os.close(fd)
+            await started.wait()
+        tasks.cancel_scope.cancel()
 
 
 WAITS = """

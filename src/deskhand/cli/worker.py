@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import anyio
 import click
@@ -42,15 +43,10 @@ def live(settings: Settings, parent: int) -> int:
         return 0
     now, ready = SystemClock().now, Ready(settings.environment)
 
-    def started() -> None:
-        started_well(settings, now)
-        ready()
-
     async def use(app: App) -> int:
         if somebody_drives(settings):
             click.echo("Another Deskhand drives now; this one takes over when it ends.", err=True)
-            ready()
-        return await work(app, started)
+        return await work(app, partial(started_well, settings, now), ready)
 
     async def main() -> int:
         async with Models(settings, demo=DEMO) as models:

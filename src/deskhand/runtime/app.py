@@ -109,7 +109,8 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 class App:
-    """One running Deskhand. Use `open_app`. `restarts`: whoever runs it ends it, and starts it again, on `/restart`."""
+    """One running Deskhand. Use `open_app`. `restarts`: whoever runs it ends it, and starts it again, on `/restart`.
+    `up` is called when it is about to drive, and while it waits for another that does."""
 
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.parts = parts
@@ -130,6 +131,7 @@ class App:
         self.room = Room(parts.sandbox, parts.clock.now)
         self.feed = Feed(partial(SocketTap, home.socket))
         self.restart, self.restarts = Restart(self.store, parts.clock), False
+        self.up: Callable[[], None] = lambda: None
         channels = {channel.name: channel for channel in parts.channels}
         self.dispatch = Dispatch(self.store, self._driver, parts.clock, self._troubled)
         self.drafts = Drafts(self.store, channels, parts.clock, self._place)
@@ -284,7 +286,8 @@ class App:
         async with anyio.create_task_group() as beside:
             self._start(beside, self._beside())
             holder = Holder(os.getpid(), self.parts.clock.now())
-            async with held(self.settings.home.lock, holder, self._stands_by), anyio.create_task_group() as tasks:
+            lock = held(self.settings.home.lock, holder, self._stands_by, waits=self.up)
+            async with lock, anyio.create_task_group() as tasks:
                 self._start(tasks, self._driving(started, takes))
                 with self._intake:
                     async with anyio.create_task_group() as intake:
@@ -312,7 +315,7 @@ class App:
             self.vitals.ready("driver")
             started()
 
-        yield Child("driver", lambda: self.dispatch.run(begun, takes), awaited=True, vital=True)
+        yield Child("driver", lambda: self.dispatch.run(begun, takes, self.up), awaited=True, vital=True)
         home, clock = self.settings.home, self.parts.clock
         yield Child("watch", partial(watch, self.store, self.door, self.dispatch), vital=True)
         yield Child("processes", self.background.run)

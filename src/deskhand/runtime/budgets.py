@@ -104,14 +104,15 @@ class BudgetLedger:
             self._held[hold.id] = hold  # from here on, before anything waits
             row = (hold.id, today, tokens, hold.micros, msgspec.json.encode(charge))
             try:
-                with anyio.CancelScope(shield=True):
+                with anyio.CancelScope(shield=True):  # it stands there, and goes again where it must, or it never did
                     await self._store.change((Change("budget_hold", row),))
+                    over = next((each for each in self._standings(limits) if each.left < 0), None)
+                    if over is not None:  # another process held something at the same moment
+                        await self._store.change(self._dropped(hold))
             except BaseException:
-                del self._held[hold.id]
+                self._held.pop(hold.id, None)
                 raise
-            over = next((each for each in self._standings(limits) if each.left < 0), None)
-            if over is not None:  # another process held something at the same moment
-                await self._store.change(self._dropped(hold))
+            if over is not None:
                 wanted = tokens if over.limit.unit == "tokens" else hold.micros
                 return spent(replace(over, held=over.held - wanted), wanted, today, zone)
         self._open[key] = hold

@@ -27,6 +27,7 @@ FAILURES = 5
 ALONE_S, LOOK_S = 60.0, 0.02
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
 Takes = Callable[[str], bool]
+Up = Callable[[], None]
 Troubled = Callable[[str, DeskhandError, bool], None]
 """Called with a session, what holds it up, and whether that is for good: then it is left alone until something new
 comes in."""
@@ -75,8 +76,11 @@ class Dispatch:
             self._adopted.add(session)
         self.wake(session, cut=cut)
 
-    async def run(self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True) -> None:
-        """Take over what is owed and drive for ever. Only the holder of the driver lock may call this.
+    async def run(
+        self, started: Callable[[], None] = lambda: None, takes: Takes = lambda session: True, up: Up = lambda: None
+    ) -> None:
+        """Take over what is owed and drive for ever. Only the holder of the driver lock may call this. `up` is called
+        before what crashed is driven alone, which may take its time; `started` when all else is driven as well.
 
         `takes` tells which sessions to drive; others stay at rest until somebody drives them who does. What comes in
         through the Door of this process is driven in any case.
@@ -88,6 +92,7 @@ class Dispatch:
         clean = False
         try:
             async with anyio.create_task_group() as tasks:
+                up()
                 await self._drive_suspects(tasks)
                 self._tasks = tasks  # from here on `wake` works; what came before is in the list that is read now
                 for row in await self._store.open_sessions():

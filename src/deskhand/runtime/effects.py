@@ -175,7 +175,8 @@ class Effects:
 
     async def _since(self, effect: Effect, items: Sequence[Item], left: Left) -> str:
         place = next(item.place for item in items if item.shown == left.place)
-        rows = await self._store.rows("effect_since", (place, effect.folder, effect.n, effect.agent))
+        row = (place, effect.folder, effect.n, effect.agent, effect.session)
+        rows = await self._store.rows("effect_since", row)
         if not rows or rows[0][3] != left.words:
             return f"{left.place} was changed since, outside of Deskhand"
         n, tool, what, _ = rows[0]

@@ -63,10 +63,14 @@ def holder_of(path: Path) -> Holder | None:
 
 @asynccontextmanager
 async def held(
-    path: Path, holder: Holder, first: Callable[[], bool] = lambda: False, patience_s: float = PATIENCE_S
+    path: Path,
+    holder: Holder,
+    first: Callable[[], bool] = lambda: False,
+    patience_s: float = PATIENCE_S,
+    waits: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[None]:
-    """Hold the lock; waits until it is free, looking every TRY_LOCK_S. While somebody else is to have it `first`, it is
-    left to them, until it was free for `patience_s` all the same. Raises OSError."""
+    """Hold the lock; waits until it is free, looking every TRY_LOCK_S, and calls `waits` each time. While somebody else
+    is to have it `first`, it is left to them, until it was free for `patience_s` all the same. Raises OSError."""
     free_s, fd = 0.0, None
     while fd is None:  # a lock of the kernel tells nobody
         if free_s < patience_s and first():
@@ -74,6 +78,7 @@ async def held(
         else:
             fd = take(path, holder)
         if fd is None:
+            waits()
             await anyio.sleep(TRY_LOCK_S)
     try:
         yield

@@ -29,8 +29,8 @@ class StartupError(msgspec.Struct, frozen=True):
 
 
 class Ready:
-    """Says to the parent that this worker is ready: it drives, or waits for another that does. Once; a parent that does
-    not ask is told nothing."""
+    """Says to the parent that this worker is ready: it is about to drive, or waits for another that
+    does. Once; a parent that does not ask is told nothing."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._fd = -1

@@ -43,7 +43,7 @@ class Mending(NamedTuple):
     """What is done about a worker that does not come up. `came_up` gives something else after each one that did; `mend`
     is given why one did not, '' where it ended by itself with an error, and says whether another start is worth while.
     One that is not ready after `start_s` is ended only where something `could` be mended: else it may be slow with
-    good reason."""
+    good reason. Where it then was not, the next start may take as long as it likes."""
 
     came_up: Callable[[], object] = object
     mend: Callable[[int, str], Awaitable[bool]] = lambda code, why: _nothing(why)
@@ -69,7 +69,7 @@ class Supervisor:
         self._reload, self._pause = reload, pause
         self._mending = mending or Mending()
         self._worker: Process | None = None
-        self._hung = ""
+        self._hung, self._begun = "", False
         self._ending = anyio.Event()
 
     async def run(self) -> int:
@@ -81,24 +81,29 @@ class Supervisor:
         return code
 
     async def _keep(self) -> int:
-        quick = 0
+        quick, watched = 0, True
         while True:
             began, before = self._now(), self._mending.came_up()
-            code = await self._once()
-            if code != RESTART:
-                failed = code != 0 and not self._ending.is_set() and self._mending.came_up() == before
-                if not failed or not await self._mending.mend(code, self._hung):
-                    return code
+            code = await self._once(watched)
+            failed = self._mending.came_up() == before and not self._begun and not self._ending.is_set()
+            mended = failed and (bool(self._hung) or code not in (0, RESTART))
+            mended = mended and await self._mending.mend(code, self._hung)
+            if code != RESTART and not mended and not self._hung:
+                return code
+            watched = mended or not self._hung  # what does not help, or was only slow, is not ended a second time
             quick = quick + 1 if self._now() - began < SETTLED_S else 0
             with anyio.move_on_after(self._pause(quick)):
                 await self._ending.wait()
             if self._ending.is_set():
                 return 0
 
-    async def _once(self) -> int:
-        """One worker's life. It is in a session of its own: a Ctrl+C in the terminal reaches it through us alone."""
+    async def _once(self, watched: bool) -> int:
+        """One worker's life. It is in a session of its own: a Ctrl+C in the terminal reaches it through us alone.
+
+        `_hung` says then why we ended it, and `_begun` that it had said by then that it was ready: its code says
+        nothing of either, since one that is told to end may do so in good order."""
         told, tells = os.pipe()
-        self._hung = ""
+        self._hung, self._begun = "", False
         try:
             env = {**self._environment, READY: str(tells)}
             try:
@@ -112,10 +117,12 @@ class Supervisor:
                 self._worker = process
                 if self._ending.is_set():
                     process.send_signal(signal.SIGTERM)
-                tasks.start_soon(self._see_it_begin, process, told)
+                if watched:
+                    tasks.start_soon(self._see_it_begin, process, told)
                 code = await process.wait()
                 self._worker = None
                 tasks.cancel_scope.cancel()
+            self._begun = bool(self._hung and select([told], [], [], 0)[0] and os.read(told, 1))
         finally:
             os.close(told)
         return code if code >= 0 else 128 - code

@@ -31,13 +31,14 @@ def end_with_parent(parent: int) -> bool:
     return os.getppid() == parent
 
 
-async def work(app: App, started: Callable[[], None]) -> int:
+async def work(app: App, started: Callable[[], None], up: Callable[[], None] = lambda: None) -> int:
     """Drive. SIGTERM and SIGINT end it within DRAIN_S, a second one at once; `/restart` ends it with RESTART. SIGHUP
     has the configuration read again.
 
-    `started` is called when it drives, which may be long after: another process may drive now.
+    `started` is called when it drives, which may be long after: another process may drive now. `up` is called, as often
+    as it likes, from when it is about to drive, or waits for another that does.
     """
-    app.restarts, ends = True, _Ends(app)
+    app.restarts, app.up, ends = True, up, _Ends(app)
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.run, started)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import msgspec
 from ..runtime.app import App, Parts, open_app
 from ..runtime.config import Config, Home, Settings
 from ..runtime.toolbox import ours, skills_of
+from ..store.base import Store
+from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.identity import Principal
 from ..types.messages import Text
@@ -41,6 +43,7 @@ class House:
         self.settings = Settings(Home(home), msgspec.convert(raw, Config))
         self.model, self.channel, self.clock = ScriptedModel(script), MemoryChannel(), Ticking()
         self.done = home / "done.txt"
+        self.store: Callable[[Path, Mapping[str, str]], Store] = SqliteStore
 
     @asynccontextmanager
     async def running(self, *, known: bool = True) -> AsyncIterator[App]:
@@ -49,7 +52,9 @@ class House:
         effects = (Effect(self.done), Effect(self.done, check=True))
         tools = {tool.spec.name: tool for tool in (*every, *effects)}
         who = (lambda inbound: BOB if inbound.sender == BOB.id else ANN) if known else None
-        parts = Parts(lambda name: self.model, tools, channels=(self.channel,), authorise=who, clock=self.clock)
+        parts = Parts(
+            lambda name: self.model, tools, channels=(self.channel,), authorise=who, store=self.store, clock=self.clock
+        )
         async with open_app(self.settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             with anyio.fail_after(40):

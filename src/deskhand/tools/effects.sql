@@ -84,9 +84,10 @@ FROM effect AS e JOIN effect AS of ON of.n = e.undoes
 WHERE (?1 OR e.person = ?2) AND (?3 = '' OR e.session = ?3) AND e.undone_at IS NULL AND of.undoes IS NULL
   AND e.folder <> 'task:' ORDER BY e.n DESC LIMIT ?4
 
--- effect_since: what changed this place after that effect, the latest first --
+-- effect_since: what changed this place after that effect, the latest first; tasks are those of a conversation --
 SELECT n, tool, what, coalesce(after, '') FROM effect JOIN effect_item ON effect = n
-WHERE place = ?1 AND folder = ?2 AND n > ?3 AND agent = ?4 AND undone_at IS NULL ORDER BY n DESC LIMIT 1
+WHERE place = ?1 AND folder = ?2 AND n > ?3 AND agent = ?4 AND (folder <> 'task:' OR session = ?5)
+  AND undone_at IS NULL ORDER BY n DESC LIMIT 1
 
 -- effect_expire: from before then, or up to that one --
 DELETE FROM effect WHERE at < ?1 OR n <= ?2

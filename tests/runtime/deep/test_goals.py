@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -13,11 +14,12 @@ from deskhand.agent.state import State
 from deskhand.models.base import Item, Reply, Request, Shown
 from deskhand.runtime.deep.judge import ALL_CHARS, told, verdict_of
 from deskhand.runtime.deep.keeper import JUDGES
-from deskhand.runtime.deep.run import Ask, DeepWorkConfig, Later, Run, next_moves
+from deskhand.runtime.deep.run import Ask, DeepWorkConfig, Halt, Later, Run, next_moves
+from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.long_work import ANN, House, log, nudges, until
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types import events as e
-from deskhand.types.errors import ModelRequestRefused
+from deskhand.types.errors import ModelRequestRefused, StoreUnavailable
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
 REACHED, GO_ON = '{"verdict": "reached", "missing": ""}', '{"verdict": "not_reached", "missing": "the second page"}'
@@ -244,6 +246,61 @@ async def test_a_turn_for_a_goal_ends_when_its_tokens_are_used_up(tmp_path: Path
         await house.hears("I end the goal here, not reached: its 1,000 tokens are used up.")
         assert [each.reason for each in await log(app) if isinstance(each, e.TurnEnded)] == ["stopped"]
     assert len(asked) <= 4
+
+
+def test_what_a_goal_has_used_does_not_stop_deep_work() -> None:
+    run = Run("s", goal="x", goal_by=ANN, open=True, used=1_200, goal_used=1_200, goal_before=800)
+    config = DeepWorkConfig(tokens=10_000, goal_tokens=1_000)
+    assert next_moves(run, {}, config, 1.0) == (Halt("goal:s:halt:0"),)
+    run.deep_n = 1
+    assert next_moves(run, {}, config, 1.0) == (), "it has tokens of its own"
+    run.used = 10_000
+    assert next_moves(run, {}, config, 1.0) == (Halt("deep:s:halt:1"),)
+
+
+@pytest.mark.parametrize(("verdict", "words"), [(GO_ON, "its 1,000 tokens are used up"), (REACHED, "is reached")])
+async def test_the_judge_may_use_the_last_tokens(tmp_path: Path, verdict: str, words: str) -> None:
+    """Then nobody is told to go on: nothing would stop that turn."""
+    script = Judged(verdict)
+
+    def dear(request: Request) -> Reply:
+        return Reply(script(request), "stop", Usage(2_000 if _judging(request) else 10))
+
+    house = House(tmp_path, dear, goal_tokens=1_000)
+    async with house.running() as app:
+        house.channel.write("/goal write")
+        await house.hears(words)
+        await anyio.sleep(0.2)
+        assert not nudges(await log(app), "goal")
+    assert script.worked == 1
+
+
+class Faulty(SqliteStore):
+    """Its disk fails at the first look at the goal of this conversation."""
+
+    failed = False
+
+    async def rows(self, statement: str, args: Sequence[Any]) -> list[tuple[Any, ...]]:
+        if statement == "long_work_of" and args[0] == "default/memory:2" and not self.failed:
+            self.failed = True
+            raise StoreUnavailable("the disk")
+        return await super().rows(statement, tuple(args))
+
+
+async def test_a_fault_of_the_database_ends_no_other_judge(tmp_path: Path) -> None:
+    house = House(tmp_path, Judged(REACHED))
+    house.model, house.store = (slow := SlowJudge(house.model.script)), Faulty
+    async with house.running() as app:
+        house.channel.write("/goal be slow", chat="1", external_id="1")
+        while not slow.asked:
+            await anyio.sleep(0.01)
+        house.channel.write("/goal be quick", chat="2", external_id="2")
+        while not getattr(app.store, "failed", False):
+            await anyio.sleep(0.01)
+        await house.hears("I wrote page 2.")
+        house.clock.advance(61)
+        await house.hears("The goal is reached.")
+        assert slow.asked == 1, "it still thinks"
 
 
 def test_an_agent_cannot_make_up_the_result_of_a_tool() -> None:

@@ -12,7 +12,7 @@ from ...agent.state import State, fold
 from ...tools.task_rows import read
 from ...tools.task_words import SHORT, label_of, listed, percent, progress, there
 from ...types.budget import Charge
-from ...types.errors import BudgetSpent, ModelError, Refused, StoreCorrupt
+from ...types.errors import BudgetSpent, ModelError, Refused, StaleSession, StoreError, StoreUnavailable
 from ...types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
 from ...types.goals import REACHED, LongWork
 from ...types.identity import SYSTEM, Command, Inbound, Principal, Said, acts_for
@@ -35,11 +35,14 @@ JUDGES, JUDGE_S = 4, 180.0
 """So many are asked at once, and so long each may take."""
 UNJUDGED_S = (60.0, 600.0)
 """Where none can be asked it is tried again so much later; then a person is told."""
+FAULT_S = 60.0
+"""After a fault of the database a conversation is looked after again so much later."""
 NOW = (0.0, 0.0)
 
 
 class Deep:
-    """All conversations that go on by themselves. What it remembers of them only spares it to read the log again."""
+    """All conversations that go on by themselves. What it remembers of them only spares it to read the log again; but
+    what judges have used, which counts for their goals, is known to this process alone."""
 
     def __init__(self, ground: Ground, waker: Waker, thinking: Thinking) -> None:
         self._ground, self._waker, self._thinking = ground, waker, thinking
@@ -92,7 +95,10 @@ class Deep:
         """One conversation, beside the others: a judge that takes its time holds up nobody else."""
         try:
             await self._look(session)
-        except StoreCorrupt as error:  # the others go on
+        except (StoreUnavailable, StaleSession) as error:  # the others go on
+            log.warning("%s is looked after again in %.0f s: %s", session, FAULT_S, error)
+            self._later(session, FAULT_S)
+        except StoreError as error:
             log.warning("%s cannot be read: %s", session, error)
         finally:
             self._busy.discard(session)
@@ -178,8 +184,9 @@ class Deep:
         self._unjudged.pop(session, None)
         fresh = await store.events(session, run.n)
         fold_run(run, fresh).goal_used += used.input_tokens + used.output_tokens
-        if run.open or fresh or await store.waiting(session):
-            self._due.setdefault(session, NOW)  # somebody wrote meanwhile: that comes first
+        spent = run.goal_used >= self._config.goal_tokens and verdict.verdict != "reached"
+        if run.open or fresh or spent or await store.waiting(session):
+            self._due.setdefault(session, NOW)  # somebody wrote meanwhile: that comes first; or there it ends
             return
         match verdict.verdict:
             case "reached":

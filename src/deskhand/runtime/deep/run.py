@@ -1,6 +1,7 @@
 """Long work as a pure function: what is known of a conversation that goes on by itself, and what it does next.
 
-What is known is a fold over the log, and the tasks are rows: a new process knows as much as the one that died.
+What is known is a fold over the log, and the tasks are rows: a new process knows as much as the one that died, but for
+what the judge of a goal has used, which stands in no log.
 """
 
 from __future__ import annotations
@@ -237,10 +238,10 @@ def next_moves(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tu
 
 def _halt(run: Run, config: DeepWorkConfig) -> tuple[Move, ...]:
     """The turn goes on: it is stopped where it has just used up what there was. What a person asks in between of a goal
-    that is not deep work is answered."""
+    that is not deep work is answered; and deep work may use its own, whatever is left of the goal's."""
     if run.deep and run.used >= config.tokens > run.used_before:
         return (Halt(f"deep:{run.session}:halt:{run.deep_n}"),)
-    if run.goal and not run.spoke and run.goal_used >= config.goal_tokens > run.goal_before:
+    if run.goal and not run.deep and not run.spoke and run.goal_used >= config.goal_tokens > run.goal_before:
         return (Halt(f"goal:{run.session}:halt:{run.goal_n}"),)
     return ()
 
