@@ -169,7 +169,7 @@ class Deep:
 
     async def _judge(self, run: Run, key: str) -> None:
         """Ask whether the goal is reached, once after each turn."""
-        store, session, goal = self._ground.store, run.session, run.goal
+        store, session, goal, asked_at = self._ground.store, run.session, run.goal, (run.end_n, run.goal_n)
         if await store.rows("inbox_find", (run.address.channel, run.address.account, key)):
             return
         state = fold(State(session), await store.history(session))
@@ -182,10 +182,11 @@ class Deep:
             await self._not_judged(run, key, error)
             return
         self._unjudged.pop(session, None)
-        fresh = await store.events(session, run.n)
-        fold_run(run, fresh).goal_used += used.input_tokens + used.output_tokens
+        fold_run(run, await store.events(session, run.n)).goal_used += used.input_tokens + used.output_tokens
         spent = run.goal_used >= self._config.goal_tokens and verdict.verdict != "reached"
-        if run.open or fresh or spent or await store.waiting(session):
+        # That an answer has arrived, say, is no reason to ask again.
+        other = run.halted or not run.goal or (run.end_n, run.goal_n) != asked_at
+        if run.open or other or spent or await store.waiting(session):
             self._due.setdefault(session, NOW)  # somebody wrote meanwhile: that comes first; or there it ends
             return
         match verdict.verdict:
