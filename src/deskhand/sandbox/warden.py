@@ -14,7 +14,7 @@ import time
 from deskhand.sandbox import kernel
 
 _CORE, _DATA, _FSIZE, _NOFILE, _NPROC = 4, 2, 1, 7, 6  # RLIMIT_*, the same numbers on both machines
-_SIGKILL = 9
+_SIGKILL, _SIGCONT = 9, 18
 # Python ignores SIGPIPE and SIGXFSZ, a shell has what it puts in the background ignore SIGINT and SIGQUIT, `nohup`
 # SIGHUP. A command inherits that, and a shell could not even undo it: Ctrl+C would end nothing.
 _IGNORED = (13, 25, 2, 3, 1)
@@ -269,6 +269,7 @@ def _leave_guard(guard: int, warden: int) -> int:
     try:
         os.setsid()
         _go_first()
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGCONT)  # who stopped it and then the warden gains nothing
         os.dup2(guard, 0)
         os.closerange(1, 1024)
         os.read(0, 1)
