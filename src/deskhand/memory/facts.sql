@@ -105,9 +105,6 @@ SELECT id, key, text, scope, owner, session, n, writer, label, confidence, reten
   valid_to, expires_at, superseded_by, closed_why, used_at, uses
 FROM fact WHERE id IN (SELECT value FROM json_each(?1))
 
--- fact_by_key --
-SELECT id, held FROM fact WHERE key = ?1
-
 -- fact_list: of the owners in a list of [scope, owner], or all (null), the latest first; ?7 to ?9 choose among them --
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
   valid_to, expires_at, superseded_by, closed_why, used_at, uses
@@ -167,6 +164,3 @@ ORDER BY n DESC LIMIT 1
 
 -- fact_latest_of: of this owner, to which something happened last --
 SELECT id FROM fact WHERE scope = ?1 AND owner = ?2 ORDER BY max(at, coalesce(valid_to, 0)) DESC, id DESC LIMIT 1
-
--- fact_held: of all, the latest first --
-SELECT count(*) FROM fact WHERE held AND valid_to IS NULL

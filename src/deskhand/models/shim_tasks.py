@@ -17,7 +17,7 @@ from ..types.messages import Text
 from ..types.tasks import MARKS, Status
 from .base import Shown
 from .shim_prompts import Shots
-from .shim_tools import ASK, Move
+from .shim_tools import ASK, Move, objects_in
 from .shim_turn import Did, Say, Turn, said_by_person, steps_of
 
 TASKS, SHOW_PLAN = "manage_tasks", "exit_plan_mode"
@@ -189,15 +189,9 @@ def _taken_up(request: str, graph: Sequence[Known], planning: bool) -> Split | C
 
 def steps_in(written: str) -> list[str]:
     """The steps that the model wrote down; none where there is nothing of that form."""
-    for match in re.finditer(r"\{", written):
-        try:
-            value, _ = json.JSONDecoder(strict=False).raw_decode(written, match.start())
-        except (ValueError, RecursionError):
-            continue
-        steps = value.get("steps") if isinstance(value, dict) else None
-        found = [" ".join(step.split()) for step in steps if isinstance(step, str)] if isinstance(steps, list) else []
-        return [step[:TITLE_CHARS] for step in found if step]
-    return []
+    steps = next(objects_in(written), {}).get("steps")
+    found = [" ".join(step.split()) for step in steps if isinstance(step, str)] if isinstance(steps, list) else []
+    return [step[:TITLE_CHARS] for step in found if step]
 
 
 def is_compound(step: str) -> bool:

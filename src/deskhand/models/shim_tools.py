@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -105,18 +106,22 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 def read_move(text: str) -> Move | None:
     """The first move in what a model wrote, fenced or not; None where there is none that is whole."""
-    decoder = json.JSONDecoder(strict=False)
-    for match in re.finditer(r"\{", text):
-        try:
-            found, _ = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict) and isinstance(name := found.get("tool", found.get("name")), str):
+    for found in objects_in(text):
+        if isinstance(name := found.get("tool", found.get("name")), str):
             given = found.get("arguments", found.get("parameters"))
             form = FORMS.get(name)
             if form is not None and isinstance(given, dict) and set(form.arguments) - {"mode"} <= set(given):
                 return Move(name, {key: _cleaned(value) for key, value in given.items() if key in form.arguments})
     return None
+
+
+def objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in what a model wrote, each from where one begins."""
+    decoder = json.JSONDecoder(strict=False)
+    for match in re.finditer(r"\{", text):
+        with suppress(ValueError, RecursionError):
+            found, _ = decoder.raw_decode(text, match.start())
+            yield found
 
 
 def _cleaned(value: object) -> str:

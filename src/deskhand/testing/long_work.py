@@ -15,6 +15,7 @@ from ..runtime.config import Config, Home, Settings
 from ..runtime.toolbox import ours, skills_of
 from ..store.base import Store
 from ..store.sqlite import SqliteStore
+from ..tools.deferred import deferring
 from ..types import events as e
 from ..types.identity import Principal
 from ..types.messages import Text
@@ -50,7 +51,7 @@ class House:
         """Drive it. Unless the person is `known`, the users in the store are asked, and there are none."""
         every = ours(self.settings, "default", skills_of(self.settings, "default"))
         effects = (Effect(self.done), Effect(self.done, check=True))
-        tools = {tool.spec.name: tool for tool in (*every, *effects)}
+        tools = deferring({tool.spec.name: tool for tool in (*every, *effects)}, frozenset({"manage_tasks"}))
         who = (lambda inbound: BOB if inbound.sender == BOB.id else ANN) if known else None
         parts = Parts(
             lambda name: self.model, tools, channels=(self.channel,), authorise=who, store=self.store, clock=self.clock
