@@ -6,6 +6,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 DOJO := .venv-agentdojo
+CLIENTS := .venv-clients
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
 TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto
@@ -44,10 +45,15 @@ run: $(VENV)/.run ## Start it, and open its page
 	@bash scripts/deps.sh $(SYSTEM_PACKAGES) || echo 'going on without: commands then run in the weaker sandbox, or not at all' >&2
 	@$(BIN)/deskhand open
 
-test: check ## Set up, check and test everything
+# An environment of its own: OpenAI's client and what is built on it bring dozens of packages that nothing of ours needs.
+$(CLIENTS)/.ready: requirements/clients.txt | $(UV)
+	$(UV) venv --quiet --allow-existing $(CLIENTS)
+	$(UV) pip sync --quiet --python $(CLIENTS)/bin/python --require-hashes requirements/clients.txt
+	@touch $@
+
+test: check $(CLIENTS)/.ready ## Set up, check and test everything
 	@bash scripts/deps.sh $(TEST_PACKAGES)
-	@$(BIN)/python -m pytest || { echo 'once more by itself, what failed beside the others:'; \
-	  $(BIN)/python -m pytest -n 1 --last-failed --last-failed-no-failures none; }
+	@$(BIN)/python -m pytest
 
 check: $(VENV)/.dev ## Format, lint, types, import order
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: $(BIN)/ruff format .' >&2; exit 1; }
@@ -90,9 +96,10 @@ screenshots: $(VENV)/.dev ## Take the pictures of the page anew
 
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
-	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra telegram --extra secrets --extra web --extra memory -o requirements/run.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra telegram --extra secrets --extra web --extra memory --extra schema -o requirements/run.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml bench/agentdojo/agentdojo.in -o requirements/agentdojo.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 tests/web/clients/clients.in -o requirements/clients.txt
 
 clean: ## Remove what the above made
-	rm -rf .boot $(VENV) $(DOJO) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .boot $(VENV) $(DOJO) $(CLIENTS) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

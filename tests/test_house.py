@@ -29,10 +29,6 @@ def test_sizes_and_names(path: Path) -> None:
             assert not node.name.lower().rstrip("s").endswith(VAGUE), f"{node.name}: name the thing"
 
 
-def test_the_agent_stays_small() -> None:
-    assert sum(path.read_text().count("\n") for path in (SOURCE / "agent").rglob("*.py")) <= 1500
-
-
 def test_broad_excepts_stand_in_six_kinds_of_places() -> None:
     broad = {path.relative_to(SOURCE).as_posix() for path in FILES if "except Exception" in path.read_text()}
     allowed = {

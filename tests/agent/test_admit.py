@@ -25,10 +25,11 @@ from deskhand.types.identity import (
     Result,
     Rewind,
     Said,
+    ToolResults,
     Waiting,
     When,
 )
-from deskhand.types.messages import Message, Text, ToolCall
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 from deskhand.types.options import SessionOptions
 
 ANN, BOB, OLGA = Principal("ann", ("approver",)), Principal("bob"), Principal("olga", ("owner",))
@@ -40,12 +41,14 @@ OPEN: list[e.AnyEvent] = [e.MessageReceived(1, ANN, PLACE, Message("user", (Text
 RUNNING = [*OPEN, e.ModelReplied(Message("assistant", CALLS), "m", "calls")]
 APPROVAL = [*RUNNING, e.ApprovalAsked("ask", "c1", "binds", "?", "", 9e9)]
 QUESTION = [*RUNNING, e.QuestionAsked("ask", "c1", "?", ("red", "blue"), 9e9)]
+HANDED = [*RUNNING, e.CallsHandedOver({"c1": "h1", "c2": "h2"}, 9e9)]
 STATES: dict[str, list[e.AnyEvent]] = {
     "idle": [],
     "thinking": OPEN,
     "running": RUNNING,
     "approval": APPROVAL,
     "question": QUESTION,
+    "handed over": HANDED,
 }
 
 
@@ -54,6 +57,10 @@ COMMANDS = partial(run, lambda principal, session, options: "")
 
 def said(text: str) -> Said:
     return Said(Message("user", (Text(text),)))
+
+
+def results(*ids: str, message: Message | None = None) -> ToolResults:
+    return ToolResults(tuple(ToolResult(id_, (Text("x"),)) for id_ in ids), message)
 
 
 def row(body: Body, who: Principal = ANN, when: When = "steer", inbox_id: int = 5) -> Waiting:
@@ -75,6 +82,7 @@ def taken(state: str, *rows: Waiting) -> tuple[int, list[str]] | None:
 
 HI, STOP, STATUS = said("hi"), Command("stop"), Command("status")
 GOT, COMMAND, YES, TOLD = ["message_received"], ["command_run"], ["approval_answered"], ["question_answered"]
+FINISHED, RETURNED = ["tool_finished"], ["results_returned"]
 SUPERSEDED = ["c1 superseded", "c2 superseded", *GOT]
 INTERRUPTED = ["c1 interrupted", "c2 interrupted"]
 
@@ -115,6 +123,17 @@ TABLE: list[tuple[str, Waiting, list[str] | None]] = [
     ("thinking", row(Result("c9", (Text("x"),)), CLOCK), GOT),
     ("idle", row(Result("c9", (Text("x"),)), CLOCK), GOT),
     ("thinking", row(HI, CLOCK), None),
+    *((state, row(results("h1", "h2")), COMMAND) for state in STATES if state != "handed over"),
+    ("handed over", row(results("h1", "h2")), [*FINISHED, *FINISHED, *RETURNED]),
+    ("handed over", row(results("h2", "h1", "h9")), [*FINISHED, *FINISHED, *RETURNED]),
+    ("handed over", row(results("h2")), ["c1 interrupted", *FINISHED, *RETURNED]),
+    ("handed over", row(results("h1", "h2", message=HI.message)), [*FINISHED, *FINISHED, *RETURNED, *GOT]),
+    ("handed over", row(results("c1", "c2")), COMMAND),
+    ("handed over", row(results("h1", "h2"), BOB), COMMAND),
+    ("handed over", row(HI), SUPERSEDED),
+    ("handed over", row(HI, ANN, "queue"), SUPERSEDED),
+    ("handed over", row(HI, ANN, "interrupt"), [*INTERRUPTED, *GOT]),
+    ("idle", row(Said(HI.message, (HI.message, HI.message))), ["history_message", "history_message", *GOT]),
     *((state, row(Rewind(0), BOB), []) for state in STATES),  # the log decides
     *((state, row(Command(name), BOB), []) for state in STATES for name in ("undo", "retry", "branch")),
     *((state, row(Rewind(0), ANN, "queue"), [] if state == "idle" else None) for state in STATES),

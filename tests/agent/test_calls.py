@@ -23,7 +23,7 @@ from deskhand.tools.define import tool
 from deskhand.types.commit import Commit
 from deskhand.types.effects import Replay
 from deskhand.types.errors import ToolError
-from deskhand.types.events import ApprovalAsked, CallClosed, CommandRun, QuestionAsked, TurnEnded
+from deskhand.types.events import ApprovalAsked, CallClosed, CommandRun, QuestionAsked, ToolFinished, TurnEnded
 from deskhand.types.identity import Answer, Command, Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
@@ -431,3 +431,37 @@ async def test_the_approver_need_not_have_asked(bench: MakeBench, tmp_path: Path
     await b.say("go", ANN)
     await b.answer("once", olga)
     assert (tmp_path / "out").exists()
+
+
+async def test_each_of_those_that_run_side_by_side_has_its_own_time(bench: MakeBench) -> None:
+    """Their results are written together; how long each took is not what the slowest did."""
+    quick_is_over = anyio.Event()
+
+    class Timed(Odd):
+        def __init__(self, name: str, seconds: float) -> None:
+            super().__init__(lambda: done("fine"))
+            self.spec = Spec(name, "", {"type": "object"}, "none", "again")
+            self.seconds = seconds
+
+        async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+            if self.seconds > 1:
+                await quick_is_over.wait()
+            b.clock.advance(self.seconds)
+            quick_is_over.set()
+            return done("fine")
+
+    b = bench(once(call("slow"), call("quick")), [Timed("slow", 29.0), Timed("quick", 1.0)])
+    await b.say("go")
+    finished = [event for event in await b.events() if isinstance(event, ToolFinished)]
+    assert [(event.result.call_id, event.took_s) for event in finished] == [("slow", 30.0), ("quick", 1.0)]
+
+
+async def test_what_was_stopped_has_the_time_that_it_ran(bench: MakeBench) -> None:
+    def act() -> str:
+        b.clock.advance(7.0)
+        b.driver.interrupt()
+        return "hang"
+
+    b = bench(once(call("odd")), [Odd(act)])
+    await b.say("go")
+    assert [event.took_s for event in await b.events() if isinstance(event, ToolFinished)][:1] == [7.0]

@@ -134,6 +134,21 @@ def test_only_the_newest_picture_has_pixels() -> None:
     assert set(state.label.sources) == {"page", UNNAMED}
 
 
+def test_of_the_pictures_that_a_person_sent_the_newest_has_pixels() -> None:
+    """A picture is a picture, whoever it comes from; and two in one message are the newest together."""
+    events: list[e.AnyEvent] = []
+    for number, names in enumerate((("cat", "dog"), ("bird", "fish")), 1):
+        pictures = [Image("sha256:" + "0" * 64, "image/png", name, OWNER) for name in names]
+        events.append(e.MessageReceived(number, ANN, PLACE, Message("user", (Text("look", OWNER), *pictures))))
+        events += [e.ModelReplied(Message("assistant", (Text("nice"),)), "m"), e.TurnEnded("done", (number,))]
+    first, second = (shown.message.parts[1:] for shown in view(state_of(*events)) if shown.message.role == "user")
+    assert [part.text for part in first if isinstance(part, Text)] == [
+        "[image: cat, shown earlier]",
+        "[image: dog, shown earlier]",
+    ]
+    assert [part.name for part in second if isinstance(part, Image)] == ["bird", "fish"]
+
+
 def test_reactions_and_answers_survive_a_compaction() -> None:
     """A restart reads from the compaction on: it must know what is to be told, and which answers were delivered."""
     told: list[e.AnyEvent] = [e.MessageDelivered("s#3.0", "p1")]

@@ -191,7 +191,7 @@ async def test_a_message_that_interrupts_the_model(bench: MakeBench) -> None:
     await b.tell("a long question")
 
     async def more() -> None:
-        while not any(isinstance(item, Progress) for item in b.shown):
+        while not any(isinstance(item, Progress) and item.kind == "text" for item in b.shown):
             await anyio.sleep(0.002)
         model.pause_s = 0.0
         await b.tell("no, this", ANN, "interrupt")

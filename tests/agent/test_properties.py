@@ -148,6 +148,7 @@ class Conversation:
         then.n, then.usage, then.options = after.n, self.state.usage, self.state.options
         then.compacted_at = after.compacted_at
         then.shared, then.person = self.state.shared, self.state.person or then.person  # they read it still
+        then.participants = self.state.participants or then.participants
         same(after, then)
         self.undone += 1
         return events

@@ -206,6 +206,8 @@ def test_the_first_configuration_is_right_where_it_is_taken_up(desk: Desk) -> No
     file.write_text("\n".join(taken_up))
     assert desk("config", "get", "defaults.steps") == "50\n" == desk("config", "get", "agents.main.steps")
     assert desk("config", "get", "defaults.preset") == "work\n"
+    assert desk("config", "get", "memory.inject_top_k") == "3\n"
+    assert desk("config", "get", "memory.inject_min_relevance") == "0.3\n"
     assert Limits().steps == 50
 
 
@@ -225,6 +227,48 @@ def test_config_is_read_changed_and_kept(desk: Desk) -> None:
     assert "# Deskhand's configuration." in (desk.home / "deskhand.yaml").read_text()
     assert desk("config", "get", "timezone", "--config", str(SOURCES / "operator-ai-0.7.yaml")).endswith("Berlin\n")
     assert desk("--config", str(SOURCES / "operator-ai-0.7.yaml"), "agents").splitlines()[-1].startswith("operator\t")
+
+
+def test_the_last_key_of_a_section_can_be_unset(desk: Desk) -> None:
+    file = desk.home / "deskhand.yaml"
+    desk("init")
+    before = file.read_text()
+    desk("config", "set", "defaults.steps", "7")
+    desk("config", "set", "channels.telegram.token_env", "BOT")
+    desk("config", "unset", "defaults.steps")
+    assert desk("config", "get", "defaults.steps") == "null\n"
+    desk("config", "unset", "channels.telegram.token_env")
+    assert desk("config", "get", "channels.telegram.token_env") == "\n", "the channel is still there"
+    desk("config", "unset", "channels.telegram")
+    assert file.read_text() == before
+    assert "is not set" in desk("config", "unset", "defaults.steps", code=1)
+
+
+def test_a_key_that_exists_and_has_no_value_is_not_called_unknown(desk: Desk) -> None:
+    said = desk("config", "get", "channels.telegram.token_env", code=1)
+    assert said == "deskhand: 'channels.telegram.token_env' is not set\n"
+    said = desk("config", "get", "channels.telegram.token", code=2)
+    assert said == "deskhand: there is no key 'channels.telegram.token'; did you mean 'channels.telegram.token_env'?\n"
+
+
+def test_an_empty_list_of_models_is_said_at_once(desk: Desk) -> None:
+    assert "'defaults.models' is empty: name at least one model" in desk(
+        "config", "set", "defaults.models", "[]", code=2
+    )
+    desk.home.mkdir()
+    (desk.home / "deskhand.yaml").write_text("agents: {main: {models: []}}")
+    assert "'agents.main.models' is empty" in desk("config", code=2)
+    assert "'agents.main.models' is empty" in desk("ask", "hello", code=2)
+
+
+def test_an_import_keeps_the_first_agent(desk: Desk) -> None:
+    """The first one answers where none is named, so a restricted one must not take its place."""
+    theirs = desk.home.parent / "operator.yaml"
+    theirs.write_text("agents: {owner: {model: openai/x}, guest: {permissions: {tools: [read_file]}}, all: {}}")
+    listed = desk("agents", "--config", str(theirs))
+    assert [line.split("\t")[0] for line in listed.splitlines()] == ["owner", "guest", "all"]
+    desk("config", "import", str(theirs), "--write")
+    assert [line.split("\t")[0] for line in desk("agents").splitlines()] == ["owner", "guest", "all"]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in SOURCES.iterdir()))

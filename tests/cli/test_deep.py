@@ -92,6 +92,7 @@ def test_followed_to_its_end(home: Path) -> None:
 )
 def test_what_goes_on_no_more_is_followed_no_longer(tmp_path: Path, end: AnyEvent, state: str) -> None:
     """Also for programs: an object a line, and what is said to people beside it."""
+    (tmp_path / "deskhand.yaml").write_text("deep_work: {compactions: 0}\n")
     status: Status = "blocked" if state == "blocked" else "pending"
     deep = OptionsSet(1, OWNER, SessionOptions(mode="deep_work"))
     ended = () if isinstance(end, TurnEnded) else (TurnEnded("done", (2,)),)

@@ -49,6 +49,7 @@ def test_list(desk: Desk) -> None:
     lines = desk("dlq", "list").splitlines()
     assert lines[0].startswith("d1\t1970-01-01 00:00\ttalk\tit crashed␛[31m four times")
     assert lines[1].endswith("\tnot sent on telegram: chat not found")
+    assert desk("dlq", "--limit", "1").splitlines() == lines[:1]
 
 
 def test_a_conversation_is_tried_again(desk: Desk) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
+from deskhand.runtime.moving.report import OFF
 from tests.runtime.moving.moving import home_of, looks
 
 
@@ -26,14 +27,21 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
     )
     assert dry.output.startswith(head + "\n")
     for line in (
-        "  users: ann (member: slack U100, telegram 4711), ben.k (garden: slack U200)",
+        "Taken:",
+        "    ann (member: slack U100, telegram 4711)",
+        "    ben.k (garden: slack U200)",
         "  conversations: 4 of slack, to read, search and go on with here, since there is no channel for slack yet",
-        "  jobs, switched off at first: morning-weather at 06:30 every day (UTC); old-report at 09:00 on Monday (UTC)",
+        "  jobs: morning-weather at 06:30 every day (UTC); old-report at 09:00 on Monday (UTC)",
         "    agents.scout: models [openai/gpt-4.1], steps 10, thinking off, tools [read_file, list_files]",
         "    roles.garden: agents [hermes]",
         "    timezone: Europe/Berlin",
         "  keys to .env: OPENAI_API_KEY, SLACK_BOT_TOKEN",
-        "    that ann may do everything: if that is you, say: --me ann",
+        "Changed:",
+        "  job morning-weather",
+        f"    {OFF.format('morning-weather')}",
+        "Left out:",
+        "  that ann may do everything",
+        "    To do: if that is you, say: --me ann",
         "Nothing was written. To take it over: deskhand import ~/.operator --me ann --yes",
     ):
         assert line in dry.output.splitlines(), line
@@ -50,8 +58,8 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
     assert "Took over 2 agents, 2 users, 4 conversations, 4 memories, 3 key-values, 1 skill, 2 jobs." in done.output
     assert len(json.loads(run(tmp_path, "sessions", "list", "--json").output)) == 4
     again = run(tmp_path, "import", "--yes")
-    assert "switched off, so that nothing is done twice while the other system runs: morning-weather." in done.output
-    assert "not taken" not in again.output and "keys to .env" not in again.output, "that was said the first time"
+    assert "  job morning-weather\n    switched off" in done.output
+    assert "Left out" not in again.output and "keys to .env" not in again.output, "that was said the first time"
     assert "  all of it was taken before" in again.output and "There was nothing new to take over." in again.output
     assert looks(tmp_path / ".operator") == before
 
@@ -63,9 +71,12 @@ def test_as_json(tmp_path: Path) -> None:
     assert said[0]["new"] == {"agent": 1, "conversation": 2, "job": 2, "memory": 2, "skill": 1, "task": 3}
     said = json.loads(run(tmp_path, "import", str(home), "--json", "--yes").output)
     assert said[0]["taken"] == {"agent": 1, "conversation": 2, "job": 2, "memory": 2, "skill": 1, "task": 3}
-    assert {"what": "defaults.workspace", "why": said[0]["not_taken"][-1]["why"]}.keys() == said[0]["not_taken"][
-        0
-    ].keys()
+    report = said[0]["report"]
+    assert report.keys() == {"taken", "changed", "left_out"} and said[0]["broken"] == []
+    assert report["taken"]["skills"] == ["count_words"]
+    assert {"what": "job daily-check", "why": report["changed"][-1]["why"]} in report["changed"]
+    why = "Deskhand works in a folder of its own, so that nothing here is changed"
+    assert {"what": "defaults.workspace", "why": why, "todo": ""} in report["left_out"]
 
 
 def several(tmp_path: Path) -> None:
@@ -80,7 +91,7 @@ def test_several_homes_at_once(tmp_path: Path) -> None:
     assert "One of them alone: name its folder." in said and "To take it over: deskhand import --me ann --yes" in said
     done = run(tmp_path, "import", "--me", "ann", "--yes")
     assert done.exit_code == 0 and done.output.count("Took over") == 3, done.output
-    assert "the address http://localhost:1234/v1 of openai: " in done.output
+    assert "  the address http://localhost:1234/v1 of openai\n" in done.output
     assert "localhost:1234" not in (tmp_path / "desk/deskhand.yaml").read_text()
     assert run(tmp_path, "import", "--yes").output.count("There was nothing new to take over.") == 3
 
@@ -90,7 +101,7 @@ def test_another_key_that_is_here_stays_and_that_is_said(tmp_path: Path) -> None
     (tmp_path / "desk").mkdir()
     (tmp_path / "desk/.env").write_text("OPENAI_API_KEY=mine-alone\n")
     said = run(tmp_path, "import", str(home)).output
-    assert "    the key OPENAI_API_KEY: there is another one here, which stays" in said.splitlines()
+    assert "  the key OPENAI_API_KEY\n    there is another one here, which stays" in said
     assert "keys to .env" not in said and "mine-alone" not in said
 
 

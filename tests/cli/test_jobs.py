@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
+from typing import Any
 
+import anyio
+import apsw
 import pytest
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
+from deskhand.runtime.alerts import Alerts
+from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import read_settings
 from deskhand.runtime.jobs.blueprints import BLUEPRINTS, command
 from deskhand.runtime.keyring import Keyring
+from deskhand.runtime.lock import Holder, take
 from deskhand.runtime.secrets import Secrets
+from deskhand.runtime.statements import statements
 from deskhand.runtime.triggers.signatures import delivered, signed
+from deskhand.store.sqlite import SqliteStore
+from deskhand.types.commit import Change
 
 DAILY = "---\nschedule: daily 09:00\n---\n\nLook around.\n"
 
@@ -45,11 +55,6 @@ def test_from_the_first_to_the_last(home: Path) -> None:
     assert "brief is on now; next: 20" in run(home, "jobs", "enable", "brief").output
     assert run(home, "jobs", "forecast", "brief").output.startswith("Forecast: 2")
     assert "has not run yet" in run(home, "jobs", "runs", "brief").output
-    assert run(home, "jobs", "run", "brief").exit_code == 0
-    assert "waits to begin" in run(home, "jobs", "runs", "brief", "-n", "1").output
-    assert json.loads(run(home, "jobs", "runs", "brief", "--json").output)[0]["state"] == "waiting"
-    refused = run(home, "jobs", "run", "brief")
-    assert refused.exit_code != 0 and "'brief' waits to be run already" in refused.output
     removed = run(home, "jobs", "remove", "brief").output
     assert removed == "Removed brief. It comes back with: deskhand jobs undo brief\n"
     assert not (home / "jobs/brief").exists()
@@ -62,6 +67,48 @@ def test_from_the_first_to_the_last(home: Path) -> None:
     assert nothing.exit_code != 0 and "there is no change of the job 'other' to take back" in nothing.output
     refused = run(home, "jobs", "show", "brief")
     assert refused.exit_code != 0 and "there is no job 'brief'" in refused.output
+
+
+def test_without_a_service_it_is_run_right_here(home: Path) -> None:
+    (home / "deskhand.yaml").write_text("memory: {enabled: false}\ndefaults: {models: [scripted/echo]}\n")
+    run(home, "jobs", "add", "brief", "-p", "What is on?", "--to", "telegram:1")
+    run(home, "jobs", "add", "other", "-p", "x", "-s", "startup")
+    ran = run(home, "jobs", "run", "brief")
+    assert ran.exit_code == 0, ran.output
+    assert "You said: [The job 'brief' was started by owner." in ran.stdout and "What is on?" in ran.stdout
+    assert ran.stdout.endswith("brief: done\n")
+    assert "What it says to telegram is sent when Deskhand runs" in ran.stderr
+    assert json.loads(run(home, "jobs", "runs", "brief", "--json").output)[0]["state"] == "done"
+    assert "has not run yet" in run(home, "jobs", "runs", "other").output, "nothing else is run"
+    assert _rows(home, "SELECT count(*) FROM job_boot") == [(0,)], "and it is no start of the service"
+    assert _rows(home, "SELECT state FROM outbox") == [("pending",)]
+
+
+def test_what_fails_here_says_why_and_ends_with_1(home: Path) -> None:
+    run(home, "jobs", "add", "brief", "-p", "What is on?")
+    failed = run(home, "jobs", "run", "brief")
+    assert failed.exit_code == 1 and "brief: went wrong: " in failed.stderr
+    assert run(home, "alerts").output == "No alerts.\n", "whoever started it has seen it"
+    run(home, "jobs", "pause", "on holiday")
+    paused = run(home, "jobs", "run", "brief")
+    assert paused.exit_code == 1 and "`deskhand jobs resume` lets them go on" in paused.stderr
+
+
+def test_beside_a_terminal_that_drives_it_is_not_promised(home: Path) -> None:
+    run(home, "jobs", "add", "brief", "-p", "What is on?")
+    lock = take(home / "state" / "driver.lock", Holder(1, 0.0))
+    assert lock is not None
+    refused = run(home, "jobs", "run", "brief")
+    assert refused.exit_code == 1 and "another terminal is open, which runs no jobs" in refused.stderr
+    os.close(lock)
+
+
+def _rows(home: Path, query: str) -> list[tuple[Any, ...]]:
+    db = apsw.Connection(str(home / "state" / "deskhand.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return db.execute(query).fetchall()
+    finally:
+        db.close()
 
 
 def test_a_file_is_taken_changed_and_refused(home: Path) -> None:
@@ -141,3 +188,40 @@ def test_a_pause_stops_all(home: Path) -> None:
     run(home, "jobs", "add", "look", "-p", "x", "-s", "hourly")
     assert "paused: on holiday" in run(home, "jobs", "show", "look").output
     assert "They were paused: on holiday" in run(home, "job", "resume").output
+
+
+def test_what_was_counted_is_shown(home: Path) -> None:
+    run(home, "jobs", "add", "mail", "-p", "x", "-s", "hourly")
+    run(home, "jobs", "add", "new", "-p", "x", "-s", "hourly")
+    _count(home, "mail", runs=12, errors=2, gates=24, skips=1)
+    counted = "12 runs, 2 failed, 24 stopped by its prerun, 1 skipped"
+    assert counted in run(home, "jobs", "show", "mail").output
+    assert f"\t{counted}\t" in run(home, "jobs", "list").output
+    assert "no runs" in run(home, "jobs", "show", "new").output
+    shown = json.loads(run(home, "jobs", "show", "mail", "--json").output)["job"]
+    assert (shown["gates"], shown["skips"]) == (24, 1)
+
+
+def _count(home: Path, job: str, *, runs: int, errors: int, gates: int, skips: int) -> None:
+    """As if it had come so often."""
+
+    async def main() -> None:
+        store = SqliteStore(home / "state" / "deskhand.db", statements())
+        await store.change([Change("job_state_count", (job, runs, errors, gates, skips))])
+        await store.close()
+
+    anyio.run(main)
+
+
+def test_alerts_are_listed_and_seen(home: Path) -> None:
+    assert run(home, "alerts").output == "No alerts.\n"
+
+    async def main() -> None:
+        store = SqliteStore(home / "state" / "deskhand.db", statements())
+        await store.change(await Alerts(store, SystemClock()).tell("k", "It burns."))
+        await store.close()
+
+    anyio.run(main)
+    assert "\treached nobody\tIt burns." in run(home, "alerts").output
+    (alert,) = json.loads(run(home, "alerts", "--json", "-n", "1").output)
+    assert (alert["text"], alert["state"]) == ("It burns.", "seen")

@@ -76,7 +76,8 @@ def test_list(desk: Desk) -> None:
         return [line.split("\t")[0] for line in desk("memories", "list", *options).splitlines()]
 
     assert ids("-s", "user") == ["#5", "#4"] and ids("-s", "agent", "-i", "default") == ["#2"]
-    assert ids("--pinned") == ["#4"] and ids("--held") == ["#3"] and ids("-n", "1") == ["#5"]
+    assert ids("--pinned") == ["#4"] and ids("--held") == ["#3"] and ids("-n", "1") == ids("--limit", "1") == ["#5"]
+    assert desk("memories", "--limit", "1").splitlines() == lines[:1]
     assert [each["id"] for each in json.loads(desk("memories", "list", "--json", "--scope-id", "ann"))] == [5, 4]
     assert "No memory is like that" in desk("memories", "list", "-i", "nobody")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -63,8 +64,14 @@ def test_key_values(shell: Shell) -> None:
     shell("kv", "get", "cursor", "-n", "mail", "--agent", "coder", code=1)
     shell("kv", "set", "cursor", "7", "-n", "mail", "--ttl", "0.0000001", DESKHAND_AGENT="coder")
     shell("kv", "get", "cursor", "-n", "mail", "-a", "coder", code=1)
+    shell("kv", "set", "soon", "1", "-n", "mail", "--ttl", "2", "-a", "coder")
+    database = connect(shell.home / "state" / "deskhand.db", write=False)
+    ((expires_at,),) = database.execute("SELECT expires_at FROM kv WHERE key = 'soon'").fetchall()
+    database.close()
+    assert 7_000 < float(str(expires_at)) - time.time() <= 7_200
     shell("kv", "set", "other", "1", "-n", "mail")
     assert msgspec.json.decode(shell("kv", "list", "-n", "mail", "--prefix", "cur")) == {"cursor": "42"}
+    assert msgspec.json.decode(shell("kv", "list", "-n", "mail", "-p", "o")) == {"other": "1"}
     shell("kv", "delete", "cursor", "-n", "mail")
     shell("kv", "get", "cursor", "-n", "mail", code=1)
 
@@ -79,7 +86,10 @@ def test_lists_and_settings(shell: Shell) -> None:
     shell("config", "set", "agents.main.steps", "9")
     assert shell("config", "get", "agents.main.steps") == "9\n"
     shell("config", "unset", "agents.main.steps")
-    assert shell("config", "get", "agents.main.steps") == "null\n"
+    assert shell("config", "get", "agents.main.steps") == "50\n"
+    main = msgspec.json.decode(shell("config"))["agents"]["main"]
+    holds = {"tokens": 500_000, "context_ratio": 0.8, "shell_timeout_s": 120.0, "profile": "full"}
+    assert main | holds | {"posture": "workspace-free"} == main, "what nobody has set, as it holds"
     agents = shell("agents")
     assert "main" in agents and "coder" in agents and "scripted/echo" in agents
     assert [line.split("\t")[0] for line in shell("tools", "-a", "coder").splitlines()] == ["read_file", "shell"]

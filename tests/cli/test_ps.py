@@ -38,6 +38,7 @@ def test_list_and_kill(tmp_path: Path) -> None:
         said = _ps(tmp_path).output
         assert said.count("running") == 2 and f"sleep {mark}3" in said
         found = {each["kind"]: each["id"] for each in json.loads(_ps(tmp_path, "list", "--json").output)}
+        assert len(json.loads(_ps(tmp_path, "list", "--json", "--limit", "1").output)) == 1
         refused = _ps(tmp_path, "kill", "zzzz")
         assert refused.exit_code == 2 and "nothing that runs begins with 'zzzz'" in refused.output
         assert "Ended" in _ps(tmp_path, "kill", found["background"][:6]).output

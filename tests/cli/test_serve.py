@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import apsw
 import msgspec
 import pytest
 
@@ -107,12 +108,23 @@ def test_it_works_and_ends_when_told(served: Served) -> None:
     assert "`deskhand serve` last began to drive at" in served.run("doctor").stdout
 
 
-@pytest.mark.parametrize(("flags", "variable"), [((), ""), (("-v",), ""), ((), "1"), ((), "false")])
-def test_the_log_is_shown_where_that_is_wanted(served: Served, flags: tuple[str, ...], variable: str) -> None:
-    with served.serving(*flags, DESKHAND_VERBOSE=variable) as process:
+@pytest.mark.parametrize(
+    ("flags", "variable", "value"),
+    [
+        ((), "DESKHAND_VERBOSE", ""),
+        (("-v",), "DESKHAND_VERBOSE", ""),
+        ((), "DESKHAND_VERBOSE", "1"),
+        ((), "DESKHAND_VERBOSE", "false"),
+        ((), "OPERATOR_VERBOSE", "1"),
+    ],
+)
+def test_the_log_is_shown_where_that_is_wanted(
+    served: Served, flags: tuple[str, ...], variable: str, value: str
+) -> None:
+    with served.serving(*flags, **{variable: value}) as process:
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=15)
-    assert ("INFO deskhand.runtime.worker: driving" in out) == (bool(flags) or variable == "1")
+    assert ("INFO deskhand.runtime.worker: driving" in out) == (bool(flags) or value == "1")
     assert "INFO deskhand.runtime.worker: driving" in (served.home / "logs" / "deskhand.log").read_text()
 
 
@@ -135,6 +147,45 @@ def test_a_restart_is_a_new_worker_and_is_told(served: Served) -> None:
         told = "System restarted. Send me a message to continue."
         served.until(lambda: told in served.run("sessions", "show", "here").stdout)
         assert served.worker_of(process.pid) != worker and gone(worker)
+
+
+def test_only_crashes_pause_jobs_and_status_says_how_they_go_on(served: Served) -> None:
+    assert served.run("jobs", "add", "look", "-p", "x", "-s", "hourly").returncode == 0
+    for _ in range(4):
+        served.last_start.unlink(missing_ok=True)
+        with served.serving():
+            served.until(lambda: _begun(served) == 1)
+        assert _begun(served) == 0
+    for crashes in range(1, 4):
+        served.last_start.unlink()
+        with served.serving() as process:
+            served.until(lambda: _begun(served) == crashes)  # noqa: B023 -- called at once
+            assert "paused" not in served.run("status").stdout
+            os.kill(served.worker_of(process.pid), signal.SIGKILL)
+            assert process.wait(15) == 128 + signal.SIGKILL
+    served.last_start.unlink()
+    with served.serving():
+        served.until(lambda: "paused: Deskhand crashed 3 times" in served.run("status").stdout)
+        said = served.run("status").stdout
+        assert "degraded" in said and "To resume: deskhand jobs resume" in said
+        assert served.health()["status"] == "degraded"
+        assert "To resume: deskhand jobs resume" in (served.home / "logs" / "deskhand.log").read_text()
+        refused = served.run("jobs", "run", "look")
+        assert refused.returncode == 1 and "`deskhand jobs resume`" in refused.stderr
+        assert "They were paused: Deskhand crashed 3 times" in served.run("jobs", "resume").stdout
+        assert "paused" not in served.run("status").stdout
+        waited = served.run("jobs", "run", "look", "--wait")
+        assert waited.returncode == 0 and waited.stdout.startswith("look: done: You said: ")
+        assert served.run("jobs", "run", "look").stdout == "look runs now; see: deskhand jobs runs look\n"
+
+
+def _begun(served: Served) -> int:
+    """How many processes have begun to look after jobs, and not ended in good order."""
+    db = apsw.Connection(str(served.home / "state" / "deskhand.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return len(db.execute("SELECT at FROM job_boot").fetchall())
+    finally:
+        db.close()
 
 
 def test_a_second_one_is_told_who_serves(served: Served) -> None:

@@ -45,8 +45,12 @@ def test_each_call_is_a_line(env: dict[str, str]) -> None:
     assert int(lines[0][0]) < int(lines[1][0]) and lines[0][3].endswith(" s")
     assert "2 of models, 0 of tools; " in shown.stderr
     spans = [msgspec.json.decode(line) for line in deskhand(env, "trace", "talk", "--json").stdout.splitlines()]
-    assert [span["name"] for span in spans] == ["scripted/echo"] * 2
-    assert {"seq", "n", "took_s", "input_tokens", "status", "parent", "session"} <= set(spans[0])
+    assert [(span["kind"], span["name"]) for span in spans] == [
+        ("llm_call", "scripted/echo"),
+        ("agent_run", "default"),
+    ] * 2
+    assert {"seq", "n", "took_s", "input_tokens", "status", "parent", "session", "began_at"} <= set(spans[0])
+    assert spans[0]["preview"] == "You said: one" and spans[0]["parent_id"] == spans[1]["span_id"]
 
 
 def test_it_goes_on_as_calls_end(env: dict[str, str]) -> None:
@@ -56,7 +60,9 @@ def test_it_goes_on_as_calls_end(env: dict[str, str]) -> None:
         assert process.stdout is not None
         first = msgspec.json.decode(process.stdout.readline())
         deskhand(env, "ask", "two", "--session", "talk")
+        turn = msgspec.json.decode(process.stdout.readline())
         second = msgspec.json.decode(process.stdout.readline())
-        assert second["seq"] > first["seq"] and second["name"] == "scripted/echo"
+        assert (first["kind"], turn["kind"], turn["status"]) == ("llm_call", "agent_run", "done")
+        assert second["seq"] > turn["seq"] > first["seq"] and second["name"] == "scripted/echo"
         process.send_signal(2)
         assert process.wait(5) == 130

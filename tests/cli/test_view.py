@@ -176,6 +176,8 @@ def test_a_failure_says_what_is_tried_next() -> None:
     failed = e.ModelFailed("a/b", "ModelTimeout", "no answer", 1.0, "c/d")
     assert talk.see(failed) == ["· no answer (going on with c/d)"]
     assert talk.see(e.ModelFailed("c/d", "ModelTimeout", "no answer")) == []
+    busy = e.ModelFailed("c/d", "ModelOverloaded", "too busy", 600.0, "c/d")
+    assert talk.see(busy) == ["· too busy (trying again at 00:10 UTC)"]
 
 
 def test_what_waits_is_shown_until_it_is_taken_in() -> None:

@@ -136,6 +136,59 @@ def test_random_histories(steps: list[Step]) -> None:
         anyio.run(run, steps, Path(folder))
 
 
+CITIES = ("Oslo", "Rome", "Porto")
+MOVES = st.lists(
+    st.tuples(
+        st.sampled_from(["ann", "bob"]), st.sampled_from(["move", "move", "like", "undo", "forget"]), st.integers(0, 9)
+    ),
+    max_size=20,
+)
+
+
+async def moves(steps: list[tuple[str, str, int]], folder: Path) -> None:
+    store = SqliteStore(folder / "deskhand.db", statements())
+    try:
+        house = House(store)
+        lives = dict[str, list[str]](ann=[], bob=[])
+        likes = dict[str, set[str]](ann=set(), bob=set())
+        for who, what, number in steps:
+            talk = Talk(house, who)
+            city = CITIES[number % len(CITIES)]
+            mine = [fact for fact in await house.memory.facts(talk.viewer, "user", 100) if fact.owner == who]
+            home = next((fact for fact in mine if fact.text.startswith("lives in")), None)
+            if what == "move":
+                await talk("save_memory", content=f"lives in {city}")
+                if lives[who][-1:] != [city]:
+                    lives[who].append(city)
+            elif what == "like":
+                await talk("save_memory", content=f"likes {city}")
+                likes[who].add(f"likes {city}")
+            elif home is not None and what == "undo":
+                await store.change(put_back(home, house.clock.now()))
+                lives[who].pop()
+            elif home is not None and what == "forget":
+                await talk("forget_memory", memory_id=home.id)
+                lives[who].clear()
+            known = {
+                person: {
+                    fact.text for fact in await house.memory.facts(everything(), limit=1_000) if fact.owner == person
+                }
+                for person in lives
+            }
+            for person, homes in lives.items():
+                assert known[person] == likes[person] | {f"lives in {home}" for home in homes[-1:]}, (person, steps)
+    finally:
+        await store.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(MOVES)
+def test_of_what_there_is_one_of_only_the_last_holds(steps: list[tuple[str, str, int]]) -> None:
+    """And an undo brings back the one before."""
+    with tempfile.TemporaryDirectory() as folder:
+        anyio.run(moves, steps, Path(folder))
+
+
 async def test_the_property_can_fail(store: SqliteStore) -> None:
     """A fact whose owner is written down wrongly is seen by the check."""
     history = History(House(store))

@@ -12,6 +12,7 @@ import pytest
 
 from deskhand.memory import meaning as meanings
 from deskhand.memory.facts import NewFact, Viewer, added, closed, erased, everything, promoted, reopened
+from deskhand.memory.fuse import Ranked, fused
 from deskhand.memory.meaning import Meanings
 from deskhand.memory.recall import Memory
 from deskhand.models.embeddings import Embedder, Kind, Vectors
@@ -63,6 +64,27 @@ async def test_other_words_for_the_same(store: SqliteStore, fake: WordEmbedder) 
     assert await texts(memory, "puppy") == ["my hound sleeps"]
     assert await texts(memory, "car") == ["the automobile is red"]
     assert await texts(memory, "puppy", BOB) == []
+
+
+async def test_words_and_meaning_are_one_order(store: SqliteStore, fake: WordEmbedder) -> None:
+    """What both find comes first, then what one of them does; without a model the words alone count."""
+    memory, meaning = opened(store, fake)
+    both, near, word = "my puppy eats at noon", "the hound barks", "lunch is at noon"
+    await save(store, word, near, both, "the wifi password is blue")
+    assert {*await texts(memory, "dog at noon")} == {both, word}, "before there are vectors"
+    await caught_up(meaning)
+    found = await texts(memory, "dog at noon")
+    assert found[0] == both and set(found) == {both, near, word}
+    assert [each.fact.text for each in await memory.search("dog at noon", ANN, 1)] == [both], "so many as are asked for"
+
+
+def test_one_order_of_several() -> None:
+    """Reciprocal ranks, weighed by how near each hit is; of two that are worth the same, the later written."""
+    words, near = Ranked([(1, 1.0), (2, 1.0)]), Ranked([(3, 0.9), (2, 0.4)])
+    assert fused([words, near]) == [(2, 1.0), (1, 1.0), (3, 0.9)], "found by both"
+    assert fused([Ranked([(1, 1.0)], 0.5), Ranked([(2, 0.9)])]) == [(2, 0.9), (1, 1.0)], "words weigh less"
+    assert fused([]) == [] and fused([Ranked([(7, 0.2)])]) == [(7, 0.2)]
+    assert fused([Ranked([(1, 1.0)]), Ranked([(2, 1.0)])]) == [(2, 1.0), (1, 1.0)]
 
 
 async def test_what_changes_is_seen_and_nothing_else_is_read_again(store: SqliteStore, fake: WordEmbedder) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.memory.facts import FACT_CHARS, NewFact, Some, added, as_it_was, everything
+from deskhand.memory.facts import FACT_CHARS, NewFact, Some, added, as_it_was, everything, promoted, put_back
 from deskhand.memory.telling import PINNED_CHARS, RECALLED_CHARS
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.labels import OWNER, Label
@@ -39,6 +39,10 @@ async def test_save_search_list_forget(house: House) -> None:
     assert await ann("search_memories", query="tea") == "nothing is known about that"
     (fact,) = await house.memory.facts(everything())
     assert (fact.writer, fact.session, fact.n) == ("tool", "default/chat:ann", 4), "the event in which the call stands"
+    assert (fact.retention, fact.pinned) == ("durable", False)
+    await ann("save_memory", content="Ann may move to Basel", retention="candidate", pinned=True)
+    kept = {each.text: (each.retention, each.pinned) for each in await house.memory.facts(everything())}
+    assert kept["Ann may move to Basel"] == ("candidate", True)
 
 
 async def test_at_most_so_many_are_asked_for(house: House) -> None:
@@ -49,6 +53,10 @@ async def test_at_most_so_many_are_asked_for(house: House) -> None:
     assert len((await ann("search_memories", query="tea")).splitlines()) == 5
     assert len((await ann("search_memories", query="tea", top_k=-1)).splitlines()) == 1
     assert len((await ann("list_memories", limit=-1, offset=-5)).splitlines()) == 1
+    for number in range(30, 60):
+        await ann("save_memory", content=f"Fact number{number} about tea")
+    assert len((await ann("list_memories")).splitlines()) == 50
+    assert len((await ann("list_memories", offset=50)).splitlines()) == 10
 
 
 async def test_each_sees_their_own(house: House) -> None:
@@ -136,6 +144,49 @@ async def test_a_correction_replaces(house: House) -> None:
     assert "must have the same" in await ann("save_memory", content="Tea is at six", replaces=3)
 
 
+async def test_what_cannot_hold_any_more_is_replaced_and_said(house: House) -> None:
+    """Without a model that compares meanings: by the form of the sentence."""
+    ann = Talk(house, "ann")
+    assert await ann("save_memory", content="dog is Rex") == "ok, remembered"
+    assert await ann("save_memory", content="dog is Max") == "ok, remembered in place of #1: dog is Rex"
+    assert await texts(house) == ["dog is Max"]
+    assert await ann("save_memory", content="lives in Oslo", pinned=True) == "ok, remembered"
+    assert await ann("save_memory", content="lives in Rome") == "ok, remembered in place of #3: lives in Oslo"
+    assert ann.pinned() == "- lives in Rome"
+    assert await ann("save_memory", content="likes tea") == "ok, remembered"
+    assert await ann("save_memory", content="likes coffee") == "ok, remembered"
+    assert sorted(await texts(house)) == ["dog is Max", "likes coffee", "likes tea", "lives in Rome"]
+
+    (fact,) = [each for each in await house.memory.facts(everything()) if each.text == "dog is Max"]
+    await house.store.change(put_back(fact, house.clock.now()))
+    assert "dog is Rex" in await texts(house)
+    assert "dog is Max" not in await texts(house)
+
+
+async def test_a_contradiction_replaces_only_what_is_the_same_owners(house: House) -> None:
+    ann, bob = Talk(house, "ann"), Talk(house, "bob")
+    for talk, scope in ((ann, "user"), (bob, "user"), (ann, "agent"), (ann, "global")):
+        city = {"user": talk.principal.id.title(), "agent": "Paris", "global": "Porto"}[scope]
+        assert await talk("save_memory", content=f"lives in {city}", scope=scope) == "ok, remembered"
+    assert await ann("save_memory", content="lives in Rome") == "ok, remembered in place of #1: lives in Ann"
+    assert sorted(await texts(house)) == ["lives in Bob", "lives in Paris", "lives in Porto", "lives in Rome"]
+
+
+async def test_what_is_held_contradicts_nothing_before_a_yes(house: House) -> None:
+    ann = Talk(house, "ann")
+    await ann("save_memory", content="The garage code is 7719")
+    ann.label = PAGE
+    said = await ann("save_memory", content="The garage code is 666")
+    assert said.startswith("kept for review in place of #1: The garage code is 7719: this conversation has read")
+    told = await house.memory.facts(Talk(house, "ann").viewer)
+    assert [fact.text for fact in told] == ["The garage code is 7719"]
+    held = await house.memory.get(2, everything())
+    assert held is not None
+    await house.store.change(promoted(held, house.clock.now()))
+    told = await house.memory.facts(Talk(house, "ann").viewer)
+    assert [fact.text for fact in told] == ["The garage code is 666"]
+
+
 async def test_what_was_looked_up_is_not_saved_again(house: House) -> None:
     ann = Talk(house, "ann")
     await ann("save_memory", content="Ann's pin is 1234")
@@ -217,3 +268,15 @@ async def test_ten_thousand_junk_memories_are_found_around_and_taken_back_at_onc
     await house.store.change(as_it_was(before, house.clock.now(), Some(owner="ann", writer="harvester")))
     assert await texts(house) == was and ann.pinned() == ""
     assert "ok, remembered" in await ann("save_memory", content="one more")
+
+
+async def test_what_several_share_is_nobodys_own(house: House) -> None:
+    """`I` is another person each time, but for what belongs to one person."""
+    ann = Talk(house, "ann")
+    await ann("save_memory", content="I live in Oslo", scope="agent")
+    await ann("save_memory", content="The garage code is 7719", scope="agent")
+    await ann("save_memory", content="I live in Oslo, Norway")
+    own, code, shared = await house.memory.facts(everything())
+    assert await house.memory.contradicted("I live in Rome", "agent", shared.owner) == []
+    assert await house.memory.contradicted("I live in Rome", "user", own.owner) == [own]
+    assert await house.memory.contradicted("The garage code is 8820", "agent", code.owner) == [code]

@@ -152,7 +152,7 @@ THOUGHT = (user("Go."), assistant(Thinking("Hm.", MINE, "c2ln"), called("c")), r
             (),
             {"thinking": "high", "max_output_tokens": 100},
             BUDGET,
-            {"max_tokens": 1025, "thinking": {"type": "enabled", "budget_tokens": 1024}},
+            {"max_tokens": 100},
         ),
         (UNTHOUGHT, {"thinking": "low"}, BUDGET, {"max_tokens": 64000}),
         (
@@ -189,13 +189,40 @@ THOUGHT = (user("Go."), assistant(Thinking("Hm.", MINE, "c2ln"), called("c")), r
         ),
         ((), {}, ADAPTIVE, {"max_tokens": 64000, "output_config": {"effort": "low"}}),
         ((), {"extra": msgspec.Raw(b'{"top_k": 7}')}, FACTS, {"max_tokens": 8192, "top_k": 7}),
+        (
+            (),
+            {"temperature": 1.7, "top_p": 0.5, "seed": 7, "stop": ("END",)},
+            FACTS,
+            {"max_tokens": 8192, "temperature": 1.0, "top_p": 0.5, "stop_sequences": ["END"]},
+        ),
+        (
+            (),
+            {"tools": (TOOL,), "must_call": "*", "thinking": "high"},
+            BUDGET,
+            {"max_tokens": 64000, "tool_choice": {"type": "any"}},
+        ),
+        (
+            (),
+            {"tools": (TOOL,), "must_call": TOOL.name, "one_call": True},
+            FACTS,
+            {
+                "max_tokens": 8192,
+                "tool_choice": {"type": "tool", "name": TOOL.name, "disable_parallel_tool_use": True},
+            },
+        ),
+        (
+            (),
+            {"tools": (TOOL,), "one_call": True},
+            FACTS,
+            {"max_tokens": 8192, "tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
+        ),
     ],
 )
 async def test_options(
     messages: tuple[Message, ...], fields: dict[str, Any], facts: Facts, options: dict[str, Any]
 ) -> None:
     body = await sent(ask(*messages, **fields), facts)
-    assert {k: v for k, v in body.items() if k not in ("model", "stream", "messages", "system")} == options
+    assert {k: v for k, v in body.items() if k not in ("model", "stream", "messages", "system", "tools")} == options
 
 
 async def test_the_body_is_the_same_from_memory(fake: FakeLLM, transport: Transport) -> None:

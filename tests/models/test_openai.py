@@ -18,6 +18,7 @@ from deskhand.models.transport import Transport
 from deskhand.models.wire import PROMPTS
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, CallStyle, FakeCall
+from deskhand.types.client import ANY_OBJECT
 from deskhand.types.errors import ModelError, ModelUnavailable
 from deskhand.types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult, Usage, clean
 
@@ -170,6 +171,8 @@ async def test_a_thought_signature_goes_back_with_its_call() -> None:
 
 
 THINKS = Facts(window=1, thinking="effort", temperature=False)
+FORM = {"type": "object", "properties": {"a": {"type": "integer"}}}
+SCHEMAS = Quirks(answer_schema="json_schema")
 DEEP = Facts(window=1, thinking="effort", efforts=("low", "high", "max"))
 SWITCH = Facts(window=1, thinking="switch")
 ENABLED = {"thinking": {"type": "enabled"}}
@@ -198,6 +201,39 @@ NONE = Facts(window=1, thinking="effort", off_effort="none", tools_effort="none"
         ({}, Quirks(effort="template"), THINKS, {"chat_template_kwargs": {"enable_thinking": False}}),
         ({"thinking": "low"}, Quirks(effort=""), THINKS, {}),
         ({"extra": msgspec.Raw(b'{"seed": 7}')}, Quirks(), FACTS, {"seed": 7}),
+        (
+            {"top_p": 0.5, "seed": 7, "stop": ("END",)},
+            Quirks(),
+            FACTS,
+            {"top_p": 0.5, "seed": 7, "stop": ["END"]},
+        ),
+        ({"must_call": "*", "one_call": True}, Quirks(), FACTS, {}),
+        (
+            {"tools": (TOOL,), "must_call": "*", "one_call": True},
+            Quirks(),
+            FACTS,
+            {"tool_choice": "required", "parallel_tool_calls": False},
+        ),
+        (
+            {"tools": (TOOL,), "must_call": "a b"},
+            Quirks(),
+            FACTS,
+            {"tool_choice": {"type": "function", "function": {"name": "a_b"}}},
+        ),
+        ({"form": FORM}, Quirks(), FACTS, {}),
+        ({"form": FORM}, Quirks(answer_schema="json_object"), FACTS, {"response_format": {"type": "json_object"}}),
+        ({"form": ANY_OBJECT}, SCHEMAS, FACTS, {"response_format": {"type": "json_object"}}),
+        (
+            {"form": FORM, "strict_form": True},
+            SCHEMAS,
+            FACTS,
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "answer", "schema": FORM, "strict": True},
+                }
+            },
+        ),
     ],
 )
 async def test_options(fields: dict[str, Any], quirks: Quirks, facts: Facts, options: dict[str, Any]) -> None:

@@ -131,6 +131,11 @@ async def test_a_conversation_as_it_is_sent(fake: FakeLLM) -> None:
         thinking="off",
         max_output_tokens=99,
         temperature=0.5,
+        top_p=0.25,
+        seed=7,
+        stop=("END",),
+        must_call="*",
+        one_call=True,
     )
     fake.script(Behaviour(text="Hm.", cached_tokens=7))
     async with opened("openai-chat", fake) as model:
@@ -150,6 +155,8 @@ async def test_a_conversation_as_it_is_sent(fake: FakeLLM) -> None:
     assert [message["content"] for message in body["messages"][3:]] == ["x", "[error]\nno such file", "And now?"]
     assert body["tools"][0]["function"]["name"] == "read_file"
     assert (body["max_completion_tokens"], body["temperature"]) == (99, 0.5)
+    assert (body["top_p"], body["seed"], body["stop"]) == (0.25, 7, ["END"])
+    assert (body["tool_choice"], body["parallel_tool_calls"]) == ("required", False)
 
 
 async def test_reasoning_goes_back_as_it_came_and_to_nobody_else(fake: FakeLLM) -> None:

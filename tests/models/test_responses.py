@@ -147,6 +147,27 @@ async def test_reasoning_goes_back_to_its_model_alone_and_never_without_what_fol
         ({"thinking": "max"}, DEEP, {"reasoning": {"effort": "max", "summary": "auto"}}),
         ({}, THINKS, {"reasoning": {"effort": "none"}}),
         ({"extra": msgspec.Raw(b'{"top_p": 0.5}')}, FACTS, {"top_p": 0.5}),
+        ({"top_p": 0.5, "seed": 7, "stop": ("END",)}, FACTS, {"top_p": 0.5}),
+        (
+            {"tools": (TOOL,), "must_call": "*", "one_call": True},
+            FACTS,
+            {"tool_choice": "required", "parallel_tool_calls": False},
+        ),
+        (
+            {"tools": (TOOL,), "must_call": "read_file"},
+            FACTS,
+            {"tool_choice": {"type": "function", "name": "read_file"}},
+        ),
+        ({"form": {"type": "object"}}, FACTS, {"text": {"format": {"type": "json_object"}}}),
+        (
+            {"form": {"type": "array"}, "strict_form": True},
+            FACTS,
+            {
+                "text": {
+                    "format": {"type": "json_schema", "name": "answer", "schema": {"type": "array"}, "strict": True}
+                }
+            },
+        ),
     ],
 )
 async def test_options(fields: dict[str, Any], facts: Facts, options: dict[str, Any]) -> None:

@@ -268,6 +268,9 @@ def test_what_was_saved_is_said_and_what_was_not_is_not() -> None:
     saved = did("save_memory", "ok, remembered", content="I like tea")
     asked = Turn("remember that I like tea", 4, did=(saved,))
     assert plan(asked, ALL) == Say("I will remember: I like tea", failed=False)
+    instead = did("save_memory", "ok, remembered in place of #3: dog is Rex", content="dog is Max")
+    said = "I will remember: dog is Max\nIt takes the place of #3: dog is Rex"
+    assert plan(Turn("remember that dog is Max", 4, did=(instead,)), ALL) == Say(said, failed=False)
     held = did("save_memory", "kept for review: this conversation has read a page", content="I like tea")
     assert plan(Turn("remember that I like tea", 4, did=(held,)), ALL) == Say(
         f"About that: {held.result}", failed=False

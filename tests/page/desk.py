@@ -28,7 +28,7 @@ from deskhand.tools import task_board
 from deskhand.tools.base import Ask, Context, Outcome
 from deskhand.tools.define import tool
 from deskhand.types.commit import Change, Commit
-from deskhand.types.errors import ModelError
+from deskhand.types.errors import ModelError, ModelOverloaded
 from deskhand.types.events import AnyEvent, MessageDelivered, MessageReceived, ModelReplied, ToolFinished, TurnEnded
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import LOCAL, OWNER, Label
@@ -62,6 +62,12 @@ SENTENCES = {
     "Invite Ada to the river, please": "post",
     "What is the weather like?": "fail",
 }
+FAILURES = {
+    "fail": ModelError("The provider says: the key is wrong"),
+    "busy": ModelOverloaded("The provider is overloaded.", 600),
+}
+VERDICT = say('{"verdict": "needs_person", "missing": "bring matches"}')
+"""What is said to the judge of a goal: the goal stays as long as a test looks at it."""
 HUGE = {
     "line": "a" * 1_000_000,
     "quotes": ">" * 50_000 + " deep",
@@ -121,8 +127,8 @@ def script(request: Request) -> Message:
     match text.partition(" ")[0].rstrip(":"):
         case "say":
             return say(text[4:].lstrip())
-        case "fail":
-            raise ModelError("The provider says: the key is wrong")
+        case "fail" | "busy" as kind:
+            raise FAILURES[kind]
         case "post":
             call = _call("post_letter", len(request.messages), to="Ada", text="Come to the river on Saturday at three.")
             return say(f"The letter: {results[-1].text}") if results else say("I would post this.", call)
@@ -174,7 +180,7 @@ class Scripted:
         self._home = home
 
     async def reply(self, request: Request) -> AsyncIterator[Item]:
-        message = script(request)
+        message = VERDICT if request.messages[-1].message.text.startswith("# Goal\n") else script(request)
         text = message.text
         if "halves" in text or "half" in text:
             yield ThinkingDelta("They want it in two halves. ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -92,7 +93,9 @@ def test_a_long_work_can_be_followed(page: Page) -> None:
     """What it is at, which task, how far, what it has used and what is left."""
     say(page, "/goal light the stove")
     expect(page.get_by_text("That is the goal here now.")).to_be_visible()
+    expect(page.get_by_text("The goal waits for you: bring matches")).to_be_visible()
     say(page, "/deep on")
+    expect(page.get_by_text("Deep work is on")).to_be_visible()
     say(page, "tasks")
     page.get_by_role("button", name="Tasks").click()
     panel = page.get_by_role("complementary", name="Tasks")
@@ -111,6 +114,16 @@ def test_a_failure_says_what_to_do_next(page: Page) -> None:
     expect(note.get_by_role("button", name="Try again")).to_be_visible()
     note.get_by_role("link", name="Use another model").click()
     expect(page.get_by_role("heading", name="Models and skills")).to_be_visible()
+
+
+def test_a_long_wait_for_a_model_says_until_when(page: Page) -> None:
+    say(page, "busy")
+    until = re.compile(r"The provider is overloaded. Trying again at .*\d:\d\d")
+    wait = page.locator(".note.warn", has_text=until)
+    expect(wait).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".note.warn", has_text="Stopped.")).to_be_visible()
+    expect(wait).to_be_visible()
 
 
 def test_edit_retry_undo_and_branch(page: Page) -> None:

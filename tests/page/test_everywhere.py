@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, StorageState, ViewportSize, expect
+from playwright.sync_api import APIResponse, Browser, BrowserContext, Page, Route, StorageState, ViewportSize, expect
 
 from .conftest import Desk, answer, desk_at, say, state_of, watched
 
@@ -110,6 +110,8 @@ def test_a_killed_server_is_survived_in_the_middle_of_an_answer(
         page.locator(f"html[data-remembered='{last}']").wait_for()
         say(page, "hold it")
         answer(page, "The first half of it.").wait_for()
+        listed = page.get_by_role("navigation", name="Conversations").get_by_role("link", name="before")
+        expect(listed).to_be_visible()  # the page asks for its list a moment after each message, and keeps it
         desk.kill()
         banner = page.get_by_text("Deskhand is not reached.")
         expect(banner).to_be_visible()
@@ -120,7 +122,7 @@ def test_a_killed_server_is_survived_in_the_middle_of_an_answer(
         expect(answer(page, "You said: before")).to_be_visible()
         expect(banner).to_be_visible()
         expect(page.locator(".waiting")).to_contain_text("said while it was away")
-        expect(page.get_by_role("navigation", name="Conversations").get_by_role("link", name="before")).to_be_visible()
+        expect(listed).to_be_visible()
         desk.release()
         desk.start()  # the page finds it by itself
         expect(answer(page, "The second half of it.")).to_be_visible()
@@ -255,6 +257,35 @@ def test_what_was_said_is_found_and_shown_in_its_place(page: Page, desk: Desk) -
     expect(conversations.get_by_text("Nothing has")).to_be_visible()
 
 
+def test_what_was_found_stays_in_its_place_while_the_rest_of_it_comes(page: Page, desk: Desk) -> None:
+    """A long conversation arrives in pieces: what comes later moves nothing."""
+    page.goto(f"/#/c/{desk.long}")
+    page.get_by_role("button", name="Show earlier").wait_for()
+    page.wait_for_function("async () => (await import('/js/talk.js')).talk.value.turns.length > 60")
+    page.evaluate("""async () => {
+        const { talk } = await import('/js/talk.js'), { here, sought } = await import('/js/state.js');
+        window.whole = talk.value;
+        sought.value = { name: here.value.name, n: whole.turns[16].first };
+        talk.value = { ...whole, turns: whole.turns.slice(0, 24) };
+    }""")
+    found = page.locator(".bubble").get_by_text("Question 17:")
+    expect(found).to_be_in_viewport()
+    more = """async (count) => {
+        const { talk } = await import('/js/talk.js');
+        talk.value = { ...whole, turns: whole.turns.slice(0, count) };
+    }"""
+    for count in (30, 40, 60):
+        page.evaluate(more, count)
+        expect(page.locator(".turn")).to_have_count(min(count, 30))
+        expect(found).to_be_in_viewport()
+    page.evaluate("async () => { (await import('/js/talk.js')).talk.value = whole; }")
+    expect(found).to_be_in_viewport()
+    assert page.evaluate("document.scrollingElement.scrollTop") == 0, "the page itself stays where it is"
+    page.get_by_role("region", name="Conversation").hover()
+    page.mouse.wheel(0, 4000)
+    expect(found).not_to_be_in_viewport()
+
+
 def test_standing_answers_are_listed_and_taken_back(page: Page) -> None:
     say(page, "post it")
     page.get_by_role("button", name="Always allow exactly this").click()
@@ -316,3 +347,24 @@ def test_signing_out_forgets_everything(page: Page, desk: Desk, browser: Browser
     finally:
         context.close()
     expect(page.locator(".did")).to_be_visible()
+
+
+def test_a_list_that_comes_late_does_not_replace_a_newer_one(page: Page) -> None:
+    late: list[tuple[Route, APIResponse]] = []
+
+    def hold_the_first(route: Route) -> None:
+        if late:
+            route.continue_()
+        else:
+            late.append((route, route.fetch()))
+
+    page.route("**/api/sessions?limit=200", hold_the_first)
+    page.reload()
+    say(page, "in the newer list alone")
+    link = page.get_by_role("navigation", name="Conversations").get_by_role("link", name="in the newer list alone")
+    expect(link).to_be_visible()
+    route, response = late[0]
+    with page.expect_event("requestfinished", lambda request: "/api/sessions" in request.url):
+        route.fulfill(response=response)
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(link).to_be_visible()

@@ -212,3 +212,31 @@ def test_every_kind_of_event_is_known(page: Page) -> None:
     tags = {str(kind.__struct_config__.tag) for kind in e.AnyEvent.__args__}
     source = page.request.get("/js/fold.js").text()
     assert [tag for tag in tags if f"  {tag}(" not in source] == []
+
+
+def test_a_history_that_a_program_tells_is_shown_as_earlier_turns(page: Page) -> None:
+    def told(role: Any, *parts: Any) -> e.HistoryMessage:
+        return e.HistoryMessage(1, OWNER, Message(role, parts))
+
+    call = ToolCall("c1", "weather", msgspec.Raw(b"{}"))
+    history = (
+        told("user", Text("Weather?")),
+        told("assistant", call),
+        told("tool", ToolResult("c1", (Text("rain"),))),
+        told("assistant", Text("It rains.")),
+    )
+    state = folded(page, *history, received("And now?"))
+    assert [[item["kind"] for item in turn["items"]] for turn in state["turns"]] == [
+        ["user", "tool", "answer"],
+        ["user"],
+    ]
+    assert state["turns"][0]["items"][1]["text"] == "rain" and state["open"]
+    handed = (replied("", ("c2", "weather", "{}")), e.CallsHandedOver({"c2": "call_5f"}, 9e9))
+    back = (
+        finished("c2", "sun"),
+        e.ResultsReturned(2, OWNER, ("call_5f",)),
+        replied("Sunny."),
+        e.TurnEnded("done", (1, 2)),
+    )
+    state = folded(page, *history, received("And now?"), *handed, *back)
+    assert [item["kind"] for item in state["turns"][1]["items"]] == ["user", "tool", "answer"] and not state["open"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -35,12 +39,12 @@ def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
     row.get_by_role("link", name="read").first.click()
     expect(page.get_by_text("all that we said").first).to_be_visible()
     page.goto("/#/house/jobs")
-    switch = page.get_by_role("switch", name="weekly-review is on")
-    switch.click()
-    expect(switch).to_have_attribute("aria-checked", "false")
+    page.get_by_role("switch", name="weekly-review is on").click()
+    expect(page.get_by_role("switch", name="weekly-review is on")).to_have_attribute("aria-checked", "false")
     page.get_by_role("button", name="weekly-review: at 17:30").click()
     file = page.get_by_label("Its file")
     expect(file).to_have_value(re.compile("enabled: false"))
+    expect(page.get_by_text("So far: 1 run.")).to_be_visible()
     file.fill(file.input_value().replace("30 17", "61 17"))
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".toast")).to_contain_text("minute")
@@ -53,6 +57,41 @@ def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
     page.get_by_role("button", name="Undo").click()
     expect(row).to_contain_text("at 17:45 on Friday")
     expect(page.get_by_text("weekly-review is removed.")).to_have_count(0)
+
+
+def test_paused_jobs_say_why_and_are_resumed(page: Page, desk: Desk) -> None:
+    env = {**os.environ, "DESKHAND_HOME": str(desk.home), "HOME": str(desk.home)}
+    subprocess.run([sys.executable, "-m", "deskhand", "jobs", "pause", "on holiday"], env=env, check=True)
+    page.goto("/#/house/jobs")
+    note = page.get_by_role("status").filter(has_text="All jobs are paused: on holiday.")
+    expect(note).to_be_visible()
+    page.goto("/#/house/health")
+    expect(page.get_by_role("listitem").filter(has_text="paused: on holiday")).to_contain_text("deskhand jobs resume")
+    page.goto("/#/house/jobs")
+    page.get_by_role("button", name="Resume").click()
+    expect(note).to_have_count(0)
+    page.goto("/#/house/health")
+    expect(page.get_by_text("paused: on holiday")).to_have_count(0)
+
+
+def test_what_reached_nobody_is_shown_until_it_is_dismissed(page: Page, desk: Desk) -> None:
+    """Here no channel reaches the owner."""
+    file = desk.home / "jobs" / "broken" / "JOB.md"
+    file.parent.mkdir()
+    file.write_text("---\nschedule: daily 09:00\nfor: ghost\n---\n\nsay hello\n")
+    page.goto("/#/house/jobs")
+    page.get_by_role("button", name="Run broken now").click()
+    row = page.get_by_role("region", name="Jobs").get_by_role("listitem").filter(has_text="broken").first
+    expect(row).to_contain_text("went wrong", timeout=30_000)
+    page.reload()
+    banner = page.get_by_role("status", name="Alerts")
+    expect(banner).to_contain_text("The job 'broken' failed")
+    banner.get_by_role("button", name="Dismiss").click()
+    expect(banner).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("button", name="Run broken now")).to_be_visible()
+    expect(banner).to_have_count(0)
+    shutil.rmtree(file.parent)
 
 
 def test_a_blank_that_is_wrong_says_so_before_anything_is_made(page: Page, desk: Desk) -> None:

@@ -26,7 +26,7 @@ def test_the_vendored_files_are_the_published_ones() -> None:
 def test_the_page_stays_small_and_its_files_readable() -> None:
     """Its size is that of all its files as they are sent."""
     files = [file for file in STATIC.rglob("*") if file.is_file() and file.suffix != ".json"]
-    assert sum(len(gzip.compress(file.read_bytes(), mtime=0)) for file in files) < 120_000
+    assert sum(len(gzip.compress(file.read_bytes(), mtime=0)) for file in files) < 130_000
     for file in (STATIC / "js").rglob("*.js"):
         assert file.read_text().count("\n") <= 400, f"{file.name}: split it"
     own = "".join(file.read_text() for file in files if "vendor" not in file.parts and file.suffix != ".svg")

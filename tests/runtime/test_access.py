@@ -40,9 +40,10 @@ from deskhand.types.identity import (
     Result,
     Rewind,
     Said,
+    ToolResults,
     Waiting,
 )
-from deskhand.types.messages import Audio, File, Image, Message, Part, Text, ToolCall
+from deskhand.types.messages import Audio, File, Image, Message, Part, Text, ToolCall, ToolResult
 from deskhand.types.options import SessionOptions
 from deskhand.types.people import ROLE_SCOPES, SCOPES, Grant, Identity, People
 from deskhand.web.errors import HttpProblem
@@ -71,6 +72,8 @@ COMMAND_RULES = dict.fromkeys(
         "compact",
         "uncompact",
         "cost",
+        "agents",
+        "jobs",
         "memory",
         "deep",
         "goal",
@@ -87,6 +90,7 @@ BODY_RULES: dict[type, tuple[str, ...]] = {
     Rewind: ("chat",),  # whose turns: agent.rewind
     Configure: ("chat",),  # lowering the approval: runtime.commands
     Result: (),  # from our own parts alone
+    ToolResults: ("chat",),  # whose calls: agent.admit, by names that nobody can guess
 }
 """The scope that a person needs to hand in each kind of thing."""
 PEOPLE_RULES: dict[str, set[str]] = {
@@ -222,6 +226,7 @@ KINDS: dict[str, Body] = {
     "rewind with a message": Rewind(0, message(Text("hello"))),
     "options": Configure(SessionOptions(title="mine")),
     "result": Result("c1", (Text("all is well"),)),
+    "results of a program": ToolResults((ToolResult("c1", (Text("all is well"),)),)),
 }
 
 

@@ -401,6 +401,45 @@ async def test_stop_ends_a_command_with_all_that_it_started(tmp_path: Path) -> N
     assert took < 5  # of the hour that it would sleep
 
 
+async def test_what_changes_in_a_turn_is_read_by_its_next_call(tmp_path: Path) -> None:
+    """Files of the workspace are read for each call of the model, and not once a turn."""
+    work = tmp_path / "agents/default/workspace"
+    write(work, "SOUL.md", "you are grave")
+    write(work, "USER.md", "he likes tea")
+
+    @tool
+    async def learn() -> str:
+        """Learns."""
+        write(work, "SOUL.md", "you are merry")
+        write(work, "USER.md", "he likes coffee")
+        write(tmp_path, "skills/pour/SKILL.md", "---\nname: pour\ndescription: Pours it.\n---\nSlowly.")
+        return "learned"
+
+    channel, model = MemoryChannel(), calling(call("learn"))
+    async with running(tmp_path, model, channel, tools=(learn,)):
+        channel.write("go")
+        await until(lambda: len(channel.sent) == 1)
+    before, after = ("\n".join(request.system) for request in model.requests)
+    assert "you are grave" in before and "he likes tea" in before and "Pours it." not in before
+    assert "you are merry" in after and "he likes coffee" in after and "Pours it." in after
+    assert "you are grave" not in after and "he likes tea" not in after
+
+
+async def test_how_much_an_agent_may_write_is_a_setting(tmp_path: Path) -> None:
+    """The number reaches the model, of an agent that has its own and of one that has the defaults'."""
+    config = {
+        "defaults": {"models": ["scripted/test"], "output_tokens": 900},
+        "agents": {"a": {}, "b": {"output_tokens": 70}},
+        "bindings": [{"agent": "b", "chat": "2"}],
+    }
+    channel, model = MemoryChannel(), ScriptedModel()
+    async with running(tmp_path, model, channel, config):
+        for chat in ("1", "2"):
+            channel.write("hello", chat=chat)
+            await until(lambda chat=chat: len(channel.sent) == int(chat))  # type: ignore[misc]
+    assert [request.max_output_tokens for request in model.requests] == [900, 70]
+
+
 async def test_how_much_an_agent_is_told_is_a_setting(tmp_path: Path) -> None:
     """Files of the owner, a preset, topics, and what the channel adds: through the settings, and as they are now."""
     model, home = ScriptedModel(), tmp_path

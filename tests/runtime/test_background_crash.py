@@ -38,9 +38,8 @@ async def _settled(app: App) -> bool:
     return bool(await heard(app, SESSION)) and not owed and not await app.store.open_sessions()
 
 
-async def _through(home: Path, at: int, proven: Proven) -> tuple[bool, bool, list[str]]:
-    """Crash at this boundary, come back. Returns whether it crashed, whether an interruption was told, and what was
-    passed."""
+async def _through(home: Path, at: int, proven: Proven) -> tuple[bool, bool]:
+    """Crash at this boundary, come back. Returns whether it crashed, and whether an interruption was told."""
     desk, fuse = Desk(home, proven), Fuse(at)
     crashed = await _life(desk, fuse)
     if crashed:
@@ -56,20 +55,21 @@ async def _through(home: Path, at: int, proven: Proven) -> tuple[bool, bool, lis
     interrupted = "interrupted by a restart; it may or may not have finished" in told[0]
     assert times == 1 or (interrupted and times == 0), (times, told)
     assert interrupted or "completed: exit code: 0" in told[0]
-    return crashed, interrupted, fuse.passed
+    return crashed, interrupted
 
 
 @pytest.mark.timeout(180)
 async def test_every_boundary(tmp_path: Path) -> None:
     proven = await open_sandbox()
-    _, _, boundaries = await _through(tmp_path / "0", 0, proven)
-    interruptions = 0
-    for at in range(1, len(boundaries) + 1):
-        crashed, interrupted, _ = await _through(tmp_path / str(at), at, proven)
+    # How many boundaries there are depends on who is quicker: so it goes on until none is reached any more.
+    crashes = interruptions = missed = at = 0
+    while missed < 3:
+        at += 1
+        crashed, interrupted = await _through(tmp_path / str(at), at, proven)
+        crashes += crashed
         interruptions += interrupted
-        assert crashed or at > len(boundaries) - 4, boundaries[at - 1]
-    print(f"{len(boundaries)} boundaries, {interruptions} interruptions told")
-    assert len(boundaries) >= 12 and interruptions >= 1
+        missed = 0 if crashed else missed + 1
+    assert crashes >= 12 and interruptions >= 1
 
 
 def _sleeping(mark: str) -> list[int]:

@@ -13,6 +13,7 @@ from deskhand.models.base import Reply, Request
 from deskhand.models.window import counted
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.transcript import before_compaction, lines_of
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
@@ -33,6 +34,7 @@ class Long:
         given = {"defaults": {"models": ["scripted/x"]}} | config
         self.settings = Settings(Home(home), msgspec.convert(given, Config))
         self.channel, self.asked = MemoryChannel(), list[Request]()
+        self.summed = list[str]()
         self.summary: Message | Exception = say(SUMMARY)
         self.clock = SetClock(1_700_000_000.0)
         self.answer, self.model = answer, ScriptedModel(self._script)
@@ -42,6 +44,7 @@ class Long:
             self.asked.append(request)
             said = self.answer(request)
             return Reply(said, "calls" if said.calls else "stop", Usage(counted(request), 10))
+        self.summed.append("\n".join(request.system))
         if isinstance(self.summary, Exception):
             raise self.summary
         return self.summary
@@ -87,6 +90,7 @@ async def test_what_is_summed_up_is_there_and_can_be_seen_again(tmp_path: Path) 
             await long.say(app, said)
         assert "I sum up" in await long.say(app, "/compact otters")
         assert await long.say(app, "go on") == "fine"
+        assert long.summed[-1].endswith("keep what matters for: otters")
         assert SUMMARY in long.view and "I love otters" not in long.view and "go on" in long.view
         (compacted,) = await kinds(app, e.Compacted)
         assert isinstance(compacted, e.Compacted) and "4 earlier messages" in compacted.note
@@ -96,6 +100,9 @@ async def test_what_is_summed_up_is_there_and_can_be_seen_again(tmp_path: Path) 
         assert "in view again" in await long.say(app, "/uncompact")
         await long.say(app, "and now?")
         assert "I love otters" in long.view and SUMMARY not in long.view and "go on" in long.view
+        before = before_compaction(await app.store.events(SESSION), -1)
+        exported = [line["content"] for line in lines_of(before) if line["role"] == "user"]
+        assert exported == ["I love otters, write about them", "and their young", "and fish"]
 
 
 async def test_it_knows_all_of_that_after_a_restart(tmp_path: Path) -> None:
@@ -162,6 +169,7 @@ async def test_the_tool_sums_up_what_was_before(tmp_path: Path) -> None:
         for said in ("one otter", "two otters", "make room"):
             await long.say(app, said)
         assert SUMMARY in long.view and "one otter" not in long.view and "make room" in long.view
+        assert long.summed[-1].endswith("keep what matters for: otters"), "the focus is told"
 
 
 async def test_rules_and_an_open_approval_outlast_it(tmp_path: Path) -> None:

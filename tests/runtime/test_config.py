@@ -13,6 +13,7 @@ from deskhand.agent.step import next_step
 from deskhand.memory.reflect import ReflectionConfig
 from deskhand.memory.settings import GatherConfig, MemoryConfig
 from deskhand.models.base import Shown
+from deskhand.models.openai import OpenAIModel
 from deskhand.policy.profiles import Offered
 from deskhand.policy.roles import RoleConfig
 from deskhand.policy.rules import Case, Rule
@@ -22,15 +23,16 @@ from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Setting
 from deskhand.runtime.deep.run import DeepWorkConfig
 from deskhand.runtime.jobs.settings import HeartbeatConfig
 from deskhand.runtime.judging import judge_of
+from deskhand.runtime.models import Models
 from deskhand.runtime.routing import Binding
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.errors import ConfigError
+from deskhand.types.events import Turn
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
 from deskhand.types.limits import Limits
-from deskhand.types.messages import Message, Text
+from deskhand.types.messages import Message, Text, Usage
 from deskhand.types.steps import AskModel, Compact
-from deskhand.types.turn import Turn
 
 SOURCES = Path(__file__).parent / "sources"
 
@@ -148,6 +150,20 @@ def test_the_port_of_agent_computer(tmp_path: Path) -> None:
     assert any("gateway.host" in warning for warning in settings.warnings)
 
 
+def test_either_provider_of_agent_computer(tmp_path: Path) -> None:
+    """LM Studio where none is named; OpenRouter with the key of its own variable."""
+    for number, (model, chosen) in enumerate(
+        (
+            ({"model_id": "qwen"}, "lmstudio/qwen"),
+            ({"provider": "openrouter", "model_id": "z-ai/glm-5"}, "openrouter/z-ai/glm-5"),
+        )
+    ):
+        text = msgspec.json.encode({"agent": {"model": model}})
+        settings = read(tmp_path / str(number), text, OPENROUTER_API_KEY="sk-or-12345678")
+        assert settings.config.defaults.models == (chosen,), model
+        assert isinstance(Models(settings).open(chosen), OpenAIModel)
+
+
 def test_what_agent_computer_knows_and_we_do_not(tmp_path: Path) -> None:
     """Nothing of it is lost or in force: above all, nothing approves by itself. A key goes where keys are."""
     theirs: dict[str, object] = {
@@ -260,7 +276,9 @@ def test_the_share_of_the_window(tmp_path: Path) -> None:
     settings = read(
         tmp_path, "defaults: {context_ratio: 0.5}\nagents: {a: {}, b: {context_ratio: 0.25}, c: {contextRatio: 1}}"
     )
-    state = State("s", n=1, turn=Turn(Principal("ann"), Address("terminal"), "", 0.0, [1]))
+    who = Principal("ann")
+    turn = Turn(principal=who, address=Address("terminal"), answers=[1], opened_at=0.0, steps=0, usage=Usage())
+    state = State("s", n=1, turn=turn)
     said = Message("user", (Text("w" * 100_000),)), Message("assistant", (Text("yes"),))
     state.messages = [Shown(4 * n, message) for n, message in enumerate(said, 1)]
     for agent, share in (("a", 0.5), ("b", 0.25), ("c", 1.0)):
@@ -271,6 +289,19 @@ def test_the_share_of_the_window(tmp_path: Path) -> None:
         assert next_step(state, limits, 0.0) == Compact(int(share * 50_000)), agent
     usual = read(tmp_path / "usual")
     assert usual.limits(usual.agent("default"), 100_000) == Limits(window=100_000, model_window=100_000)
+
+
+def test_how_much_an_agent_may_write(tmp_path: Path) -> None:
+    """As operator-ai writes it: an agent's own number, else the defaults', else as much as the model can."""
+    settings = read(
+        tmp_path,
+        "defaults: {max_output_tokens: 900, max_iterations: 25}\n"
+        "agents: {a: {}, b: {max_output_tokens: 70, max_iterations: 5}}",
+    )
+    found = {name: settings.limits(settings.agent(name), 100_000) for name in settings.agents}
+    assert {name: (each.output_tokens, each.steps) for name, each in found.items()} == {"a": (900, 25), "b": (70, 5)}
+    silent = read(tmp_path / "silent", "defaults: {max_output_tokens: null}")
+    assert silent.limits(silent.agent("default"), 100_000).output_tokens is None and silent.warnings == ()
 
 
 def test_permissions(tmp_path: Path) -> None:
@@ -340,6 +371,31 @@ def test_agents_may_be_a_list(tmp_path: Path) -> None:
     assert settings.config.agents == {"a": AgentConfig(steps=3), "b": AgentConfig()}
     theirs = read(tmp_path / "theirs", '{"agents": {"list": [{"id": "a"}, {"id": "b", "maxToolIterations": 3}]}}')
     assert theirs.config.agents == {"a": AgentConfig(), "b": AgentConfig(steps=3)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "agents: {owner: {models: [x/y]}, guest: {permissions: {tools: [read_file]}}}",
+        "agents: [{name: owner}, {name: guest, model: x/y}]",
+        "agents: {list: [{id: owner}, {id: guest, maxToolIterations: 3}]}",
+        "agents: {owner: {}, guest: {tools: {profile: minimal}}}",
+    ],
+)
+def test_the_first_agent_of_a_file_stays_the_first(tmp_path: Path, text: str) -> None:
+    """The first agent is the default: one with keys to translate must not become it."""
+    settings = read(tmp_path, text)
+    assert settings.agents == ("owner", "guest")
+    assert settings.choose() == "owner"
+
+
+def test_the_environment_does_not_change_which_agent_is_the_first(tmp_path: Path) -> None:
+    text = "agents: {owner: {}, guest: {}}"
+    ours = read(tmp_path, text, DESKHAND_AGENTS__GUEST__STEPS="3")
+    assert ours.agents == ("owner", "guest")
+    theirs = read(tmp_path, f"compat: operator-use\n{text}", OPERATOR_AGENTS__GUEST__STEPS="3")
+    assert theirs.agents == ("owner", "guest")
+    assert theirs.config.agents["guest"].steps == 3
 
 
 def test_unknown_keys_are_named_and_never_fatal(tmp_path: Path) -> None:

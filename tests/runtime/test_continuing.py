@@ -11,12 +11,15 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.runtime.app import App, open_app
+from deskhand.runtime.supervise import RESTART
+from deskhand.runtime.worker import work
 from deskhand.testing.beside import OWNER, Desk, wait_for
+from deskhand.testing.channel import MemoryChannel
 from deskhand.tools.base import Context
-from deskhand.types.commit import Change
+from deskhand.types.commit import Change, Outgoing
 from deskhand.types.errors import ToolError
 from deskhand.types.events import CommandRun, MessageReceived, Recorded, TurnEnded
-from deskhand.types.identity import Address, Principal
+from deskhand.types.identity import Address, Command, Inbound, Principal
 from deskhand.types.labels import Label
 from deskhand.types.messages import Text
 
@@ -108,6 +111,38 @@ async def _nothing_owed(app: App) -> bool:
 async def _rows(desk: Desk) -> list[tuple[Any, ...]]:
     async with open_app(desk.settings, desk.parts()) as app:
         return await app.store.rows("restart_owed", ())
+
+
+class SlowChannel(MemoryChannel):
+    """A platform that takes its time for each message."""
+
+    async def send(self, outgoing: Outgoing, mark: str) -> str:
+        await anyio.sleep(0.3)
+        return await super().send(outgoing, mark)
+
+
+@pytest.mark.parametrize("asked_by", ["the tool", "the command"])
+async def test_what_is_being_sent_is_sent_before_it_ends(tmp_path: Path, asked_by: str) -> None:
+    """A send that is cut off may have arrived: it would come again, marked as a possible duplicate."""
+    desk, channel = Desk(tmp_path, **ALLOWED), SlowChannel()
+    parts = desk.parts(channels=(channel,), authorise=lambda inbound: OWNER)
+    if asked_by == "the tool":
+        channel.write('[["restart", {}]]')
+    else:
+        place = Address("memory", chat="1")
+        channel.waiting.append(Inbound("1", place, "owner", 1.0, Command("restart")))
+    async with open_app(desk.settings, parts) as app:
+        with anyio.fail_after(30):
+            assert await work(app, lambda: None) == RESTART
+    async with desk.running(channels=(channel,), authorise=lambda inbound: OWNER):
+        await wait_for(partial(_sent, channel, 2))
+    said = ["".join(part.text for part in out.parts if isinstance(part, Text)) for out, _ in channel.sent]
+    assert said == ["I restart, and write here then.", "System restarted. Send me a message to continue."]
+    assert [mark for _, mark in channel.sent] == ["", ""]
+
+
+async def _sent(channel: MemoryChannel, number: int) -> bool:
+    return len(channel.sent) >= number
 
 
 async def test_where_nobody_starts_it_again_it_goes_on_at_once(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deskhand.runtime.config import read_settings
+from deskhand.runtime.config import Config, read_settings
 from deskhand.runtime.edit import set_key, unset_key, write_private
 
 TEXT = """\
@@ -47,7 +47,7 @@ def test_set(key: str, value: object, wanted: str) -> None:
 @pytest.mark.parametrize("key", [key for key, _, _ in EDITS[2:]])
 def test_unset_undoes_a_set(key: str) -> None:
     path = key.split(".")
-    text = unset_key(set_key(TEXT, path, 1), path)
+    text = unset_key(set_key(TEXT, path, 1), path, Config)
     assert yaml.safe_load(text).get("defaults") == yaml.safe_load(TEXT)["defaults"]
     assert "# for all" in text
     assert "# the end" in text
@@ -72,9 +72,48 @@ def test_replacing_a_block_keeps_what_follows() -> None:
     assert "# how many" in text
 
 
+@pytest.mark.parametrize(
+    ("before", "key", "after"),
+    [
+        ("defaults:\n  steps: 5\n", "defaults.steps", ""),
+        (
+            "# mine\ndefaults:  # for all\n  # how many\n  steps: 5  # few\n# next\ntimezone: UTC\n",
+            "defaults.steps",
+            "# mine\n  # how many\n# next\ntimezone: UTC\n",
+        ),
+        (
+            "x: 1 # x\nmemory:\n  harvester:\n    schedule: 0 3 * * *\ny: 2 # y\n",
+            "memory.harvester.schedule",
+            "x: 1 # x\ny: 2 # y\n",
+        ),
+        ("memory:\n  cleaner:\n    enabled: true\n  enabled: true\n", "memory.cleaner", "memory:\n  enabled: true\n"),
+        ("# a\ndefaults: {steps: 5}  # b\nx: 1  # c\n", "defaults.steps", "# a\nx: 1  # c\n"),
+        (
+            "# a\ndefaults: {steps: 5, tokens: 6}  # b\nx: 1  # c\n",
+            "defaults.steps",
+            "# a\ndefaults: {tokens: 6}  # b\nx: 1  # c\n",
+        ),
+        # an agent without keys is still an agent
+        (
+            "agents:\n  a:  # mine\n    # many\n    steps: 1\n  b: {steps: 2}  # theirs\n",
+            "agents.a.steps",
+            "agents:\n  a: {}  # mine\n    # many\n  b: {steps: 2}  # theirs\n",
+        ),
+        ("agents:\n  b: {steps: 2}  # theirs\n", "agents.b.steps", "agents:\n  b: {}  # theirs\n"),
+        ("agents:\n  a:\n    steps: 1\n", "agents.a", ""),
+        ('{"defaults": {"steps": 5}, "timezone": "UTC"}', "defaults.steps", '{\n  "timezone": "UTC"\n}\n'),
+        ("defaults:\n  steps: 5", "defaults.steps", ""),
+    ],
+)
+def test_the_last_key_of_a_section_takes_the_section_with_it(before: str, key: str, after: str) -> None:
+    text = unset_key(before, key.split("."), Config)
+    assert text == after
+    assert None not in (yaml.safe_load(text) or {}).values()
+
+
 def test_a_key_that_is_not_there() -> None:
     with pytest.raises(KeyError):
-        unset_key(TEXT, ["defaults", "nothing"])
+        unset_key(TEXT, ["defaults", "nothing"], Config)
 
 
 @pytest.mark.parametrize(

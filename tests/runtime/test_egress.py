@@ -194,6 +194,23 @@ async def test_after_something_from_outside_was_read_it_is_asked_again(world: Wo
         assert "answered" in await world.shell(app, "one", curl(world, more="-k"))
 
 
+async def test_a_yes_holds_that_was_given_when_something_private_had_been_read(world: World) -> None:
+    """The person was told of it. What comes from outside later they did not know, so they are asked again."""
+    async with world.running() as app:
+        (read,) = await world.results(app, "one", ("shell", {"command": "cat memory/MEMORY.md"}))
+        assert read.parts[0].label.readers == ("role:owner",)
+        assert "not reachable" in await world.shell(app, "one", curl(world, more="-k"))
+        assert "may reach" in await world.request(app, "one", "once")
+        (first,) = await world.results(app, "one", ("shell", {"command": curl(world, more="-k")}))
+        assert "answered" in first.text
+        assert first.parts[0].label.integrity == "untrusted"
+        text = await world.shell(app, "one", curl(world, more="-k"))
+        assert "not reached without a question now that this conversation has read" in text
+        assert f"https://{HOST}/" in text
+        assert "may reach" in await world.request(app, "one", "once")
+        assert "answered" in await world.shell(app, "one", curl(world, more="-k"))
+
+
 LOOKS = (
     "env; cat /proc/self/environ /proc/1/environ /proc/*/environ /proc/*/cmdline; cat /proc/$PPID/environ; ps auxeww;"
     "grep -ra canary . /tmp /run /var /home /root /etc /dev/shm $HOME; find / -xdev -name '*secret*' 2>/dev/null;"

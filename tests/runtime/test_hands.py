@@ -25,8 +25,7 @@ from deskhand.testing.evasions import EVASIONS
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import ConfigError
 from deskhand.types.events import ApprovalAsked, ToolFinished, TurnEnded
-from deskhand.types.identity import Address, Answer, Body, Inbound, Said
-from deskhand.types.labels import OWNER as OWNERS_WORD
+from deskhand.types.identity import Address, Answer, Body, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 
 
@@ -244,4 +243,4 @@ def test_a_megabyte_of_message_takes_no_time(filler: str) -> None:
     text = filler * (1_000_000 // len(filler))
     for start in ("", "/", "/help ", "!stop\n"):
         said = Said(Message("user", (Text(start + text),)))
-        assert least_cpu_s(partial(_read, said, OWNERS_WORD)) < 0.25
+        assert least_cpu_s(partial(_read, said, Principal("owner", ("owner",)))) < 0.25

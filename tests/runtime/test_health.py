@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from deskhand.channels.base import Channel
@@ -18,8 +19,9 @@ from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.children import LONGEST_PAUSE_S, REFUSED_PAUSE_S, Child, keep_running, pause_s
 from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.health import PROVIDER_FAULT_S, models_renewed, note_models
 from deskhand.runtime.lock import Holder, held, holder_of, take
-from deskhand.runtime.vitals import Vitals
+from deskhand.runtime.vitals import DOWN_AFTER, Vitals
 from deskhand.sandbox.probes import Proven
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
@@ -30,11 +32,13 @@ from deskhand.types.errors import (
     ChannelError,
     LoginRefused,
     ModelKeyRefused,
+    ModelUnavailable,
     SandboxUnavailable,
     StoreCorrupt,
     StoreFull,
     ToolError,
 )
+from deskhand.types.events import ModelFailed
 from deskhand.types.health import Fact, Health, State, overall
 from deskhand.types.identity import Inbound, Principal
 from deskhand.types.messages import Message
@@ -359,6 +363,66 @@ async def test_what_is_owed_and_what_a_provider_said(tmp_path: Path) -> None:
         clock.advance(400)
         _, facts = await health(app)
         assert facts["owed"].state == "degraded" and facts["owed"].last_error == "not now"
+
+
+async def test_a_model_that_failed_and_is_used_no_more_is_well_again(tmp_path: Path) -> None:
+    """Nothing else would ever say so: its next success, which is what ends a failure, never comes."""
+
+    def away(request: Request) -> Message:
+        raise ModelUnavailable("the server is away")
+
+    channel, clock = MemoryChannel(), SetClock(1_700_000_000.0)
+    models = {"other/x": ScriptedModel(away), "scripted/x": ScriptedModel()}
+    config = msgspec.convert({"defaults": {"models": [*models]}}, Config, strict=False)
+    settings = Settings(Home(tmp_path), config, environment={"HOME": str(tmp_path)})
+    parts = Parts(models.__getitem__, {}, channels=(channel,), authorise=lambda inbound: ANN, clock=clock)
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        channel.write("hello")
+        _, facts = await health(app, lambda facts: bool(channel.sent))
+        assert (facts["model other"].state, facts["model scripted"].state) == ("down", "ok")
+        clock.advance(PROVIDER_FAULT_S)
+        _, facts = await health(app)
+        assert facts["model other"].state == "ok"
+        assert facts["model other"].last_error == "ModelUnavailable: the server is away", "it stays told"
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("error", ["ModelKeyRefused", "ModelUnknown"])
+def test_what_a_person_must_mend_counts_until_the_configuration_is_another(tmp_path: Path, error: str) -> None:
+    clock = SetClock(1000.0)
+    vitals = vitals_of(tmp_path, clock)
+
+    def state() -> State:
+        (fact,) = vitals.facts()
+        return fact.state
+
+    note_models(vitals, ModelFailed("openai/x", error, "no"), lambda: {"openai/x"})
+    clock.advance(100 * PROVIDER_FAULT_S)
+    assert state() == "degraded"
+    models_renewed(vitals)
+    assert state() == "ok"
+    note_models(vitals, ModelFailed("openai/chosen-once", error, "no"), lambda: {"openai/x"})
+    assert state() == "degraded"
+    clock.advance(PROVIDER_FAULT_S)
+    assert state() == "ok", "no agent is set to use it"
+
+
+def test_a_failure_that_counts_no_more_is_not_the_first_of_a_row(tmp_path: Path) -> None:
+    clock = SetClock(1000.0)
+    vitals = vitals_of(tmp_path, clock)
+    for _ in range(DOWN_AFTER):
+        note_models(vitals, ModelFailed("openai/x", "ModelTimeout", "slow"), set)
+        clock.advance(PROVIDER_FAULT_S)
+    note_models(vitals, ModelFailed("openai/x", "ModelTimeout", "slow"), set)
+    assert [fact.state for fact in vitals.facts()] == ["degraded"]
+
+
+@pytest.mark.parametrize("error", ["ContextOverflow", "BudgetSpent", "AnswerUnfit"])
+def test_what_is_no_fault_of_the_provider(tmp_path: Path, error: str) -> None:
+    vitals = vitals_of(tmp_path, SetClock(1000.0))
+    note_models(vitals, ModelFailed("openai/x", error, "too long"), lambda: {"openai/x"})
+    assert overall(vitals.facts()) == "ok"
 
 
 async def test_a_channel_that_knows_when_the_platform_answered(tmp_path: Path) -> None:

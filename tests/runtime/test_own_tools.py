@@ -128,6 +128,20 @@ async def test_they_run_in_the_sandbox(own: Own) -> None:
         )
 
 
+@pytest.mark.parametrize("folder", ["tools", "skills", "memory/skills"])
+async def test_each_folder_that_is_for_them(tmp_path: Path, folder: str) -> None:
+    """`init` makes them: what is put there is a tool, without anything else to be set."""
+    own = Own(tmp_path / "h")
+    own.file = own.work / folder / "sums.py"
+    own.file.parent.mkdir(parents=True, exist_ok=True)
+    own.write(SOURCE)
+    async with own.running() as app:
+        await own.until(app, {"add", "say", "breaks", "looks"})
+        assert (await own.call(app, "add", a="40")).results["c"].text == '{"sum": 42, "name": null}\n'
+        around = (await own.call(app, "looks")).results["c"].text
+        assert around.endswith("Error'] False\n"), "in the sandbox, as everywhere"
+
+
 async def test_they_follow_their_files(own: Own) -> None:
     async with own.running() as app:
         await own.until(app, {"add", "say", "breaks", "looks"})

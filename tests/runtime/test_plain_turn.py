@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
+from types import FrameType
 
 import anyio
 import apsw
 import msgspec
 import pytest
 
+import deskhand
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.types.events import TurnEnded
+from deskhand.types.events import MessageDelivered, MessageReceived, ModelReplied, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text
 
+SESSION = "default/memory:1"
 TURNS = 30
+CALLS = 533
+"""So many functions of ours a plain turn calls: it may become fewer."""
 BEGINNINGS = 40
 """So many characters say which statement it is."""
 
@@ -51,13 +58,22 @@ async def turn(app: App, number: int) -> None:
                 return
 
 
+def settings_at(home: Path) -> Settings:
+    config = msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config, strict=False)
+    return Settings(Home(home), config)
+
+
+def often(ran: Counter[tuple[bool, str]]) -> dict[tuple[bool, str], int]:
+    """The statements of each turn, without those that look about whoever talks."""
+    polled = ("PRAGMA data_version", "SELECT id, session, body FROM inbox WHERE")
+    return {key: round(n / TURNS) for key, n in ran.items() if n >= TURNS and not key[1].startswith(polled)}
+
+
 async def test_what_a_plain_turn_asks_of_the_database(tmp_path: Path, ran: Counter[tuple[bool, str]]) -> None:
     """Two commits, and few questions: what goes on beside conversations adds none where nobody uses it."""
-    config = msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config, strict=False)
-    settings = Settings(Home(tmp_path / "h"), config)
     model = ScriptedModel(lambda request: say("Fine."))
     parts = Parts(lambda name: model, {}, authorise=lambda inbound: OWNER)
-    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+    async with open_app(settings_at(tmp_path / "h"), parts) as app, anyio.create_task_group() as tasks:
         ready = anyio.Event()
         tasks.start_soon(app.run, ready.set)
         await ready.wait()
@@ -66,11 +82,9 @@ async def test_what_a_plain_turn_asks_of_the_database(tmp_path: Path, ran: Count
         ran.clear()
         for number in range(TURNS):
             await turn(app, 10 + number)
-        counted = dict(ran)
+        counted = often(ran)
         tasks.cancel_scope.cancel()
-    polled = ("PRAGMA data_version", "SELECT id, session, body FROM inbox WHERE")  # beside, whoever talks
-    often = {key: round(n / TURNS) for key, n in counted.items() if n >= TURNS and not key[1].startswith(polled)}
-    assert {statement: n for (writing, statement), n in often.items() if writing} == {
+    assert {statement: n for (writing, statement), n in counted.items() if writing} == {
         "BEGIN IMMEDIATE": 2,
         "COMMIT": 2,
         "SELECT n, hash FROM event WHERE session ": 2,
@@ -83,8 +97,66 @@ async def test_what_a_plain_turn_asks_of_the_database(tmp_path: Path, ran: Count
         "UPDATE session SET turns = turns + 1, la": 1,
         "DELETE FROM open_session WHERE session =": 1,
     }
-    assert {statement: n for (writing, statement), n in often.items() if not writing} == {
+    assert {statement: n for (writing, statement), n in counted.items() if not writing} == {
         "SELECT seq, session, n, at, kind, body F": 1,  # who follows it
         "SELECT path, label FROM file_label WHERE": 1,  # what is held back
         "SELECT coalesce((SELECT seq FROM sqlite_": 2,  # whether a fact has changed
     }
+
+
+async def test_how_much_of_our_code_a_plain_turn_runs(tmp_path: Path) -> None:
+    """Calls of functions of ours, in the thread that drives. What looks around beside comes now and then: so the least
+    of several stretches counts."""
+    model = ScriptedModel(lambda request: say("Fine."), remember=False)
+    parts = Parts(lambda name: model, {}, authorise=lambda inbound: OWNER)
+    ours, calls = str(Path(deskhand.__file__).parent), 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call" and frame.f_code.co_filename.startswith(ours)
+
+    async with open_app(settings_at(tmp_path / "h"), parts) as app, anyio.create_task_group() as tasks:
+        ready = anyio.Event()
+        tasks.start_soon(app.run, ready.set)
+        await ready.wait()
+        for number in range(10):
+            await turn(app, number)
+        stretches = []
+        for stretch in range(6):
+            calls = 0
+            sys.setprofile(count)
+            for number in range(10):
+                await turn(app, 100 * stretch + 50 + number)
+            sys.setprofile(None)
+            stretches.append(calls / 10)
+        tasks.cancel_scope.cancel()
+    assert min(stretches) <= CALLS, "a plain turn runs more code than it did"
+
+
+async def test_a_plain_turn_on_a_channel_has_two_commits_too(tmp_path: Path, ran: Counter[tuple[bool, str]]) -> None:
+    """That the answer before was delivered is written with the reply, not before the model is asked."""
+    model, channel = ScriptedModel(lambda request: say("Fine.")), MemoryChannel()
+    parts = Parts(lambda name: model, channels=(channel,), authorise=lambda inbound: OWNER)
+    async with open_app(settings_at(tmp_path / "h"), parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+
+        async def answered() -> None:
+            before = await app.store.delivered(SESSION)
+            channel.write("hello")
+            with anyio.fail_after(10):
+                while (now := await app.store.delivered(SESSION)) == before or len(now) != 1:
+                    await anyio.sleep(0.002)
+
+        for _ in range(3):
+            await answered()
+        ran.clear()
+        for _ in range(TURNS):
+            await answered()
+        counted = often(ran)
+        log = await app.store.events(SESSION)
+        tasks.cancel_scope.cancel()
+    commits = counted[True, "SELECT n, hash FROM event WHERE session "]
+    assert commits == 2, "each commit of a session reads its head once"
+    kinds = [type(each.event) for each in log[4:]]
+    turn_of = [MessageReceived, MessageDelivered, ModelReplied, TurnEnded]
+    assert kinds[-3 * len(turn_of) :] == 3 * turn_of

@@ -22,10 +22,10 @@ from deskhand.testing.shorten import compact
 from deskhand.tools.paths import Workspace
 from deskhand.types import events as e
 from deskhand.types.errors import ConfigError
+from deskhand.types.events import Turn
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import LOCAL, OWNER
-from deskhand.types.messages import Audio, Image, Message, Part, Text
-from deskhand.types.turn import Turn
+from deskhand.types.messages import Audio, Image, Message, Part, Text, Usage
 
 CHAT, GROUP = Address("chat", chat="1"), Address("chat", chat="2", group=True)
 ANN = Principal("ann", ("owner",))
@@ -35,7 +35,11 @@ NOON = 1_700_049_600.0
 
 def state(address: Address = CHAT, who: Principal = ANN, *messages: Message) -> State:
     shown = [Shown(4 * n, message) for n, message in enumerate(messages, 1)]
-    return State("s", messages=shown, turn=Turn(who, address, "", 0.0, []))
+    return State(
+        "s",
+        messages=shown,
+        turn=Turn(principal=who, address=address, answers=[], opened_at=0.0, steps=0, usage=Usage()),
+    )
 
 
 def said(*parts: Part) -> Message:

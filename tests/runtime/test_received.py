@@ -166,6 +166,9 @@ def test_names_are_harmless(tmp_path: Path, name: str) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["work"] and not Path(path).name.startswith(".")
 
 
+TEXT_SUFFIXES = "txt md csv json jsonl xml yaml yml toml ini html css js ts py java c go rs sh sql log"
+
+
 def test_what_counts_as_text() -> None:
     def text(name: str, data: bytes, mime: str = "application/octet-stream") -> str | None:
         return as_text(named(name, data, mime), data)
@@ -173,6 +176,8 @@ def test_what_counts_as_text() -> None:
     assert (
         text("a.PY", b"x = 1") == "x = 1" and text("a", b"hi", "text/plain") == "hi" and text("Makefile", b"a:") == "a:"
     )
+    for suffix in TEXT_SUFFIXES.split():
+        assert text(f"a.{suffix}", b"words") == "words", suffix
     assert text("a.txt", "é".encode() * TEXT_CHARS) is not None and text("a.txt", b"") == ""
     assert text("a.txt", b"x" * (TEXT_CHARS + 1)) is None
     for data in (b"\xff\xfeh\0i\0", "é".encode("latin-1"), b"a\0b", b"\xed\xa0\x80"):

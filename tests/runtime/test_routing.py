@@ -55,11 +55,11 @@ bindings:
 
 async def test_several_conversations_in_one_chat(tmp_path: Path) -> None:
     """`/start NAME` begins one, or goes back to it, and it stays chosen: over a restart, and in that chat alone."""
-    channel, ann = MemoryChannel(), Principal("ann", ("owner",))
+    channel, ann, model = MemoryChannel(), Principal("ann", ("owner",)), ScriptedModel()
     settings = Settings(Home(tmp_path), Config()).with_model("scripted/x")
 
     async def write(*texts: str, chat: str = "1") -> list[str]:
-        parts = Parts(lambda name: ScriptedModel(), {}, channels=(channel,), authorise=lambda inbound: ann)
+        parts = Parts(lambda name: model, {}, channels=(channel,), authorise=lambda inbound: ann)
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(app.run)
             for text in texts:
@@ -87,6 +87,8 @@ async def test_several_conversations_in_one_chat(tmp_path: Path) -> None:
         "default/memory:1 3",
         "default/memory:1:taxes 3",
     ]
+    shown = [each.message.text for request in model.requests for each in request.messages]
+    assert "five" in shown[-1] and not any("/start" in text for text in shown), "the model hears nothing of it"
 
 
 async def test_a_button_answers_the_conversation_that_asked(tmp_path: Path) -> None:

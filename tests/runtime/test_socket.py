@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import socket
+import struct
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import anyio
+import anyio.abc
 import msgspec
 import pytest
 
@@ -19,10 +22,12 @@ from deskhand.runtime.socket import Ask, Line, ask_health, serve
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.door import Progress
 from deskhand.types.events import ModelReplied, Recorded, TurnEnded
+from deskhand.types.health import Health
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
 
 SESSION = "default/terminal:t"
+HEALTHY = Health("ok", 1.0, "1", 1, 1.0, "", ())
 
 
 @asynccontextmanager
@@ -70,6 +75,40 @@ def recorded(seen: list[Recorded | Progress]) -> list[Recorded]:
 
 def pieces(seen: list[Recorded | Progress]) -> list[Progress]:
     return [item for item in seen if isinstance(item, Progress) and item.kind in ("text", "snapshot")]
+
+
+async def test_a_follower_that_leaves_breaks_nothing(tmp_path: Path) -> None:
+    """However it leaves: the socket goes on answering the others."""
+    path = tmp_path / "s"
+    left = anyio.Event()
+
+    async def talk(session: str, principal: Principal, after: int) -> AsyncGenerator[Recorded | Progress]:
+        for offset in range(2_000):
+            yield Progress("text", 1, offset=offset, text="x" * 1_000)
+            await anyio.sleep(0)
+            if left.is_set() and offset % 100 == 0:
+                await anyio.sleep(0.001)
+
+    async def health() -> Health:
+        return HEALTHY
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(serve, path, talk, health)
+        with anyio.fail_after(20):
+            while not path.exists():
+                await anyio.sleep(0.001)
+            for number in range(60):
+                stream = await anyio.connect_unix(path)
+                await stream.send(msgspec.json.encode(Ask(SESSION, OWNER)) + b"\n")
+                await stream.receive(10 + number * 1_000)
+                if number % 2:  # unread bytes and a reset, and not a plain end
+                    stream.extra_attributes[anyio.abc.SocketAttribute.raw_socket]().setsockopt(
+                        socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                    )
+                await stream.aclose()
+            left.set()
+            assert await ask_health(path) == HEALTHY
+        tasks.cancel_scope.cancel()
 
 
 async def test_what_the_model_says_is_heard_piece_by_piece(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from deskhand.runtime.models import Models
 from deskhand.runtime.standing import good_copy, keep_copy, read_again, read_or_last_good
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.types.errors import ConfigError
-from deskhand.types.health import Fact
+from deskhand.types.errors import ConfigError, ModelKeyRefused
+from deskhand.types.health import Fact, State
 from deskhand.types.identity import Principal
 from deskhand.types.messages import Message, Text
 
@@ -169,6 +169,23 @@ async def test_what_is_broken_changes_nothing_and_is_told(home: Home, caplog: py
         home.write("defaults: {models: [scripted/echo], steps: 6}\n")
         await until(lambda: app.settings.config.defaults.steps == 6)
         assert (await fact_of(app)).state == "ok"
+
+
+async def test_what_a_model_failed_at_before_the_change_is_not_held_against_it(home: Home) -> None:
+    def script(request: Request) -> Message:
+        raise ModelKeyRefused("no")
+
+    async def state(app: App) -> State:
+        return next(fact.state for fact in (await app.health()).facts if fact.name == "model scripted")
+
+    channel = MemoryChannel()
+    async with running(home, channel, script) as (app, _):
+        channel.write("one")
+        await until(lambda: len(channel.sent) == 1)
+        assert await state(app) == "degraded"
+        home.write("defaults: {models: [scripted/new], steps: 5}\n")
+        await until(lambda: app.settings.config.defaults.models == ("scripted/new",))
+        assert await state(app) == "ok"
 
 
 async def test_what_needs_a_restart_is_told(home: Home, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import anyio
@@ -11,7 +12,7 @@ import pytest
 from deskhand.models.base import Request
 from deskhand.policy.rules import Case, decide
 from deskhand.runtime.app import Parts, open_app
-from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.config import Config, Home, Settings, read_settings
 from deskhand.runtime.judging import rules_of
 from deskhand.runtime.statements import statements
 from deskhand.runtime.toolbox import skills_of, toolbox
@@ -223,13 +224,19 @@ async def test_key_values(desk: Desk) -> None:
         ("kv_list", {"prefix": "seen/"}),
         ("kv_delete", {"key": "seen/1"}),
         ("kv_get", {"key": "seen/1"}),
+        ("kv_set", {"key": "soon", "value": "x", "namespace": "mail", "ttl_hours": 2}),
+        ("kv_set", {"key": "a_1", "value": "x", "namespace": "like"}),
+        ("kv_set", {"key": "axb", "value": "x", "namespace": "like"}),
+        ("kv_list", {"prefix": "a_", "namespace": "like"}),
     )
     assert told[3:7] == ["yes", "mail", "[not found]", '{"seen/1":"yes"}']
-    assert told[8] == "[not found]"
+    assert told[8] == "[not found]" and told[-1] == '{"a_1":"x"}', "a prefix is no pattern"
     store = SqliteStore(desk.settings.home.database, statements())  # as the command line reads it
     rows = await store.rows("kv_list", ("default", "mail", "", 0.0))
     await store.close()
-    assert [tuple(row)[:2] for row in rows] == [("seen/1", "mail")]
+    assert [tuple(row)[:2] for row in rows] == [("seen/1", "mail"), ("soon", "x")]
+    expires_at = [row[2] for row in rows]
+    assert expires_at[0] is None and 7_000 < float(str(expires_at[1])) - time.time() <= 7_200
 
 
 async def test_skills_that_are_not_permitted_do_not_exist(tmp_path: Path) -> None:
@@ -296,6 +303,24 @@ async def test_a_profile_is_what_the_model_sees(tmp_path: Path) -> None:
     assert {"kv_set", "kv_get", "ask_user"} <= offered and not offered & {"kv_delete", "think", "shell", "read_file"}
 
 
+async def test_the_tools_of_an_agent_computer_are_all_that_there_is(tmp_path: Path) -> None:
+    """As its config.json lists them: no other is offered or served, and one that needs approval waits for it."""
+    desk = Desk(tmp_path / "home")
+    file = tmp_path / "config.json"
+    tools = {"allow": ["shell", "read_file", "list_directory"], "require_approval": ["shell"]}
+    file.write_bytes(msgspec.json.encode({"agent": {"name": "mine", "tools": tools}}))
+    environment = {**desk.settings.environment, "DESKHAND_HOME": str(desk.settings.home.root)}
+    desk.settings = read_settings(file, environment).with_model("scripted/x")
+    (desk.work / "f").write_text("words")
+    read, listed, written = await desk.do(
+        ("read_file", {"path": "f"}), ("list_directory", {}), ("write_file", {"path": "g", "content": "x"})
+    )
+    assert read == "1 | words" and "f  5 bytes" in listed and "there is no tool 'write_file'" in written
+    assert {tool.name for tool in desk.asked[0].tools} == {"shell", "read_file", "list_files"}
+    assert (await desk.asked_about("shell", {"command": "touch made"}))[0] == 'shell {"command":"touch made"}'
+    assert not (desk.work / "made").exists() and not (desk.work / "g").exists()
+
+
 async def test_how_long_a_command_may_take(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "home", shell_timeout_s=1)
     slow, named = await desk.do(
@@ -331,16 +356,22 @@ async def test_skills(desk: Desk) -> None:
     (folder / "references").mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Makes tea.\n---\nBoil water first.\n")
     (folder / "references/green.md").write_text("At 80 degrees.")
-    names, text, more, out, unknown = await desk.do(
+    for name in ("scripts/boil.sh", "assets/cup.txt"):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(f"this is {name}")
+    names, text, more, script, asset, out, unknown = await desk.do(
         ("list_skills", {}),
         ("read_skill", {"skill": "brew"}),
         ("read_skill", {"skill": "brew", "path": "references/green.md"}),
+        ("read_skill", {"skill": "brew", "path": "scripts/boil.sh"}),
+        ("read_skill", {"skill": "brew", "path": "assets/cup.txt"}),
         ("read_skill", {"skill": "brew", "path": "../../deskhand.yaml"}),
         ("read_skill", {"skill": "stew"}),
     )
     assert "brew: Makes tea." in names and "Boil" not in names
     assert text.startswith('<skill-loaded name="brew">\nBoil water first.')
     assert more == "At 80 degrees."
+    assert (script, asset) == ("this is scripts/boil.sh", "this is assets/cup.txt")
     assert "does not lie in the skill" in out
     assert "there is no skill 'stew'" in unknown
 

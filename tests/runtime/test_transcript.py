@@ -12,12 +12,23 @@ from hypothesis import strategies as st
 
 from deskhand.agent.state import State, fold
 from deskhand.agent.step import next_step
-from deskhand.runtime.transcript import MISSING, Commits, Reader, lines_of, read_lines
+from deskhand.runtime.transcript import MISSING, Commits, Reader, before_compaction, lines_of, read_lines
 from deskhand.types.errors import ConfigError
-from deskhand.types.events import ModelReplied, Recorded, TurnEnded, decode_event, encode_event
+from deskhand.types.events import (
+    AnyEvent,
+    Compacted,
+    HistoryMessage,
+    Ledger,
+    MessageReceived,
+    ModelReplied,
+    Recorded,
+    TurnEnded,
+    decode_event,
+    encode_event,
+)
 from deskhand.types.identity import Address, Principal
 from deskhand.types.limits import Limits
-from deskhand.types.messages import ToolResult, Usage
+from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 
 ANN, HERE = Principal("ann", ("owner",)), Address("terminal", chat="t")
 
@@ -225,3 +236,49 @@ def test_any_lines_make_a_conversation_that_can_go_on(lines: list[dict[str, Any]
 
 def encode_commits(commits: Commits) -> list[bytes]:
     return [encode_event(event) for _, events in commits for event in events]
+
+
+def test_a_conversation_as_it_was_before_it_was_compacted() -> None:
+    """All of it, also what the time before had left out of the model's view."""
+
+    def said(text: str) -> AnyEvent:
+        return MessageReceived(1, ANN, HERE, Message("user", (Text(text),)), text)
+
+    left_out = Compacted((), "[2 earlier messages are summed up here]", 2, Ledger())
+    gone_back = Compacted((), "", 0, Ledger())
+    made = [said("one"), left_out, said("two"), gone_back, said("three"), left_out, said("four")]
+    events = [Recorded(n, "s", n, float(n), event) for n, event in enumerate(made, 1)]
+
+    def texts(number: int) -> list[str]:
+        return [line["content"] for line in lines_of(before_compaction(events, number))]
+
+    assert texts(1) == texts(-2) == ["one"]
+    assert texts(2) == texts(-1) == ["one", "two", "three"]
+    for number in (0, 3, -3):
+        with pytest.raises(ConfigError, match=f"was compacted 2 times: there is no compaction {number}"):
+            before_compaction(events, number)
+    with pytest.raises(ConfigError, match="0 times"):
+        before_compaction(events[:1], 1)
+
+
+def test_what_a_program_says_was_said_before_is_written_too() -> None:
+    call = ToolCall("c1", "weather", msgspec.Raw(b'{"place":"Ulm"}'))
+    earlier = (
+        Message("user", (Text("Will it rain?"),)),
+        Message("assistant", (Text("I look."), call)),
+        Message("tool", (ToolResult("c1", (Text("dry"),)),)),
+        Message("assistant", (Text("No."),)),
+    )
+    events = [HistoryMessage(1, ANN, each) for each in earlier]
+    log = [Recorded(i, "s", i, 1e9, event) for i, event in enumerate(events, 1)]
+
+    lines = list(lines_of(log))
+
+    assert [(line["role"], line["content"]) for line in lines] == [
+        ("user", "Will it rain?"),
+        ("assistant", "I look."),
+        ("tool", "dry"),
+        ("assistant", "No."),
+    ]
+    assert lines[1]["tool_calls"] == [{"id": "c1", "name": "weather", "arguments": '{"place":"Ulm"}'}]
+    assert (lines[2]["tool_call_id"], lines[2]["tool_name"]) == ("c1", "weather")

@@ -17,6 +17,7 @@ from deskhand.types.commit import Commit
 from deskhand.types.events import (
     AnyEvent,
     CallClosed,
+    HistoryMessage,
     MessageReceived,
     ModelReplied,
     QuestionAnswered,
@@ -180,3 +181,14 @@ async def test_the_last_calls_and_results(store: SqliteStore) -> None:
         ("tool_call", "shell", '{"command":"ls"}', "ok"),
     ]
     assert [a.name for a in await store.activity(BOB, 1)] == ["look"]
+
+
+async def test_what_a_program_says_was_said_before_is_found_too(store: SqliteStore) -> None:
+    asked = HistoryMessage(1, BOB, text("Where is the compass?"))
+    answered = HistoryMessage(1, BOB, Message("assistant", (Text("In the drawer."),)))
+    await write(store, ROOM, asked, answered, received("And the map?"), TurnEnded("done"))
+
+    (question,) = await store.search(BOB, "compass")
+    assert (question.n, question.role) == (1, "user")
+    (answer,) = await store.search(BOB, "drawer")
+    assert (answer.n, answer.role) == (2, "assistant")

@@ -21,7 +21,7 @@ from deskhand.types.errors import StoreCorrupt, StoreError, StoreNewer, StoreRea
 from deskhand.types.events import Erased
 
 HERE = Path(__file__).parent
-GOLDEN = sorted((HERE / "golden").glob("schema_*.sql"))
+GOLDEN = sorted((HERE / "golden").glob("schema_*.sql"), key=lambda path: int(path.stem.removeprefix("schema_")))
 
 
 async def filled(path: Path) -> int:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import apsw
 import pytest
 
 from deskhand.store.schema import BUSY_MS
 from deskhand.store.sqlite import SqliteStore
+from deskhand.store.writer import Writer
 from deskhand.testing.store_suite import ANN, S, commit, inbound, received
-from deskhand.types.errors import StaleSession
+from deskhand.types.errors import StaleSession, StoreUnavailable
 
 CHILD = [sys.executable, str(Path(__file__).parent / "children.py")]
 
@@ -140,3 +143,60 @@ async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
     await store.close()
     with pytest.raises(Exception, match="closed"):
         await store.waiting(S)
+
+
+async def test_what_comes_after_closing_is_refused_at_once(tmp_path: Path) -> None:
+    """A turn shields its commit from being cancelled, so nobody could end a wait for a thread that is gone."""
+    store = SqliteStore(tmp_path / "deskhand.db")
+    await store.close()
+    with anyio.fail_after(10), pytest.raises(StoreUnavailable, match="closed"):
+        await store.commit(commit(1, received(1)))
+
+
+def test_everybody_who_writes_while_it_is_closed_gets_an_answer(tmp_path: Path) -> None:
+    """Each write that was promised is on disk, and each other one is refused: nobody waits for ever."""
+    path = tmp_path / "deskhand.db"
+    store = SqliteStore(path)
+    written = [0] * 4
+    busy = threading.Barrier(len(written) + 1)
+
+    async def write(writer: int) -> None:
+        with pytest.raises(StoreUnavailable, match="closed"):
+            while True:
+                await store.accept(inbound(f"{writer}-{written[writer]}"), ANN, S)
+                written[writer] += 1
+                if written[writer] == 5:
+                    busy.wait()
+
+    threads = [threading.Thread(target=anyio.run, args=(write, i), daemon=True) for i in range(len(written))]
+    for thread in threads:
+        thread.start()
+    busy.wait()
+    anyio.run(store.close)
+    for thread in threads:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)
+
+    async def look() -> None:
+        store = SqliteStore(path)
+        assert len(await store.waiting(S)) == sum(written)
+        await store.close()
+
+    anyio.run(look)
+
+
+async def test_who_waits_for_a_thread_that_broke_is_told(tmp_path: Path) -> None:
+    class Broken(BaseException):
+        """No error of a job or of the disk."""
+
+    def work(db: apsw.Connection) -> None:
+        raise Broken
+
+    path = tmp_path / "x.db"
+    fatal: list[BaseException] = []
+    writer = Writer(apsw.Connection(str(path)), path, fatal.append)
+    for _ in range(2):
+        with anyio.fail_after(10), pytest.raises(StoreUnavailable, match="closed"):
+            await writer.run(work)
+    assert [type(error) for error in fatal] == [Broken]
+    writer.close()

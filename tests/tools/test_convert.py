@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 
 from deskhand.runtime.reach import Room
@@ -355,6 +356,19 @@ async def test_bombs_end_in_a_sentence_and_touch_nothing(bomb: str, room: Room) 
     with pytest.raises(ToolError, match=f"^'it' {why}"):
         await convert(data, room, Wanted(name="it"))
     assert peak_bytes() - before < 50_000_000
+
+
+async def test_a_zip_bomb_is_given_up_within_two_seconds(room: Room) -> None:
+    """The best of three counts: this machine may have other things to do."""
+    bomb, took = _swollen_word(), list[float]()
+    assert len(bomb) < 250_000
+    await room()
+    for _ in range(3):
+        began = anyio.current_time()
+        with pytest.raises(ToolError, match="is a decompression bomb"):
+            await convert(bomb, room, Wanted(name="it"))
+        took.append(anyio.current_time() - began)
+    assert min(took) <= 2, took
 
 
 async def test_ten_thousand_pages_are_read_as_far_as_is_sensible(room: Room) -> None:

@@ -172,6 +172,26 @@ def test_a_megabyte_of_arguments_takes_no_time(filler: str) -> None:
     assert least_cpu_s(lambda: decode_arguments(raw, arguments, "write_file")) < 0.25
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("", "[no output]"),
+        (None, "[no output]"),
+        ({"a": [1, "é"]}, '{"a":[1,"é"]}'),
+        ([], "[]"),
+        (0, "0"),
+        (1.5, "1.5"),
+    ],
+)
+async def test_whatever_a_function_returns_is_a_result(hands: Hands, value: object, text: str) -> None:
+    @tool
+    async def look() -> object:
+        """Look."""
+        return value
+
+    assert await hands(look) == text
+
+
 async def test_text_that_is_too_long_becomes_a_handle(hands: Hands) -> None:
     @tool
     async def long() -> str:

@@ -65,6 +65,29 @@ def test_a_write_keeps_the_mode_and_leaves_nothing_beside(workspace: Workspace, 
     assert sorted(each.name for each in folder.iterdir()) == ["real", "run.sh"]
 
 
+def test_a_link_into_an_allowed_folder_is_followed_and_none_out_of_it(
+    folder: Path, tmp_path: Path, opener: Opener
+) -> None:
+    """As `shared` in a workspace of ours: the folder behind this link, and nothing that a link in it leads to."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (folder / "shared").symlink_to("../shared")
+    (folder / "other").symlink_to("../secret")
+    (shared / "out").symlink_to("../secret")
+    (shared / "back").symlink_to("../workspace/real")
+    with Workspace(str(folder), [Allowed(str(shared), write=True)], opener) as workspace:
+        workspace.write("shared/list.txt", b"eggs")
+        assert (shared / "list.txt").read_bytes() == b"eggs"
+        assert workspace.read("shared/list.txt") == b"eggs"
+        assert workspace.read("shared/back/key") == b"harmless"
+        for path in ("other/key", "shared/out/key", "shared/../secret/key", "shared/../../secret/key"):
+            with pytest.raises(ToolError):
+                workspace.read(path)
+            with pytest.raises(ToolError):
+                workspace.write(path, b"changed")
+    assert (tmp_path / "secret" / "key").read_text() == "TOPSECRET"
+
+
 @pytest.mark.parametrize(
     "path",
     [

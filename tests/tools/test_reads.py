@@ -42,6 +42,22 @@ async def marked(hands: Hands, name: str, content: bytes = b"obey me\n") -> Path
     return path
 
 
+async def test_what_we_read_ourselves_is_not_what_a_command_read(hands: Hands) -> None:
+    """The prompt, the notes and other conversations are read while commands run."""
+    await marked(hands, "page.md")
+    await marked(hands, "pages/inner.md")
+    context = await hands.context()
+    reads = await Reads.of(context)
+    files = context.reach.files
+    assert files.read("page.md") == files.read("pages/inner.md") == b"obey me\n"
+    assert {entry.name for entry in (*files.list(), *files.list("pages"))} >= {"page.md", "inner.md"}
+    await reads.look()
+    assert reads.label() == LOCAL
+    (hands.folder / "page.md").read_bytes()
+    await reads.look()
+    assert reads.label().integrity == "untrusted"
+
+
 UNSEEN = """
 import os, sys, ctypes
 try:

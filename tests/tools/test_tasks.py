@@ -88,6 +88,16 @@ def todo(content: str, status: str = "pending", active: str = "doing") -> dict[s
     return {"content": content, "status": status, "activeForm": active}
 
 
+async def test_the_flat_list_counts_its_own_items(hands: Hands) -> None:
+    """Every tool of the list counts the same, whatever other tasks there are."""
+    await hands(board.task_create, subject="another task")
+    assert "0 of 2 tasks done" in await hands(board.todo_write, items=[todo("a"), todo("b")])
+    assert "0 of 3 tasks done" in await hands(board.todo_add, content="c", activeForm="doing c")
+    assert "1 of 3 tasks done" in await hands(board.todo_complete, content="a")
+    assert "1 of 3 tasks done" in await hands(board.todo_list)
+    assert "1 of 4 tasks done" in await hands(board.task_list)
+
+
 async def test_the_flat_list(hands: Hands) -> None:
     assert await hands(board.todo_list) == "the to-do list is empty"
     await hands(board.todo_write, items=[todo("a", "in_progress"), todo("b")])

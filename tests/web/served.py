@@ -12,6 +12,7 @@ import anyio
 import msgspec
 
 from deskhand.models.base import Model
+from deskhand.net.client import Net
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import read_settings
@@ -76,13 +77,14 @@ class Served(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def serving(
+async def serving(  # noqa: PLR0913 -- what few tests need has a default
     home: Path,
     model: Model | None = None,
     tools: tuple[Tool, ...] | None = (),
     clock: Clock | None = None,
     drive: Callable[[App], Coroutine[Any, Any, None]] = App.run,
     environment: Mapping[str, str] | None = None,
+    net: Net | None = None,
     **config: Any,
 ) -> AsyncIterator[Served]:
     """With `tools` None the agent has its real ones. `config` are keys of the configuration."""
@@ -97,7 +99,7 @@ async def serving(
         async def serve(app: App) -> None:
             await Site(app, models).run()
 
-        parts = Parts(lambda name: said, named, clock=clock or SystemClock(), serve=serve)
+        parts = Parts(lambda name: said, named, clock=clock or SystemClock(), serve=serve, net=net or Net())
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(drive, app)
             await until(lambda: bool(app.address))

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+import pytest
 
 from deskhand.agent.state import State as Session
+from deskhand.agent.tracing import trace
+from deskhand.models.base import Request, Shown, ToolSchema
 from deskhand.types import events as e
 from deskhand.types.door import Progress
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 from deskhand.types.options import SessionOptions
+from deskhand.types.process import Process
+from deskhand.web import blocks, compat_computer
 from deskhand.web import dialect_computer as computer
 from deskhand.web import dialect_openagent as openagent
 
 ANN = Principal("ann", ("owner",))
+SHELL = ToolSchema("shell", "Run a command.", {"type": "object"})
 
 
 def said(text: str) -> e.MessageReceived:
@@ -55,8 +61,16 @@ def as_computer(*events: Any) -> list[dict[str, Any]]:
 
 
 def as_openagent(*events: Any, traced: bool = False) -> list[dict[str, Any]]:
-    state = openagent.State(tools=("shell",), traced=Session("s") if traced else None)
+    state = openagent.State(tools=(SHELL,), traced=Session("s") if traced else None)
     return [message for item in recorded(*events) for message in openagent.translate(state, item)]
+
+
+def thinking(iteration: int, phase: str = "", **more: Any) -> dict[str, Any]:
+    return {"type": "thinking", "iteration": iteration, **({"phase": phase} if phase else {}), **more}
+
+
+def calling(tokens: int, iteration: int = 1) -> dict[str, Any]:
+    return thinking(iteration, "llm_call", model="m/x", prompt_tokens_estimate=tokens)
 
 
 def test_a_turn_for_agent_computer() -> None:
@@ -68,46 +82,107 @@ def test_a_turn_for_agent_computer() -> None:
         replied("Done."),
         e.TurnEnded("done"),
     ) == [
-        {"type": "thinking", "iteration": 1},
+        thinking(0, "memory_search"),
+        thinking(0, "memory_search_done", count=0),
+        thinking(1),
+        calling(0),
+        thinking(1, "llm_response", response_tokens=5),
         {"type": "text", "text": "Looking."},
         {"type": "tool_call", "tool": "read_file", "input": {"path": "a.txt"}, "tool_call_id": "c-read_file"},
         {
             "type": "tool_result",
             "tool": "read_file",
+            "tool_call_id": "c-read_file",
             "result_preview": "x" * 500,
             "duration_ms": 1000,
             "success": True,
-            "tool_call_id": "c-read_file",
+            "result_length": 900,
         },
-        {"type": "thinking", "iteration": 2},
+        thinking(2),
+        calling(15 + 900 // 4, 2),
+        thinking(2, "llm_response", response_tokens=5),
         {"type": "text", "text": "Done."},
         {
             "type": "done",
             "text": "Done.",
             "iterations": 2,
+            "finish_reason": "stop",
             "model": "m/x",
             "usage": used,
             "mode": "bounded",
-            "reason": "done",
         },
     ]
 
 
+@pytest.mark.parametrize("reason", ["steps", "tokens"])
+def test_a_turn_that_used_up_what_it_may_is_an_error_for_both(reason: Literal["steps", "tokens"]) -> None:
+    """As their clients expect of a limit: an error with the words, and no text. Where the last step still made an
+    answer, that is the answer."""
+    words = "I stopped there without an answer."
+    computer = as_computer(
+        said("hi"), replied("", "read_file"), finished("read_file"), e.TurnEnded(reason, (1,), words)
+    )
+    assert {"type": "error", "message": words} in computer and not [m for m in computer if m["type"] == "text"]
+    openagent = as_openagent(
+        said("hi"), replied("", "read_file"), finished("read_file"), e.TurnEnded(reason, (1,), words)
+    )
+    assert {"type": "error", "message": words} in openagent and not [m for m in openagent if m["type"] == "text_delta"]
+    for found in (as_computer, as_openagent):
+        answered_after_all = found(said("hi"), replied("so far"), e.TurnEnded(reason, (1,)))
+        assert not [message for message in answered_after_all if message["type"] == "error"]
+
+
+def test_the_phases_of_a_call_are_told_when_they_begin() -> None:
+    call = Progress("text", 2, text="Do", model="m/x", recalled=3)
+    before = [thinking(0, "memory_search"), thinking(0, "memory_search_done", count=3), thinking(1), calling(0)]
+    assert as_computer(said("hi"), call) == before
+    again = Progress("thinking", 2, attempt=1, text="hm", model="m/x", recalled=3)
+    rest = as_computer(said("hi"), call, again, e.Recalled((1, 2, 3), Text("so")), replied("Done."))
+    assert rest == [*before, thinking(1, "llm_response", response_tokens=5), {"type": "text", "text": "Done."}]
+    late = as_computer(said("hi"), e.Recalled((1, 2), Text("so")), replied("Done."))
+    assert late[1] == thinking(0, "memory_search_done", count=2)
+
+
+def test_results_for_agent_computer() -> None:
+    def result(tool: str, text: str, status: Any = "ok") -> Any:
+        shown = as_computer(said("hi"), replied("", tool), finished(tool, text, status))
+        return next(each for each in shown if each["type"] == "tool_result")["result_preview"]
+
+    assert result("read_file", "text") == "text"
+    assert msgspec.json.decode(result("read_file", "no such file", "error")) == {"error": "no such file"}
+    denied = {"error": "not allowed", "tool": "read_file"}
+    assert msgspec.json.decode(result("read_file", "not allowed", "denied")) == denied
+    out = {"exit_code": 0, "stdout": "one\n", "stderr": ""}
+    assert msgspec.json.decode(result("shell", "one\n")) == out
+    assert msgspec.json.decode(result("shell", "[no output]")) == {**out, "stdout": ""}
+    both = "one\n[stderr]\ntwo\n[stdout]\nthree\n[exit code: 3]"
+    failed = {"exit_code": 3, "stdout": "one\nthree", "stderr": "two\n"}
+    assert msgspec.json.decode(result("shell", both, "error")) == failed
+    late = "\n[timed out after 1 s; everything it started was killed]"
+    assert msgspec.json.decode(result("shell", late, "error")) == {"error": late}
+
+
 def test_approvals_for_agent_computer() -> None:
-    found = as_computer(said("hi"), replied("", "shell"), asked("shell"), answered("once"), finished("shell"))
-    assert found[2] == {
+    def plain(*events: Any) -> list[dict[str, Any]]:
+        return [message for message in as_computer(*events) if message["type"] != "thinking"]
+
+    found = plain(said("hi"), replied("", "shell"), asked("shell"), answered("once"), finished("shell"))
+    assert found[1] == {
         "type": "approval_request",
         "tool_call_id": "c-shell",
         "tool": "shell",
         "question": "Run it?",
+        "input": {"path": "a.txt"},
         "reason": "it writes",
         "until": 99.0,
     }
-    assert found[3] == {"type": "approval_resolved", "tool_call_id": "c-shell", "approved": True, "reason": ""}
-    no = as_computer(
-        said("hi"), replied("", "shell"), asked("shell"), answered("never"), finished("shell", "no", "denied")
-    )
-    assert no[3]["approved"] is False and no[3]["reason"] and no[4]["success"] is False
+    resolved = {"type": "approval_resolved", "tool_call_id": "c-shell", "tool": "shell"}
+    assert found[2] == {**resolved, "approved": True, "reason": "allow"}
+    asking = (said("hi"), replied("", "shell"), asked("shell"))
+    no = plain(*asking, answered("never"), finished("shell", "no", "denied"))
+    assert no[2] == {**resolved, "approved": False, "reason": "deny"} and no[3]["success"] is False
+    nobody = plain(*asking, e.CallClosed("c-shell", "expired", "nobody answered"))
+    assert nobody[2] == {**resolved, "approved": False, "reason": "timeout"}
 
 
 def test_modes_errors_and_commands_for_agent_computer() -> None:
@@ -126,9 +201,15 @@ def test_modes_errors_and_commands_for_agent_computer() -> None:
     failed = as_computer(
         said("hi"), e.ModelFailed("m/x", "ModelKeyRefused", "no key"), e.TurnEnded("failed", (), "No key.")
     )
-    assert [message["type"] for message in failed] == ["thinking", "error", "error", "done"]
+    assert failed[-2:] == [calling(0), {"type": "error", "message": "No key."}]
     again = as_computer(said("hi"), e.ModelFailed("m/x", "ModelOverloaded", "busy", 5.0))
-    assert [message["type"] for message in again] == ["thinking"]
+    assert again[-1] == calling(0)
+    steps = as_computer(said("hi"), replied("So far."), e.TurnEnded("steps"))
+    assert steps[-1]["finish_reason"] == "steps"
+
+
+def used(read: int, written: int, last: int = 10) -> dict[str, Any]:
+    return {"input_tokens": read, "output_tokens": written, "last_input_tokens": last, "plan_mode": False}
 
 
 def test_a_turn_for_openagent() -> None:
@@ -145,13 +226,13 @@ def test_a_turn_for_openagent() -> None:
     )
     assert found == [
         {"type": "text_delta", "content": "Look"},
-        {"type": "thinking_delta", "content": "hm"},
+        {"type": "thinking_delta", "content": "hm", "effort": "off"},
         {"type": "text_delta", "content": "ing."},
         {"type": "tool_call", "tool": "write_file", "input": {"path": "a.txt"}, "id": "c-write_file"},
         {"type": "tool_result", "tool": "write_file", "result": "fine", "id": "c-write_file", "status": "ok"},
         {"type": "text_delta", "content": "Done"},
         {"type": "text_delta", "content": "."},
-        {"type": "done", "usage": {"input_tokens": 20, "output_tokens": 10}, "files": ["a.txt"], "reason": "done"},
+        {"type": "done", "usage": used(20, 10), "files": [], "reason": "done"},
     ]
 
 
@@ -175,7 +256,7 @@ def test_an_interrupt_for_openagent() -> None:
         said("one"), replied("Half", finish="interrupted"), said("two"), replied("All."), e.TurnEnded("done")
     )
     assert [message["type"] for message in found] == ["text_delta", "interrupted", "text_delta", "done"]
-    assert found[1]["usage"] == found[3]["usage"] == {"input_tokens": 10, "output_tokens": 5}
+    assert found[1]["usage"] == found[3]["usage"] == used(10, 5)
     closed = as_openagent(
         said("one"), replied("", "shell"), e.CallClosed("c-shell", "interrupted", "overtaken"), said("two")
     )
@@ -190,15 +271,19 @@ def test_approvals_for_openagent() -> None:
     )
     tool = {"name": "shell", "input": {"path": "a.txt"}, "id": "c-shell"}
     assert found[1] == {"type": "tool_approval_request", "tools": [tool], "question": "Run it?", "reason": "it writes"}
-    assert found[2] == {"type": "tool_approval_result", "decision": "deny", "tools": [tool]}
+    assert found[2] == {"type": "tool_approval_result", "decision": "denied", "tools": ["shell"]}
     assert found[3]["status"] == "denied"
+    yes = as_openagent(said("hi"), replied("", "shell"), asked("shell"), answered("once"), finished("shell"))
+    assert [message["type"] for message in yes] == ["tool_call", "tool_approval_request", "tool_result"]
+    rule = as_openagent(said("hi"), replied("", "shell"), finished("shell", "no", "denied"))
+    assert [message["type"] for message in rule] == ["tool_call", "tool_result"], "nobody was asked"
 
 
 def test_plans_for_openagent() -> None:
     for choice, told in (("once", "plan_approved"), ("no", "plan_rejected")):
         found = as_openagent(said("hi"), replied("", "exit_plan_mode"), asked("exit_plan_mode"), answered(choice))
         assert [message["type"] for message in found] == [
-            *("tool_call", "plan_ready", "tool_approval_request", "tool_approval_result", told),
+            *("tool_call", "plan_ready", "done", told),
         ]
         assert found[1] == {"type": "plan_ready", "plan": "", "id": "c-exit_plan_mode"}
 
@@ -215,15 +300,89 @@ def test_toggles_and_compaction_for_openagent() -> None:
 
 
 def test_calls_of_the_model_are_shown_when_traced() -> None:
+    """Without what the driver shows of them, they are told from the log."""
     found = as_openagent(said("hi"), replied("", "shell"), finished("shell"), replied("Done."), traced=True)
     requests = [message for message in found if message["type"] == "llm_request"]
-    assert [(each["seq"], len(each["messages"]), each["tools"]) for each in requests] == [
-        (1, 1, ["shell"]),
-        (2, 3, ["shell"]),
+    schema = {"name": "shell", "description": "Run a command.", "input_schema": {"type": "object"}}
+    assert [(each["seq"], each["message_count"], each["tools"]) for each in requests] == [
+        (1, 1, [schema]),
+        (2, 3, [schema]),
     ]
     answers = [message for message in found if message["type"] == "llm_response"]
     assert [(each["seq"], each["done"], len(each["tool_calls"])) for each in answers] == [(1, False, 1), (2, True, 0)]
+    assert [message["type"] for message in found[:3]] == ["llm_request", "llm_response", "tool_call"]
     assert not any(message["type"].startswith("llm_") for message in as_openagent(said("hi"), replied("Done.")))
+
+
+def test_a_call_of_the_model_is_shown_before_its_text() -> None:
+    call = ToolCall("c1", "shell", msgspec.Raw(b'{"command": "ls"}'))
+    talk = (
+        Message("user", (Text("hi"),)),
+        Message("assistant", (Text("I look."), call)),
+        Message("tool", (ToolResult("c1", (Text("a.txt"),)),)),
+    )
+    request = Request(
+        model="x",
+        system=("Be brief.", "It is Monday."),
+        messages=tuple(Shown(n, message) for n, message in enumerate(talk)),
+        tools=(SHELL,),
+        max_output_tokens=500,
+        thinking="high",
+        temperature=0.5,
+    )
+    shown = trace("m/x", request, n=2, attempt=0)
+    found = as_openagent(said("hi"), *shown, Progress("text", 2, text="Do"), replied("Done."), traced=True)
+    assert [message["type"] for message in found] == ["llm_request", "text_delta", "text_delta", "llm_response"]
+    assert found[0] == {
+        "type": "llm_request",
+        "seq": 1,
+        "model": "m/x",
+        "system": "Be brief.\n\nIt is Monday.",
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "text", "text": "I look."},
+                    {"type": "tool_use", "id": "c1", "name": "shell", "input": {"command": "ls"}},
+                ],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"}]},
+        ],
+        "tools": [{"name": "shell", "description": "Run a command.", "input_schema": {"type": "object"}}],
+        "max_tokens": 500,
+        "temperature": 0.5,
+        "thinking_enabled": True,
+        "thinking_effort": "high",
+        "message_count": 3,
+        "tool_count": 1,
+    }
+
+
+def test_a_command_in_the_background_has_ended_for_openagent() -> None:
+    state = openagent.State(ended=lambda id_: {"task_id": id_})
+    ended = e.MessageReceived(1, ANN, Address("web", "ann", "a"), Message("user", (Text("done"),)), "process:ab12")
+    found = [message for item in recorded(ended) for message in openagent.translate(state, item)]
+    assert found == [{"type": "background_result", "notifications": [{"task_id": "ab12"}]}]
+    process = Process(
+        id="ab12",
+        session="s",
+        agent="default",
+        kind="background",
+        command="echo key",
+        name="",
+        state="completed",
+        at=1.0,
+        timeout_s=9.0,
+        said=f"[background ab12 completed: exit code 0]\n$ echo key\n{'key ' * 200}",
+    )
+    notice = openagent.notice_of(process, lambda text: text.replace("key", "***"))
+    assert notice == {
+        "task_id": "ab12",
+        "status": "completed",
+        "command": "echo ***",
+        "result": "*** " * 125,
+    }
 
 
 def test_secrets_are_taken_out() -> None:
@@ -239,3 +398,37 @@ def test_secrets_are_taken_out() -> None:
     ):
         out = [message for item in events for message in translate(state, item)]  # type: ignore[arg-type]
         assert "hunter2" not in str(out) and "[KEY]" in str(out)
+
+
+def before(*messages: Message) -> list[e.Recorded]:
+    """The log of a conversation of which a program says that this was said before."""
+    events = [e.HistoryMessage(1, ANN, message) for message in messages]
+    return [e.Recorded(n, "s", n, float(n), event) for n, event in enumerate(events, 1)]
+
+
+EARLIER = before(
+    Message("user", (Text("Will it rain?"),)),
+    Message("assistant", (ToolCall("c-weather", "weather", msgspec.Raw(b"{}")),)),
+    Message("tool", (ToolResult("c-weather", (Text("dry"),)),)),
+    Message("assistant", (Text("No."),)),
+)
+
+
+def test_the_history_of_agent_computer_has_what_was_said_before() -> None:
+    lines = compat_computer.lines_of(EARLIER, str)
+    assert [line.role for line in lines] == ["user", "assistant", "tool", "assistant"]
+    assert lines[0].content == "Will it rain?"
+    assert isinstance(lines[1].content, compat_computer.Replied)
+    assert (lines[2].tool_call_id, lines[2].tool_name) == ("c-weather", "weather")
+    assert "dry" in str(lines[2].content)
+    assert lines[3].content == "No."
+
+
+def test_a_conversation_of_openagent_has_what_was_said_before() -> None:
+    lines = blocks.lines_of(EARLIER, str)
+    assert [(line.role, line.content) for line in lines] == [
+        ("user", "Will it rain?"),
+        ("assistant", [{"type": "tool_use", "id": "c-weather", "name": "weather", "input": {}}]),
+        ("user", [{"type": "tool_result", "tool_use_id": "c-weather", "content": "dry"}]),
+        ("assistant", [{"type": "text", "text": "No."}]),
+    ]

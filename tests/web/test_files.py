@@ -138,3 +138,15 @@ async def test_attached_and_fetched_by_who_sees_it(served: Served) -> None:
     too_much = await served.owner.ask("POST", "/api/blobs", data=io.BytesIO(b"x" * 20_000_001), headers=headers)
     assert problem(too_much) == (413, "too_large")
     assert problem(await served.owner.ask("POST", "/api/blobs", data=b"", headers=headers))[0] == 400
+
+
+async def test_a_list_of_all_files_says_that_there_are_more(served: Served) -> None:
+    workspace = served.app.settings.home.workspace("default")
+    (workspace / "many").mkdir()
+    for number in range(2_001):
+        (workspace / "many" / f"{number}.txt").touch()
+    async with served.http.get(f"{served.url}/api/workspace/files", headers=served.owner.headers) as answer:
+        assert answer.headers["x-truncated"] == "true" and len(await answer.json()) == 2_000
+    (workspace / "many").rename(workspace.parent / "elsewhere")
+    async with served.http.get(f"{served.url}/api/workspace/files", headers=served.owner.headers) as answer:
+        assert "x-truncated" not in answer.headers

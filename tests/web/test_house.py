@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from .served import Served, serving
 from .test_guard import problem
+
+
+async def test_status_and_health_name_the_same_version(served: Served) -> None:
+    running = version("deskhand")
+    assert (await served.owner.get("/api/status"))["version"] == running
+    assert (await served.owner.get("/health"))["version"] == running
 
 
 async def test_settings_are_shown_without_secrets_and_set_at_once(served: Served) -> None:
@@ -56,7 +63,7 @@ async def test_a_secret_in_the_configuration_is_not_shown(tmp_path: Path) -> Non
 async def test_a_skill_is_written_and_found(served: Served) -> None:
     draft = {"name": "tidy-up", "description": "Use it to tidy:\n up", "body": "# Tidy\nPut it away."}
     status, made = await served.owner.ask("POST", "/api/skills", draft)
-    assert (status, made) == (201, {"name": "tidy-up", "description": "Use it to tidy: up", "source": "shared"})
+    assert (status, made) == (200, {"name": "tidy-up", "description": "Use it to tidy: up", "source": "shared"})
     assert made in await served.owner.get("/api/skills")
     file = served.app.settings.skills_folder / "tidy-up" / "SKILL.md"
     assert file.read_text().endswith("---\n\n# Tidy\nPut it away.\n")
@@ -71,10 +78,14 @@ async def test_models(served: Served) -> None:
     found = (await served.owner.get("/api/models/search?q=claude sonnet"))["models"]
     assert found and all("claude" in each["id"] and not each["ready"] for each in found)
     listed = await served.owner.get("/api/models")
-    assert listed["current"] == "scripted/echo" and "scripted/echo" in {each["id"] for each in listed["models"]}
+    assert listed["current"] == {"provider": "scripted", "model_id": "echo"}
+    assert listed["pinned"] == [{"id": "echo", "name": "echo", "provider": "scripted"}]
+    assert "scripted/echo" in {each["id"] for each in listed["models"]}
+    lmstudio, openrouter = listed["providers"]["lmstudio"], listed["providers"]["openrouter"]
+    assert (lmstudio["reachable"], openrouter["searchable"]) == (False, False) and "no key" in openrouter["note"]
     body = {"provider": "scripted", "model_id": "tour"}
     status, chosen = await served.owner.ask("POST", "/api/models/select", body)
-    assert status == 200 and chosen["current"] == "scripted/tour"
+    assert status == 200 and (chosen["provider"], chosen["model_id"]) == ("scripted", "tour")
     assert served.app.settings.agent("default").models == ("scripted/tour",)
     bad = {"provider": "scripted", "model_id": "nothing"}
     assert problem(await served.owner.ask("POST", "/api/models/select", bad))[0] == 400

@@ -10,9 +10,12 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.models.base import Item, Request
 from deskhand.runtime.jobs.blueprints import BLUEPRINTS
 from deskhand.runtime.triggers.signatures import signed
+from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.people import Identity
+from deskhand.web import compat_computer
 
 from .served import Client, Served, serving
 
@@ -103,6 +106,34 @@ async def test_nobody_sees_or_changes_what_is_anothers(served: Served) -> None:
     assert changed[1]["job"]["person"] == "ann", "whose it is stays"
 
 
+async def test_an_owner_resumes_paused_jobs(served: Served) -> None:
+    member = await ann(served)
+    await make(served.owner, name="mine", text=DAILY)
+    assert await served.owner.get("/api/scheduler") == {"paused": "", "resumable": False}
+    await served.app.works.jobs.pause("on holiday")
+    paused = {"paused": "on holiday", "resumable": True}
+    assert await member.get("/api/scheduler") == paused
+    assert (await served.owner.get("/api/jobs/mine"))["job"]["state"] == "paused: on holiday"
+    assert (await member.ask("POST", "/api/scheduler/resume"))[0] == 403
+    assert await served.owner.get("/api/scheduler") == paused
+    assert (await served.owner.ask("POST", "/api/scheduler/resume"))[1] == {"paused": "", "resumable": False}
+
+
+async def test_an_owner_sees_what_reached_nobody(served: Served) -> None:
+    member = await ann(served)
+    alerts = served.app.alerts
+    await served.app.store.change(await alerts.tell("k", "It burns."))
+    health = await member.get("/health")
+    (fact,) = [each for each in health["components"] if each["name"] == "alerts"]
+    assert health["status"] == "degraded" and fact["state"] == "degraded" and "burns" not in str(health)
+    assert (await member.ask("GET", "/api/alerts"))[0] == 403
+    (alert,) = await served.owner.get("/api/alerts")
+    assert (alert["text"], alert["state"]) == ("It burns.", "unreached")
+    assert (await served.owner.ask("POST", "/api/alerts/seen"))[0] == 204
+    assert [each["state"] for each in await served.owner.get("/api/alerts")] == ["seen"]
+    assert "alerts" not in [each["name"] for each in (await member.get("/health"))["components"]]
+
+
 async def test_a_reader_only_reads(served: Served) -> None:
     await served.people.add_user("eve", "viewer")
     _, viewer = await served.token("eve", ("read",))
@@ -173,12 +204,12 @@ async def test_a_reminder_stands_in_a_conversation_of_the_page(served: Served) -
     made = await make(member, **draft)
     assert (await member.ask("POST", f"/api/jobs/{made['job']['name']}/run"))[0] == 202
     with anyio.fail_after(30):
-        while not (found := await member.get("/api/sessions")):
+        while not (found := (await member.get("/api/sessions"))["sessions"]):
             await anyio.sleep(0.02)
     assert [(each["name"], each["title"]) for each in found] == [("jobs", "call Bob")], "begun by nobody's message"
     (event,) = await member.get("/api/sessions/jobs/log")
     assert event["event"]["reply"] == "call Bob"
-    assert [each["name"] for each in await served.owner.get("/api/sessions")] == ["default~web:ann:jobs"]
+    assert [each["name"] for each in (await served.owner.get("/api/sessions"))["sessions"]] == ["default~web:ann:jobs"]
 
 
 async def test_a_hook_is_opened_by_its_signature_alone(served: Served) -> None:
@@ -209,3 +240,37 @@ async def test_a_hook_is_opened_by_its_signature_alone(served: Served) -> None:
     runs = await served.owner.get("/api/jobs/door/runs")
     assert len(runs) == 1 and runs[0]["slot"].startswith("webhook:")
     assert (await served.owner.get("/api/jobs/door"))["trouble"] == []
+
+
+class Waits(ScriptedModel):
+    """A model that answers when it is let go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = anyio.Event()
+
+    async def reply(self, request: Request) -> AsyncIterator[Item]:
+        await self.go_on.wait()
+        async for item in super().reply(request):
+            yield item
+
+
+async def test_agent_computers_clients_read_that_a_long_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compat_computer, "ANSWER_S", 0.1)
+    model = Waits()
+    async with serving(tmp_path, model) as served:
+        await make(served.owner, name="look", text=DAILY)
+        status, ran = await served.owner.ask("POST", "/api/cron/look/run")
+        model.go_on.set()
+    assert (status, ran["status"], ran["job"]) == (200, "running", "look")
+
+
+async def test_agent_computers_clients_see_jobs_that_only_say_a_text(served: Served) -> None:
+    text = DAILY.replace("---\ns", "---\nkind: deliver\nto: web:jobs\ns")
+    await make(served.owner, name="greet", text=text)
+    listed = (await served.owner.get("/api/cron"))["jobs"]
+    (theirs,) = [each for each in listed if each["id"] == "greet"]
+    assert theirs["prompt_preview"] == "Look around."
+    assert all(each["prompt_preview"] for each in listed), "chores are our own work"

@@ -47,12 +47,23 @@ async def test_search_usage_and_lists(served: Served) -> None:
     assert problem(await eve.ask("GET", "/api/search?q=fox&session=default~web:owner:one")) == (404, "not_found")
     assert await eve.get("/api/search?q=%22%20OR%20NEAR(") == []
     used = await served.owner.get("/api/usage?range=today")
-    assert used["total"] == {"prompt": 20, "completion": 20, "total_tokens": 40, "api_calls": 2, "cost": 0.0}
+    assert used["total"] == {
+        **{"prompt_tokens": 20, "completion_tokens": 20, "total_tokens": 40},
+        **{"api_calls": 2, "cost": 0.0},
+    }
     assert [line["id"] for line in used["models"]] == ["scripted/echo"] and len(used["days"]) == 1
-    assert [line["id"] for line in (await eve.get("/api/usage?range=all"))["sessions"]] == ["hers"]
-    row = next(each for each in await served.owner.get("/api/sessions") if each["name"] == "one")
+    assert [line["session_id"] for line in (await eve.get("/api/usage?range=all"))["sessions"]] == ["hers"]
+    row = next(each for each in (await served.owner.get("/api/sessions"))["sessions"] if each["name"] == "one")
     assert (row["session_id"], row["messages"], row["preview"]) == ("one", 2, "the quick brown fox")
     assert row["token_usage"]["total_tokens"] == 20 and row["last_activity"] >= row["created_at"] > 0
+
+
+async def test_all_conversations_are_listed(served: Served) -> None:
+    for n in range(55):
+        assert (await served.owner.ask("POST", f"/api/sessions/n{n}/messages", {"text": "hi"}))[0] == 202
+    await settled(served.owner, "/api/sessions", lambda found: len(found["sessions"]) == 55)
+    assert len((await served.owner.get("/api/sessions?limit=3"))["sessions"]) == 3
+    assert problem(await served.owner.ask("GET", "/api/sessions?limit=0")) == (400, "bad_request")
 
 
 async def test_approvals_and_grants(tmp_path: Path) -> None:
@@ -106,7 +117,10 @@ async def test_back_on_and_aside(served: Served) -> None:
     assert (await served.owner.ask("POST", "/api/sessions/talk/retry"))[0] == 202
     await settled(served.owner, "/api/sessions/talk/log", ended(4))
     spans = await served.owner.get("/api/sessions/talk/trace")
-    assert [(span["kind"], span["name"]) for span in spans] == [("model", "scripted/echo")] * 4
+    assert [(span["kind"], span["name"]) for span in spans] == [
+        ("llm_call", "scripted/echo"),
+        ("agent_run", "default"),
+    ] * 4
 
 
 async def test_how_a_conversation_is_held(tmp_path: Path) -> None:
@@ -139,7 +153,7 @@ async def test_a_viewer_changes_nothing(served: Served) -> None:
     ):
         body: dict[str, str] | None = None if method == "GET" else {}
         assert problem(await viewer.ask(method, path, body)) == (403, "forbidden"), path
-    assert await viewer.get("/api/sessions") == []
+    assert await viewer.get("/api/sessions") == {"sessions": []}
     assert any(note.who == "vic" and note.what == "refused" for note in await served.people.notes())
 
 

@@ -38,7 +38,7 @@ async def test_a_conversation_and_all_that_is_under_it(tmp_path: Path) -> None:
                 assert status == 401 if signed else status in (403, 404), (role, endpoint.name, status)
                 assert signed or "secret" not in str(said), (role, endpoint.name)
             assert tried > 5
-            assert await client.get("/api/sessions") == []
+            assert await client.get("/api/sessions") == {"sessions": []}
             noted = {note.subject for note in await served.people.notes() if note.who == f"a-{role}"}
             assert session in noted
         assert len(await served.app.store.events(session)) == before

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from ..policy.approval import answered, may_approve, read_choice
 from ..types import events as e
-from ..types.identity import Answer, Command, Edit, Principal, Reaction, Result, Rewind, Said, Waiting
+from ..types.identity import Answer, Command, Edit, Principal, Reaction, Result, Rewind, Said, ToolResults, Waiting
 from ..types.messages import Message, ToolResult
 from ..types.turn import OpenCall, closed, interrupted, received
+from .client_calls import first_of
 from .state import State
 
 Commands = Callable[[State, Waiting], list[e.AnyEvent] | None]
@@ -59,6 +62,8 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] 
             return [e.CommandRun(row.inbox_id, row.principal, "answer", ask_id, said, refused=True)]
         case Result(call_id=call_id, parts=parts) if call_id in state.calls:
             return [e.ToolFinished(ToolResult(call_id, parts))]
+        case ToolResults():
+            return _returned(state, row, body)
         case Said(message=message):
             call = _resting(state)
             if call is None or call.ask is None or row.inbound.at > call.ask.until:
@@ -72,10 +77,32 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] 
             return None
 
 
+def _returned(state: State, row: Waiting, body: ToolResults) -> list[e.AnyEvent]:
+    """What a program's tools gave, if it is the one that waits for them. A call that it gives nothing for is closed."""
+    waiting = {call.handed.id: call for call in state.calls.values() if call.handed is not None}
+    results = {result.call_id: result for result in body.results if result.call_id in waiting}
+    if not results or not _is_asked(state, row.principal):
+        said = "These calls are no longer open."
+        return [e.CommandRun(row.inbox_id, row.principal, "results", "", said, refused=True)]
+    events: list[e.AnyEvent] = []
+    for name, call in waiting.items():
+        if name in results:
+            events.append(e.ToolFinished(replace(results[name], call_id=call.call.id)))
+        else:
+            events.append(closed(call, "interrupted", "the client gave no result for this call"))
+    events.append(e.ResultsReturned(row.inbox_id, row.principal, tuple(waiting), body.request))
+    if body.message is not None:
+        events.append(received(row, body.message, state.participants))
+    return events
+
+
 def _interrupt(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
     if row.inbound.when != "interrupt" or not isinstance(row.inbound.body, Said) or not _is_asked(state, row.principal):
         return None
-    return [*interrupted(state.calls, "overtaken by a new message"), received(row, row.inbound.body.message)]
+    return [
+        *interrupted(state.calls, "overtaken by a new message"),
+        received(row, row.inbound.body.message, state.participants),
+    ]
 
 
 def _enter(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
@@ -91,12 +118,17 @@ def _enter(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] |
     else:
         return None
     theirs = isinstance(body, Result) or _is_asked(state, row.principal)
-    if state.turn is not None and (row.inbound.when == "queue" or not theirs):
+    waits = row.inbound.when == "queue" and not _rests_for_program(state)
+    if state.turn is not None and (waits or not theirs):
         return None
     if state.calls and (_resting(state) is None or isinstance(body, Result)):
         return None  # a call is to be run first; and only a person's words take the place of their answer
     why = "a new message came instead of an answer"
-    return [*(closed(call, "superseded", why) for call in state.calls.values()), received(row, message)]
+    events: list[e.AnyEvent] = [closed(call, "superseded", why) for call in state.calls.values()]
+    if isinstance(body, Said) and body.earlier:
+        events += [e.HistoryMessage(row.inbox_id, row.principal, each) for each in body.earlier]
+    events.append(received(row, message, state.participants))
+    return events
 
 
 def _is_asked(state: State, principal: Principal) -> bool:
@@ -106,6 +138,13 @@ def _is_asked(state: State, principal: Principal) -> bool:
 
 
 def _resting(state: State) -> OpenCall | None:
-    """The first open call, if it waits for a person; those behind it wait for it."""
-    first = next(iter(state.calls.values()), None)
-    return first if first is not None and first.ask is not None else None
+    """The call that is next, if it waits for a person or a program; the others wait for it."""
+    if not state.calls:
+        return None
+    first = first_of(tuple(state.calls.values()), state.turn.request if state.turn is not None else None)
+    return first if first.ask is not None or first.handed is not None else None
+
+
+def _rests_for_program(state: State) -> bool:
+    """Whether every open call waits for a program: what is said then goes on without it."""
+    return bool(state.calls) and all(call.handed is not None for call in state.calls.values())

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import aclosing
+from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import anyio
 from msgspec.structs import replace
 
+from ..models.answer_schema import problem_with
 from ..models.base import Model, Reply, Request, TextDelta, selective
+from ..models.chain import SILENT_WAIT_S
+from ..models.client_request import as_wanted, cut_at
 from ..models.forms import mask_due
+from ..models.stops import StopTexts
 from ..models.usable import usable
 from ..models.window import TIGHT, at_most, sized
-from ..tools.deferred import schemas_of, told_of
+from ..tools.deferred import told_of
 from ..types.budget import after_failure, charge_of
+from ..types.client import ClientRequest
 from ..types.door import Progress
-from ..types.errors import BudgetSpent, MalformedReply, ModelError
-from ..types.events import Masked, ModelFailed, ModelReplied
+from ..types.errors import AnswerUnfit, BudgetSpent, MalformedReply, ModelError
+from ..types.events import Hinted, Masked, ModelFailed, ModelReplied, Turn
 from ..types.identity import SYSTEM
 from ..types.interrupt import Interrupt
+from ..types.labels import LOCAL
 from ..types.messages import Message, Text, Usage, clean
 from ..types.steps import AskModel
 from .journal import Journal
 from .profile import Agent
 from .state import State, view
+from .step import answer
+from .tracing import trace
+
+REFRESH_STEPS = 10
+"""So often a model is told in a long work, within one turn, how far it is."""
 
 
 def request_of(agent: Agent, state: State, bare: Request, scale: float, opened: Callable[[str], Model]) -> Request:
@@ -32,20 +45,24 @@ def request_of(agent: Agent, state: State, bare: Request, scale: float, opened: 
     tools = told_of(bare.tools, agent.tools, state.options)
     told = (bare.model.partition("/")[2], agent.prompt(state), view(state), tools, agent.limits.output_tokens)
     request = Request(*told, agent.thinking, agent.temperature, bare.encoded, bare.blob)
+    if state.turn is not None and state.turn.request is not None:
+        request = as_wanted(request, state.turn.request, tools="final" not in state.turn.hinted)
     limits = agent.fit(bare.model) if agent.fit is not None and bare.model not in agent.models[:1] else agent.limits
     whole = limits.window < TIGHT and selective(opened(bare.model))
     return request if whole else sized(request, limits, state.context_tokens, scale)
 
 
 class Asking:
-    """Calls models for one session. `partial` is what the model has said so far in a call that is still going on."""
+    """Calls models for one session. `partial` is what the model has said so far in a call that is still going on,
+    which was begun with `recalled` memories."""
 
     def __init__(self, journal: Journal, interrupt: Interrupt) -> None:
         self._journal, self._interrupt = journal, interrupt
-        self._schemas = schemas_of(journal.agent.tools)
         self._partial: list[str] = []
         self._attempt, self._key, self._begun = 0, "", False
         self._searched: dict[float, int] = {}
+        self._refreshed: tuple[float, int] = (0.0, 0)
+        self._recalled = 0
 
     def snapshot(self) -> Progress | None:
         """All the text of the reply that is being written, for who comes late."""
@@ -56,13 +73,15 @@ class Asking:
     async def run(self, step: AskModel) -> None:
         """Do the step: afterwards the log holds a reply or a failure. Only a stop leaves it without either."""
         journal, ports = self._journal, self._journal.ports
+        agent = journal.agent
         journal.record(*step.hints)
-        state, window = journal.state, journal.agent.limits.window
+        state, window = journal.state, agent.limits.window
         if up_to := mask_due(state.messages, state.masked_up_to, state.context_tokens, window):
             journal.record(Masked(up_to))
-        await journal.flush()
-        if journal.agent.look is not None:
-            await journal.agent.look()
+        if not journal.can_wait:
+            await journal.flush()
+        if agent.look is not None:
+            await agent.look()
         await self._recall()
         model = step.model or self._first()
         self._partial, self._key, self._begun, reply, failed = [], "", False, None, None
@@ -70,9 +89,9 @@ class Asking:
             try:
                 if (wait_s := step.at - journal.ports.clock.now()) > 0:
                     await anyio.sleep(wait_s)
-                tools, hooks, turn = self._schemas if step.tools else (), journal.agent.hooks, journal.state.turn
+                tools, hooks, turn = journal.schemas if step.tools else (), agent.hooks, journal.state.turn
                 bare = Request(model, (), (), tools, encoded=journal.encoded, blob=ports.blob)
-                request = request_of(journal.agent, journal.state, bare, ports.meter.scale(model), ports.model)
+                request = request_of(agent, journal.state, bare, ports.meter.scale(model), ports.model)
                 if hooks is None or turn is None:
                     reply = await self._call(model, request)
                 else:
@@ -92,14 +111,36 @@ class Asking:
             journal.change(journal.ports.budgets.settle(self._key, reply.usage if reply else Usage()))
         self._partial, self._attempt = [], 0 if reply is not None else self._attempt + 1
 
-    async def _recall(self) -> None:
-        """Look up what was said since the last time; it is written with the reply."""
-        state, turn, recall = self._journal.state, self._journal.state.turn, self._journal.agent.recall
-        if turn is None or recall is None or len(turn.said) in (turn.recalled, self._searched.get(turn.opened_at)):
+    async def hold_to_schema(self, turn: Turn, wanted: ClientRequest) -> None:
+        """Where a program wants an answer of a certain form: have the model repair one that has it not, once."""
+        journal = self._journal
+        if wanted.answer_schema is None or turn.finish != "stop" or not turn.pieces or journal.state.calls:
             return
+        places = journal.ports.checkers
+        problem = clean(await problem_with(answer(turn), wanted.answer_schema, places))
+        if problem and "schema" in turn.hinted:
+            said = f"the answer does not fit the schema: {problem}"
+            journal.record(ModelFailed(journal.state.model, AnswerUnfit.__name__, said))
+        elif problem:
+            said = f"Your answer does not fit: {problem}. Answer again, with the whole JSON value and nothing else."
+            journal.record(Hinted("schema", said))
+
+    async def _recall(self) -> None:
+        """Look up what was said since the last time, and in a long work how far it is, each few steps; it is written
+        with the reply."""
+        state, turn, recall = self._journal.state, self._journal.state.turn, self._journal.agent.recall
+        self._recalled = 0
+        if turn is None or recall is None:
+            return
+        if len(turn.said) in (turn.recalled, self._searched.get(turn.opened_at)):
+            step = (turn.opened_at, turn.steps + 1)
+            if state.options.mode != "deep_work" or step[1] % REFRESH_STEPS or step == self._refreshed:
+                return
+            self._refreshed = step
         self._searched = {turn.opened_at: len(turn.said)}
         if (found := await recall(state)) is not None:
             self._journal.record(found)
+            self._recalled = len(found.facts)
 
     def _first(self) -> str:
         """The first model of the chain that is not to be left alone now."""
@@ -115,19 +156,29 @@ class Asking:
         most = at_most(request, journal.state.context_tokens, ports.meter.scale(model))
         if spent := await ports.budgets.reserve(charge, most, self._key):
             raise BudgetSpent(spent)
+        stops = StopTexts(request.stop) if request.stop else None
+        first: dict[str, Any] = {"model": model, "recalled": self._recalled}  # with the first piece: it costs no more
+        if journal.state.options.tracing:
+            for progress in trace(model, request, n=n, attempt=self._attempt):
+                journal.show(progress)
         async with aclosing(ports.model(model).reply(request)) as items:  # type: ignore[type-var]
             async for item in items:
                 self._begun = True
                 if isinstance(item, TextDelta):
-                    self._partial.append(item.text)
-                    journal.show(Progress("text", n, self._attempt, offset, item.text))
-                    offset += len(item.text)
+                    if text := item.text if stops is None else stops.feed(item.text):
+                        self._partial.append(text)
+                        journal.show(Progress("text", n, self._attempt, offset, text, **first))
+                        offset += len(text)
+                        first = {}
                 elif isinstance(item, Reply):
                     reply = item
                 else:
-                    journal.show(Progress("thinking", n, self._attempt, 0, item.text))
+                    journal.show(Progress("thinking", n, self._attempt, 0, item.text, **first))
+                    first = {}
         if reply is None:
             raise MalformedReply(f"{model} ended without a reply")
+        if stops is not None and stops.stopped:
+            reply = cut_at(reply, offset)
         journal.ports.meter.learn(model, request, reply.usage.input_tokens)
         return reply
 
@@ -142,4 +193,14 @@ class Asking:
         if again is not None:
             failed = replace(failed, next_model=again[0], retry_at=again[1])
         journal.record(failed)
+        self._say_wait(failed, now)
         await journal.flush()
+
+    def _say_wait(self, failed: ModelFailed, now: float) -> None:
+        """Tell who waits for an answer on a channel until when that takes; elsewhere people see it in the log."""
+        journal, turn, until = self._journal, self._journal.state.turn, failed.retry_at
+        if turn is None or until is None or until - now <= SILENT_WAIT_S or turn.principal.kind == "clock":
+            return
+        moment = datetime.fromtimestamp(until, journal.state.zone or UTC)
+        said = f"{failed.next_model} asks to wait. I try again at {moment:%H:%M %Z}; /stop ends that."
+        journal.say(turn.address, (Text(said, LOCAL),))

@@ -31,12 +31,14 @@ from ..types.events import (
     QuestionAsked,
     ToolFinished,
     ToolStarted,
+    Turn,
 )
 from ..types.interrupt import Interrupt, meanwhile
 from ..types.labels import Label
 from ..types.messages import ResultPart, Text, ToolCall, ToolResult, clean
 from ..types.steps import RunTools
-from ..types.turn import OpenCall, Turn, failed
+from ..types.turn import OpenCall, failed
+from .client_calls import handed_over, split
 from .journal import Journal
 
 SOON_S = 0.02
@@ -53,13 +55,19 @@ class Calls:
         self._journal, self._interrupt = journal, interrupt
 
     async def run(self, step: RunTools, turn: Turn) -> None:
-        """Take the next calls that can be taken together: those at the front that may run side by side, or one.
+        """Take the next calls that can be taken together: those at the front that may run side by side, or one. When
+        ours are done, those of the program's own tools are handed over to it.
 
         Afterwards each of them has a result or waits for a person, and the log says so.
         """
         await self._journal.settle()
         group: list[Ready] = []
-        for call in step.calls:
+        ours, theirs = split(step.calls, turn.request)
+        if turn.request is not None and theirs and not ours:
+            ports = self._journal.ports
+            self._journal.record(*handed_over(theirs, turn.request, ports.clock.now(), ports.ids.new))
+            return
+        for call in ours:
             verdict = await self._judge(call, turn)
             if group and not (isinstance(verdict, Ready) and verdict.tool.spec.parallel):
                 break
@@ -155,6 +163,9 @@ class Calls:
             self._journal.record(*never)
             await self._journal.flush()
         outcomes: list[Done | Ask | None] = [None] * len(group)
+        clock = self._journal.ports.clock
+        began = clock.monotonic()
+        ended: list[float | None] = [None] * len(group)
 
         async def run(i: int, ready: Ready) -> None:
             journal, call, one = self._journal, ready.call.call, partial(self._run_one, ready, turn)
@@ -162,6 +173,7 @@ class Calls:
                 outcomes[i] = await one()
             else:
                 outcomes[i] = await hooks.around_tool(journal.session, turn, ready.tool.spec, call, one)
+            ended[i] = clock.monotonic()
             if len(group) > 1 and isinstance(over := outcomes[i], Done):
                 text = clean(ToolResult(call.id, over.parts).text[:PREVIEW_CHARS])
                 journal.show(Progress("tool_result", journal.state.n, text=text, call_id=call.id, status=over.status))
@@ -174,8 +186,9 @@ class Calls:
                     async with anyio.create_task_group() as tasks:
                         for i, ready in enumerate(group):
                             tasks.start_soon(run, i, ready)
-        for ready, outcome in zip(group, outcomes, strict=True):
-            self._settle(ready, outcome)
+        over = clock.monotonic()
+        for ready, outcome, at in zip(group, outcomes, ended, strict=True):
+            self._settle(ready, outcome, round((over if at is None else at) - began, 3))
 
     async def _run_one(self, ready: Ready, turn: Turn) -> Done | Ask:
         return await attempt(ready.tool, ready.call.call.arguments, partial(self._context, ready.call, turn))
@@ -190,11 +203,13 @@ class Calls:
         async def ask(aside: Aside) -> str:
             agent, charge = journal.agent, charge_of(turn.principal, journal.session, journal.agent.name, "")
             paying = Paying(ports.budgets, charge, partial(ports.ids.new, "aside"), journal.change)
+            began = ports.clock.monotonic()
             try:
                 aired = await ask_aside(aside, cheapest(agent.cheap_model, agent.models), ports.model, paying)
             except ModelError as error:
                 raise ToolError(f"no model answered: {error}") from error
-            journal.record(AskedAside(call_id, aired.model, aired.usage))
+            took_s = round(ports.clock.monotonic() - began, 3)
+            journal.record(AskedAside(call_id, aired.model, aired.usage, took_s))
             return clean(aired.text)
 
         place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
@@ -202,7 +217,7 @@ class Calls:
         who = (state.label, ask, state.audience, call.yes_at is not None, state.person)
         return Context(*place, ports.clock, ports.ids, emit, key, *who, state.options)
 
-    def _settle(self, ready: Ready, outcome: Done | Ask | None) -> None:
+    def _settle(self, ready: Ready, outcome: Done | Ask | None, took_s: float) -> None:
         journal, call_id = self._journal, ready.call.call.id
         match outcome:
             case Done(parts=parts, status=status, end_turn=end_turn):
@@ -210,7 +225,8 @@ class Calls:
                 kept = shown_to(journal.state.audience, parts)
                 parts, status = kept, status if kept == parts else "ok"  # how it ended would be told as well
                 cleaned = (replace(part, text=clean(part.text)) if isinstance(part, Text) else part for part in parts)
-                journal.record(ToolFinished(ToolResult(call_id, tuple(cleaned), status), end_turn, ready.why))
+                result = ToolResult(call_id, tuple(cleaned), status)
+                journal.record(ToolFinished(result, end_turn, ready.why, took_s))
                 if outcome.options is not None and (turn := journal.state.turn) is not None:
                     journal.record(OptionsSet(0, turn.principal, outcome.options))
             case Ask(question=question, choices=choices, wait_s=wait_s):
@@ -220,4 +236,4 @@ class Calls:
                 reason = "stopped by a person"
                 if ready.tool.spec.replay == "never":
                     reason += "; it may or may not have happened"
-                journal.record(ToolFinished(failed(ready.call, "interrupted", reason)))
+                journal.record(ToolFinished(failed(ready.call, "interrupted", reason), took_s=took_s))

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from ..models.forms import FORMS
 from ..models.window import Cut
-from ..types.events import Compacted, Ledger, OpenTurn
+from ..types.events import Compacted, Ledger
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text
 from ..types.options import SessionOptions
 from ..types.steps import Condensed
+from ..types.turn import LEFT_OUT
 from .state import State
 
 
 def shortened(state: State, cut: Cut, told: Condensed) -> Compacted:
     """The event with which only what was `cut` is in view, and at its beginning what is `told` of the rest."""
-    note = told.note or (f"[{len(cut.dropped)} earlier messages are no longer shown]" if cut.dropped else "")
+    note = told.note or (f"[{len(cut.dropped)} {LEFT_OUT} no longer shown]" if cut.dropped else "")
     kept = [(state.messages[i].key // FORMS, message) for i, message in cut.kept]
     if cut.dropped:  # a message of its own, so that the next time it goes as a whole
         n = state.messages[cut.dropped[0]].key // FORMS
         kept.insert(0, (n, Message("user", (Text(note + "\n", LOCAL), *told.parts))))
     return Compacted(tuple(kept), note or "[long texts were cut]", len(cut.dropped), ledger(state))
+
+
+def is_left_out(state: State) -> bool:
+    """Whether the model is shown less of this conversation than was said."""
+    first = state.messages[0].message.parts[:1] if state.messages else ()
+    return any(isinstance(part, Text) and part.label == LOCAL and LEFT_OUT in part.text[:80] for part in first)
 
 
 def compacted(state: State) -> tuple[tuple[int, Message], ...]:
@@ -31,7 +36,20 @@ def compacted(state: State) -> tuple[tuple[int, Message], ...]:
 
 def ledger(state: State) -> Ledger:
     """What the state knows besides messages, but for the size of a context that is about to change."""
-    turn = None if state.turn is None else msgspec.convert(state.turn, OpenTurn, from_attributes=True)
-    options = state.options.updated(SessionOptions(compact="")) if state.options.compact else state.options
-    kept = (state.archived, state.label, state.asides, state.sent, 0, options)
-    return Ledger(state.usage, state.masked_up_to, turn, *kept, state.shared, state.person)
+    options = state.options
+    if options.compact:
+        options = options.updated(SessionOptions(compact=""))
+    return Ledger(
+        usage=state.usage,
+        masked_up_to=state.masked_up_to,
+        turn=None if state.turn is None else state.turn.copy(),
+        archived=state.archived,
+        label=state.label,
+        asides=dict(state.asides),
+        sent=dict(state.sent),
+        context_tokens=0,
+        options=options,
+        shared=state.shared,
+        person=state.person,
+        participants=dict(state.participants),
+    )

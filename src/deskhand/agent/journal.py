@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import anyio
+import msgspec
 from msgspec.structs import replace
 
-from ..models.base import Encoded
+from ..models.base import Encoded, ToolSchema
 from ..policy.gate import quieted, trusting
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
 from ..types.door import Progress
-from ..types.events import AnyEvent, Compacted, Recorded, stored
+from ..types.events import AnyEvent, Compacted, Recorded
 from ..types.identity import Address
 from ..types.limits import Limits
 from ..types.options import SessionOptions
 from .profile import Agent, Ports, under
 from .state import State, fold
+
+MESSAGE_BYTES, COPIES = 600, 3
+"""What the objects of one message take beside its text, which also lies here as a wire has encoded it, by itself and in
+one piece with those before it."""
+_encode = msgspec.json.Encoder().encode
 
 
 class Journal:
@@ -35,6 +41,9 @@ class Journal:
         self._outbox: list[Outgoing] = []
         self._changes: list[Change] = []
         self._delivered: list[str] = []
+        self._weighed = 0
+        self._weighed_at = 0
+        self._weight = 0
 
     async def load(self) -> None:
         """Fold the log. Raises StoreError."""
@@ -52,6 +61,25 @@ class Journal:
         return self._fitted
 
     @property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """What models are told of the agent's tools, whatever the options of this session."""
+        return self._agent.schemas
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory this conversation takes. What came since the last time is added."""
+        messages = self.state.messages
+        if len(messages) < self._weighed or self.state.compacted_at != self._weighed_at:
+            self._weighed = 0
+            self._weight = 0
+        fresh = messages[self._weighed :]
+        if fresh:
+            self._weight += len(fresh) * MESSAGE_BYTES + COPIES * len(_encode(fresh))
+        self._weighed = len(messages)
+        self._weighed_at = self.state.compacted_at
+        return self._weight
+
+    @property
     def limits(self) -> Limits:
         """What a turn may use, with how the model counts that is asked first."""
         limits, scale = self.agent.limits, self.ports.meter.scale(next(iter(self.agent.models), ""))
@@ -62,9 +90,15 @@ class Journal:
         """Nothing waits to be written."""
         return not (self._pending or self._admitted or self._outbox or self._changes)
 
+    @property
+    def can_wait(self) -> bool:
+        """All that waits to be written are reports of deliveries, which the next commit takes along."""
+        reports = len(self._pending) == len(self._delivered)
+        return reports and not (self._admitted or self._outbox or self._changes)
+
     def record(self, *events: AnyEvent) -> None:
         """Fold these events now; they are written by the next `flush`."""
-        at = self._pending[0].at if self._pending else self.ports.clock.now()  # one commit has one time
+        at = self.ports.clock.now()
         for event in map(self.ports.hide, events):
             recorded = Recorded(0, self.session, self.state.n + 1, at, event)
             fold(self.state, (recorded,))
@@ -99,15 +133,28 @@ class Journal:
         """Write what is pending and show it. Raises StaleSession, StoreUnavailable."""
         if self.clean and wake_at is None and not close:
             return
-        events = self._pending
-        at = events[0].at if events else self.ports.clock.now()
-        first, written = self.state.n - len(events) + 1, tuple(recorded.event for recorded in events)
-        rows = (tuple(self._admitted), tuple(self._outbox), tuple(self._changes), tuple(self._delivered))
-        commit = Commit(self.session, first, at, written, *rows, wake_at, close)
+        events: list[AnyEvent] = []
+        times: list[float] = []
+        for recorded in self._pending:
+            events.append(recorded.event)
+            times.append(recorded.at)
+        commit = Commit(
+            self.session,
+            self.state.n - len(events) + 1,
+            at=times[-1] if times else self.ports.clock.now(),
+            events=tuple(events),
+            admitted=tuple(self._admitted),
+            outbox=tuple(self._outbox),
+            changes=tuple(self._changes),
+            delivered=tuple(self._delivered),
+            wake_at=wake_at,
+            close=close,
+            times=tuple(times),
+        )
         self._pending, self._admitted, self._outbox, self._changes, self._delivered = [], [], [], [], []
         with anyio.CancelScope(shield=True):
             last = await self.ports.store.commit(commit)
-        for recorded in stored(events, last):
+        for recorded in commit.recorded(last - len(events) + 1):
             self.ports.publish(self.session, recorded)
 
     async def settle(self) -> None:

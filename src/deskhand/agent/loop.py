@@ -11,12 +11,13 @@ from ..store.base import First
 from ..types.commit import Change, Choices, Commit
 from ..types.door import Progress
 from ..types.errors import Refused
-from ..types.events import AnyEvent, ApprovalAnswered, CallClosed, CommandRun, MessageDelivered, Recorded, TurnEnded
+from ..types.events import AnyEvent, ApprovalAnswered, CallClosed, CommandRun, MessageDelivered, Turn, TurnEnded
 from ..types.identity import Answer, Command, Inbound, Principal, Said, Waiting
 from ..types.interrupt import Interrupt
+from ..types.jobs import as_job
 from ..types.messages import Text
 from ..types.steps import AskModel, Compact, Condensed, EndTurn, RunTools, Step, Wait
-from ..types.turn import Turn, refusal
+from ..types.turn import closed, refusal
 from .admit import admit
 from .asking import Asking
 from .calls import Calls
@@ -57,6 +58,11 @@ class Driver:
         """The warm state, if there is one."""
         return self._journal.state if self._journal else None
 
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory the warm state takes."""
+        return self._journal.size_bytes if self._journal else 0
+
     def first(self, inbound: Inbound, principal: Principal) -> First | None:
         """For a warm session at rest: the commit that takes this message in, to ride with its acceptance."""
         journal = self._journal
@@ -76,8 +82,7 @@ class Driver:
         """The first commit was written, up to this `seq`: fold it."""
         if self._journal is None:
             return
-        for i, event in enumerate(commit.events, 1):
-            recorded = Recorded(last - len(commit.events) + i, self.session, commit.n + i - 1, commit.at, event)
+        for recorded in commit.recorded(last - len(commit.events) + 1):
             fold(self._journal.state, (recorded,))
             self._ports.publish(self.session, recorded)
 
@@ -102,7 +107,7 @@ class Driver:
             lost = "given up; it may or may not have happened"
             journal.record(*(CallClosed(call_id, "interrupted", lost) for call_id in journal.state.calls))
             journal.record(TurnEnded("dead", tuple(turn.answers), said))
-            journal.say(turn.address, (Text(said),), turn.reply_to)
+            journal.say(turn.address, (Text(as_job(turn.principal, "dead", said)),), turn.reply_to)
         letter = Change("dead_insert", (self.session, journal.state.n, self._ports.clock.now(), reason))
         journal.change((letter,))
         await journal.flush(close=True)
@@ -156,6 +161,8 @@ class Driver:
         match step:
             case AskModel():
                 await self._asking.run(step)
+                if turn.request is not None:
+                    await self._asking.hold_to_schema(turn, turn.request)
                 self._say_between(journal, turn)
             case RunTools():
                 await self._calls.run(step, turn)
@@ -176,8 +183,10 @@ class Driver:
         most = budget(messages, step.budget, state.context_tokens, journal.limits) if step.budget else 0
         cut = fit(messages, 1, most) if step.focus else fit(messages, most)
         if cut.dropped and journal.agent.condense is not None:
-            with self._interrupt:
+            with self._interrupt as waited:
                 told = await journal.agent.condense(state, [messages[i] for i in cut.dropped], step.focus)
+            if waited.cancelled_caught:
+                return  # a person stopped it, or said something new: what is in view stays as it is
         journal.record(*((told.asked,) if told.asked else ()), shortened(state, cut, told))
         await journal.flush()
 
@@ -232,9 +241,13 @@ class Driver:
         text, said, hooks = step.said or answer(turn), step.said, self._agent.hooks
         if hooks is not None and (changed := await hooks.ending(self.session, turn, text, step.reason)) != text:
             text = said = changed
+        if journal.state.calls:  # those of a program that took too long
+            late = "nobody returned a result in time"
+            journal.record(*(closed(call, "expired", late) for call in list(journal.state.calls.values())))
         journal.record(TurnEnded(step.reason, tuple(turn.answers), said))
         if text.strip():
-            journal.say(turn.address, (Text(text),), turn.reply_to)
+            words = as_job(turn.principal, step.reason, text) if said else text
+            journal.say(turn.address, (Text(words),), turn.reply_to)
         await journal.flush(close=True)
         if hooks is not None:
             await hooks.ended(self.session, turn, text, step.reason)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import tzinfo
+from functools import cached_property
 
 import msgspec
+from anyio import CapacityLimiter
 from msgspec.structs import replace
 
-from ..models.base import Model
+from ..models.answer_schema import checkers
+from ..models.base import Model, ToolSchema
 from ..models.base import Thinking as ThinkingLevel
 from ..models.meter import Meter
 from ..policy.rules import Case, Decision
 from ..store.base import Store
 from ..tools.base import Reach, Tools
+from ..tools.deferred import schemas_of
 from ..tools.hooks import Hooks
 from ..types.budget import Budgets, no_budget
 from ..types.clock import Clock, Ids
@@ -28,7 +32,7 @@ from .admit import Commands
 from .state import State
 
 
-class Agent(msgspec.Struct, frozen=True):
+class Agent(msgspec.Struct, frozen=True, dict=True):
     """One agent of the configuration, ready to be driven.
 
     `models` is the fallback chain, the first one first, each `provider/name`. `prompt` gives the blocks of the system
@@ -60,6 +64,11 @@ class Agent(msgspec.Struct, frozen=True):
     recall: Callable[[State], Awaitable[Recalled | None]] | None = None
     condense: Callable[[State, Sequence[Message], str], Awaitable[Condensed]] | None = None
 
+    @cached_property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """What models are told of its tools; made once for all of its conversations."""
+        return schemas_of(self.tools)
+
 
 def under(agent: Agent, options: SessionOptions) -> Agent:
     """The agent as a session with these options has it."""
@@ -79,7 +88,7 @@ class Ports(msgspec.Struct, frozen=True):
     `back` puts back the files and key-values of the turns that these events take back, and says so in the reply.
     `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it. `hide` takes
     secrets out of an event before anybody remembers it. `meter` compares how models count with how we do,
-    `budgets` keep what they use within what was set.
+    `budgets` keep what they use within what was set. `checkers` are the places for checks of an answer's schema.
     """
 
     store: Store
@@ -94,4 +103,5 @@ class Ports(msgspec.Struct, frozen=True):
     hide: Callable[[AnyEvent], AnyEvent] = lambda event: event
     back: Callable[[str, Principal, list[AnyEvent]], Awaitable[list[AnyEvent]]] | None = None
     meter: Meter = msgspec.field(default_factory=Meter)
+    checkers: CapacityLimiter = msgspec.field(default_factory=checkers)
     budgets: Budgets = no_budget

@@ -100,7 +100,7 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
         if past.rest(to_n) != to_n:
             raise Refused(f"event {to_n} is in the middle of a turn; the turn before it ended with {past.rest(to_n)}")
         if message is not None:
-            next_ = received(row, message)
+            next_ = received(row, message, state.participants)
             group = any(turn.said[0].address.group for turn in past.turns)  # the log is read by who was there
             next_ = replace(next_, address=replace(next_.address, group=group or next_.address.group))
     else:
@@ -127,6 +127,7 @@ def rewound(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
         raise Refused("others have asked something since then, so only an owner may undo it")
     back = past.state(to_n)
     back.shared, back.person = state.shared, state.person or back.person  # who has taken part reads it still
+    back.participants = state.participants or back.participants
     then = replace(ledger(back), usage=state.usage, options=state.options, context_tokens=back.context_tokens)
     events: list[AnyEvent] = [*interrupted(state.calls, f"{who.id} went back")]
     if state.turn is not None:

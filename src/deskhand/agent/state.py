@@ -14,47 +14,93 @@ from ..models.base import Shown
 from ..models.forms import FORMS, as_shown
 from ..types import events as e
 from ..types.dates import stamp
-from ..types.identity import acts_for, company, readers_of
+from ..types.identity import (
+    Address,
+    Participant,
+    Participants,
+    Principal,
+    Waiting,
+    known_as,
+    only_person,
+    read_by_others,
+    readers_of,
+    with_participant,
+)
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Part, Text, ToolResult, Usage
 from ..types.options import SessionOptions
-from ..types.turn import TURN, OpenCall, Turn, asked_with
+from ..types.turn import TURN, HandedOver, OpenCall, asked_with
 
 MARKS = 8
 """So many last calls are remembered for the loop guard."""
 
 
-class State(msgspec.Struct):
+class Conversation(msgspec.Struct, kw_only=True):
+    """What ends with a conversation: `/start`, or the first message after a stop at rest, begins with none of it.
+
+    `messages` is what the model is to see, every call in it followed by its result unless that call is open.
+    `context_tokens` is what the model counted at its last call, `masked_up_to` the event up to which old results are
+    one line each, `compacted_at` the event that shortened it last. `label` is the lowest of all that it has read,
+    `pictures` where the images are, `asides` what the next message is told with, `sent` the latest answers by the
+    platform's ids. `participants` are those who have taken part; from them come `shared`, others than owners read it,
+    and `person`, the one person who takes part, EVERYBODY where it is a group or several have.
+    """
+
+    messages: list[Shown] = []
+    context_tokens: int = 0
+    masked_up_to: int = 0
+    compacted_at: int = 0
+    label: Label = OWNER
+    pictures: list[int] = []
+    asides: dict[str, Text] = {}
+    sent: dict[str, str] = {}
+    participants: Participants = {}
+    shared: bool = False
+    person: str = ""
+
+
+class State(Conversation):
     """The one mutable struct of the agent; only `fold` touches it.
 
-    `messages` is the conversation as the model is to see it, every call in it followed by its result unless that call
-    is in `calls`: the open ones, in the order in which they were made. `zone` is where messages are dated; None: not
-    at all. `context_tokens` is what the model counted at its last call, `compacted_at` the event that
-    shortened it last. `label` is the lowest of all that it has read,
-    `pictures` where the images are, `asides` what the next message is told with; `shared`: others than owners read it;
-    `person` is the one person who takes part, EVERYBODY where it is a group or several have.
+    `calls` are those without a result, in the order in which they were made. `archived`: the conversation is over, and
+    the next message begins another. `zone` is where messages are dated; None: not at all. `hours` remembers how the
+    present quarter of an hour is written there.
     """
 
     session: str
     n: int = 0
-    messages: list[Shown] = []
     calls: dict[str, OpenCall] = {}
-    turn: Turn | None = None
+    turn: e.Turn | None = None
     model: str = ""
     usage: Usage = Usage()
-    context_tokens: int = 0
-    masked_up_to: int = 0
-    compacted_at: int = 0
     archived: bool = False
-    label: Label = OWNER
-    pictures: list[int] = []
     zone: tzinfo | None = None
     hours: dict[int, tuple[str, int]] = {}
-    asides: dict[str, Text] = {}
-    sent: dict[str, str] = {}
     options: SessionOptions = SessionOptions()
-    shared: bool = False
-    person: str = ""
+
+    def begin_conversation(self) -> None:
+        """Go on with a new conversation: nothing of the one before is shown, counted or trusted any more."""
+        fresh = Conversation()
+        for name in Conversation.__struct_fields__:
+            setattr(self, name, getattr(fresh, name))
+        self.options = self.options.for_new_conversation()
+        self.archived = False
+
+    def participants_with(self, row: Waiting) -> Participants:
+        """Those who take part once this is taken in; a conversation that is over has nobody."""
+        return self._participants_with(row.principal, row.inbound.address, row.inbound.sender)
+
+    def join(self, principal: Principal, address: Address, sender: str) -> None:
+        """They have said something."""
+        self.participants = self._participants_with(principal, address, sender)
+        self.shared = read_by_others(self.participants)
+        self.person = only_person(self.participants)
+
+    def _participants_with(self, principal: Principal, address: Address, sender: str) -> Participants:
+        before = {} if self.archived else self.participants
+        if not before and self.person and not self.archived:  # a summary that was written before they were kept
+            before = {"": Participant(self.person, owner=not self.shared)}
+        return with_participant(before, principal, address, sender)
 
     @property
     def audience(self) -> tuple[str, ...]:
@@ -73,21 +119,59 @@ def fold(state: State, events: Iterable[e.Recorded]) -> State:
 def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> None:
     if state.turn is None:
         if state.archived:
-            state.messages, state.pictures, state.label, state.archived = [], [], OWNER, False
+            state.begin_conversation()
         reply_to = event.external_id if event.address.group else ""
-        state.turn = Turn(event.principal, event.address, reply_to, recorded.at, [event.inbox_id])
+        state.turn = e.Turn(
+            principal=event.principal,
+            address=event.address,
+            answers=[event.inbox_id],
+            opened_at=recorded.at,
+            steps=0,
+            usage=Usage(),
+            reply_to=reply_to,
+            request=event.request,
+        )
     else:
         state.turn.answers.append(event.inbox_id)
+        state.turn.request = event.request or state.turn.request
         state.turn.pieces, state.turn.empty, state.turn.finish, state.turn.ending = [], 0, "", ""
-    state.shared |= event.address.group or "owner" not in event.principal.roles
-    state.person = company(state.person, event.address, acts_for(event.principal))
+    who = event.principal
+    known = state.participants.get(known_as(who, event.address, event.sender))
+    if event.address.group or known != Participant(who.on_behalf_of or who.id, "owner" in who.roles):
+        state.join(who, event.address, event.sender)
     message = event.message
+    if message.role == "tool":
+        return _show(state, recorded.n, message)
     state.turn.said.append(message.text)
     if state.asides:
         message, state.asides = Message("user", (*state.asides.values(), *message.parts)), {}
     if state.zone is not None:
         message = Message("user", (Text(stamp(recorded.at, state.zone, state.hours), LOCAL), *message.parts))
-    _show(state, recorded.n, message)
+    return _show(state, recorded.n, message)
+
+
+def _bring(state: State, recorded: e.Recorded, event: e.HistoryMessage) -> None:
+    if state.turn is None and state.archived:
+        state.begin_conversation()
+    if event.message.role == "assistant":  # unlike a reply that was made here, it is not made of what is labelled here
+        for part in event.message.parts:
+            _read(state, part)
+    _show(state, recorded.n, event.message)
+
+
+def _hand_over(state: State, recorded: e.Recorded, event: e.CallsHandedOver) -> None:
+    for call_id, name in event.ids.items():
+        state.calls[call_id].handed = HandedOver(name, event.until)
+
+
+def _go_on(state: State, recorded: e.Recorded, event: e.ResultsReturned) -> None:
+    """The program asks again, so it has again all that a turn may use."""
+    turn = _turn(state)
+    turn.answers.append(event.inbox_id)
+    turn.request = event.request
+    turn.steps = turn.asked = 0
+    turn.usage = Usage()
+    turn.hinted = set()
 
 
 def _recall(state: State, recorded: e.Recorded, event: e.Recalled) -> None:
@@ -123,6 +207,8 @@ def _start(state: State, recorded: e.Recorded, event: e.ToolStarted) -> None:
 
 def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished | e.CallClosed) -> None:
     if isinstance(event, e.CallClosed):
+        if state.calls[event.call_id].handed is not None:
+            _turn(state).request = None  # the program that asked waits no more
         _close(state, recorded.n, ToolResult(event.call_id, (Text(event.reason, LOCAL),), event.status))
         _turn(state).asked += event.status == "denied"  # beyond what may be asked: it is told once
     else:
@@ -163,33 +249,51 @@ def _ask(
 def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | e.CommandRun) -> None:
     if isinstance(event, e.CommandRun):
         if event.name == "stop":
-            if state.turn is None:
-                state.archived |= event.args != TURN
-            else:
-                state.turn.stopped = True
+            _stop(state, event.args)
         elif event.name == "start" and state.turn is None:
             state.archived = True
         return
     turn = _turn(state)
     if isinstance(event, e.Hinted):
         turn.hinted.add(event.why)
+        if event.why == "schema":
+            turn.pieces = []
         _show(state, recorded.n, Message("user", (Text(event.text, LOCAL),)))
     else:
         turn.failures.append(event)
         turn.overflows += event.error == "ContextOverflow"
 
 
+def _stop(state: State, args: str) -> None:
+    summing_up = bool(state.options.compact)
+    if summing_up:  # a summary that was asked for is no longer wanted
+        state.options = state.options.updated(SessionOptions(compact=""))
+    if state.turn is not None:
+        state.turn.stopped = True
+    elif not summing_up and args != TURN:
+        state.archived = True
+
+
 def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
-    ledger, state.messages, state.pictures = event.ledger, [], []
-    state.compacted_at = recorded.n
+    ledger = event.ledger
+    state.begin_conversation()
     for n, message in event.kept:
         _show(state, n, message)
-    state.usage, state.masked_up_to, state.label = ledger.usage, ledger.masked_up_to, ledger.label
-    state.context_tokens, state.archived, state.options = ledger.context_tokens, ledger.archived, ledger.options
-    state.asides, state.sent = dict(ledger.asides), dict(ledger.sent)
-    state.shared, state.person, state.turn = ledger.shared, ledger.person, None
+    state.context_tokens = ledger.context_tokens
+    state.masked_up_to = ledger.masked_up_to
+    state.compacted_at = recorded.n
+    state.label = ledger.label
+    state.asides = dict(ledger.asides)
+    state.sent = dict(ledger.sent)
+    state.shared = ledger.shared
+    state.person = ledger.person
+    state.participants = dict(ledger.participants)
+    state.usage = ledger.usage
+    state.archived = ledger.archived
+    state.options = ledger.options
+    state.turn = None
     if ledger.turn is not None:
-        state.turn = msgspec.convert(ledger.turn, Turn, from_attributes=True)
+        state.turn = ledger.turn.copy()
         state.turn.compacted = state.turn.overflows
 
 
@@ -220,7 +324,7 @@ def _read(state: State, part: Part) -> None:
             state.pictures.append(len(state.messages))
 
 
-def _turn(state: State) -> Turn:
+def _turn(state: State) -> e.Turn:
     if state.turn is None:
         raise AssertionError(f"{state.session!r}: an event of a turn while none is open")
     return state.turn
@@ -236,6 +340,9 @@ def asked(state: State, ask_id: str) -> OpenCall:
 
 _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
     e.MessageReceived: _receive,
+    e.HistoryMessage: _bring,
+    e.CallsHandedOver: _hand_over,
+    e.ResultsReturned: _go_on,
     e.ModelReplied: _reply,
     e.TurnEnded: _end,
     e.ToolStarted: _start,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from ..models.window import fresh, worth_it
 from ..policy.guard import hints, loop_guard
+from ..types.client import ClientRequest
+from ..types.events import Turn
 from ..types.limits import Limits
 from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
-from ..types.turn import Turn
+from ..types.turn import OpenCall
+from .client_calls import first_of
 from .state import State
 
 NAP_S = 5.0
 """A shorter wait is slept through; a longer one rests in the log."""
 CONTINUE_TIMES = 3
+EXPIRED = "The program that asked did not return the results of its tools in time."
 EMPTY_TIMES = 2
 COMPACT_AT, COMPACT_TO = 0.8, 0.4
 
@@ -24,15 +28,22 @@ def next_step(state: State, limits: Limits, now: float) -> Step | None:
     if turn.stopped:
         return EndTurn("stopped", "Stopped.")
     if state.calls:
-        first = next(iter(state.calls.values()))
-        if first.ask is not None and now < first.ask.until:
-            return Wait(first.ask.until)
-        return RunTools(tuple(state.calls.values()))
+        return _after_calls(tuple(state.calls.values()), turn.request, now)
     if turn.ending:
         return EndTurn("done", turn.ending)
     if turn.failures:
         return _after_failure(turn, now)
     return _next(state, turn, limits)
+
+
+def _after_calls(calls: tuple[OpenCall, ...], client: ClientRequest | None, now: float) -> Step:
+    first = first_of(calls, client)
+    if first.ask is not None and now < first.ask.until:
+        return Wait(first.ask.until)
+    if first.handed is not None:
+        until = first.handed.until
+        return Wait(until) if now < until else EndTurn("stopped", EXPIRED)
+    return RunTools(calls)
 
 
 def _after_failure(turn: Turn, now: float) -> Step:
@@ -68,7 +79,7 @@ def _answered(turn: Turn) -> EndTurn | None:
     """The end, if the model's last reply was its answer."""
     if not turn.pieces or turn.finish == "interrupted" or turn.hinted & {"continue", "empty"}:
         return None
-    if turn.finish == "length" and turn.continued <= CONTINUE_TIMES:
+    if turn.finish == "length" and turn.continued <= CONTINUE_TIMES and not _is_limited(turn):
         return None
     if not answer(turn).strip():
         if turn.empty <= EMPTY_TIMES and turn.finish != "filtered":
@@ -76,6 +87,11 @@ def _answered(turn: Turn) -> EndTurn | None:
         why = "the provider held its answer back" if turn.finish == "filtered" else "the model gave no answer"
         return EndTurn("failed", f"Sorry, I could not answer: {why}. Try again, or say it in other words.")
     return EndTurn("steps" if "final" in turn.hinted else "done")
+
+
+def _is_limited(turn: Turn) -> bool:
+    """Whether a program says how long an answer may be: then it is cut there."""
+    return turn.request is not None and turn.request.max_output_tokens is not None
 
 
 def answer(turn: Turn) -> str:

@@ -6,14 +6,14 @@ import re
 
 import click
 
-from ..runtime.config import Settings, convert, ours, read_settings
+from ..runtime.config import Config, Settings, convert, ours, read_settings
 from ..runtime.datafile import parse_value, read_text
 from ..runtime.edit import set_key, unset_key, write_private
 from ..runtime.models import Models
 from ..types.errors import ConfigError, DeskhandError
 from .init import make_home
 from .plain import plain
-from .run import USAGE, agent_of, config_option, fail, settings_of
+from .run import USAGE, Listing, agent_of, config_option, fail, limit_option, settings_of
 from .table import table
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -21,10 +21,8 @@ TAKEN = ("defaults", "list")
 """Words that have another meaning under `agents`, in the files of another system."""
 
 
-@click.group(invoke_without_command=True)
-@config_option
-@click.pass_context
-def agents(ctx: click.Context, config: str | None) -> None:
+@click.group(cls=Listing)
+def agents() -> None:
     """List the agents of the configuration, make one, remove one.
 
     The first one answers where none is named.
@@ -35,20 +33,19 @@ def agents(ctx: click.Context, config: str | None) -> None:
       deskhand agents add coder --model anthropic/claude-sonnet-5
       deskhand agents remove coder
     """
-    if ctx.invoked_subcommand is None:
-        _list(settings_of(config))
 
 
 @agents.command("list")
+@limit_option()
 @config_option
-def list_(config: str | None) -> None:
+def list_(limit: int | None, config: str | None) -> None:
     """List the agents.
 
     \b
     Example:
       deskhand agents list
     """
-    _list(settings_of(config))
+    _list(settings_of(config), limit)
 
 
 @agents.command()
@@ -101,7 +98,7 @@ def remove(name: str, config: str | None) -> None:
         fail(f"{name!r} is the only agent; make another first: deskhand agents add NAME", USAGE)
     place = settings.agent(name).workspace or str(settings.home.workspace(name))
     try:
-        _write(settings, unset_key(_text(settings), ["agents", name]))
+        _write(settings, unset_key(_text(settings), ["agents", name], Config))
     except OSError as error:
         fail(f"cannot write {error.filename}: {error.strerror}")
     except DeskhandError as error:
@@ -110,9 +107,9 @@ def remove(name: str, config: str | None) -> None:
     click.echo(f"Where none is named, {settings.agents[settings.agents[0] == name]} answers.")
 
 
-def _list(settings: Settings) -> None:
+def _list(settings: Settings, limit: int | None) -> None:
     rows = []
-    for name in settings.agents:
+    for name in settings.agents[:limit]:
         agent = settings.agent(name)
         place = agent.workspace or str(settings.home.workspace(name))
         tools = ", ".join((*([agent.profile] if agent.profile else []), *(agent.tools or ()))) or "none"

@@ -13,7 +13,19 @@ from ..sandbox.launcher import checked
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.errors import DeskhandError
-from .run import FAILED, ME, USAGE, Listing, agent_of, agent_option, config_option, fail, settings_of, with_store
+from .run import (
+    FAILED,
+    ME,
+    USAGE,
+    Listing,
+    agent_of,
+    agent_option,
+    config_option,
+    fail,
+    limit_option,
+    settings_of,
+    with_store,
+)
 
 
 @click.group(cls=Listing)
@@ -63,8 +75,9 @@ def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
 
 @allow.command("list")
 @agent_option
+@limit_option()
 @config_option
-def list_(agent: str, config: str | None) -> None:
+def list_(agent: str, limit: int | None, config: str | None) -> None:
     """What is allowed beside the rules.
 
     \b
@@ -74,15 +87,15 @@ def list_(agent: str, config: str | None) -> None:
     settings = settings_of(config)
 
     async def use(store: SqliteStore) -> None:
-        shown = 0
+        lines = []
         for name in (agent,) if agent else settings.agents:
             for path, write, _, by in await store.rows("path_grants", (name,)):
-                click.echo(f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by})")
-                shown += 1
+                lines.append(f"{name}  {'read, write' if write else 'read':11}  {path}  (by {by})")
         for hash_, verdict, name, tool, exact, _, by in await store.rows("call_grants", ()):
-            click.echo(f"{name}  {verdict:11}  {hash_[:12]}  {tool} {exact}  (by {by})")
-            shown += 1
-        if not shown:
+            lines.append(f"{name}  {verdict:11}  {hash_[:12]}  {tool} {exact}  (by {by})")
+        for line in lines[:limit]:
+            click.echo(line)
+        if not lines:
             click.echo("Nothing beside the rules. Allow a folder with: deskhand allow path ~/Downloads")
 
     with_store(settings, use)

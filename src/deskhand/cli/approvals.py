@@ -15,7 +15,7 @@ from ..types.errors import Refused
 from .asks import answer, back_to, somebody_drives
 from .live import with_app
 from .plain import plain
-from .run import FAILED, ME, Listing, config_option, fail, settings_of, with_store
+from .run import FAILED, ME, Listing, config_option, fail, limit_option, settings_of, with_store
 from .sessions import when
 from .table import table
 
@@ -35,8 +35,9 @@ def approvals() -> None:
 
 @approvals.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@limit_option()
 @config_option
-def list_(as_json: bool, config: str | None) -> None:
+def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     """Show everything that waits for an answer.
 
     \b
@@ -44,7 +45,7 @@ def list_(as_json: bool, config: str | None) -> None:
       deskhand approvals list
     """
     settings = settings_of(config)
-    asks = with_store(settings, lambda store: store.open_asks(ME))
+    asks = with_store(settings, lambda store: store.open_asks(ME))[:limit]
     if as_json:
         click.echo(msgspec.json.encode(asks))
         return
@@ -93,8 +94,9 @@ def deny(ask_id: str, never: bool, config: str | None) -> None:
 
 @approvals.command("grants")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@limit_option()
 @config_option
-def grants_(as_json: bool, config: str | None) -> None:
+def grants_(as_json: bool, limit: int | None, config: str | None) -> None:
     """Show what was allowed or refused for good.
 
     \b
@@ -102,7 +104,7 @@ def grants_(as_json: bool, config: str | None) -> None:
       deskhand approvals grants
     """
     settings = settings_of(config)
-    found = with_store(settings, lambda store: grants(store, ME))
+    found = with_store(settings, lambda store: grants(store, ME))[:limit]
     if as_json:
         click.echo(msgspec.json.encode(found))
         return

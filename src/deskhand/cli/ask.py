@@ -7,14 +7,17 @@ import select
 import stat
 import sys
 from contextlib import aclosing
+from datetime import datetime, tzinfo
+from zoneinfo import ZoneInfo
 
 import anyio
 import click
 import msgspec
 
+from ..models.chain import SILENT_WAIT_S
 from ..runtime.app import App
 from ..types.door import Progress
-from ..types.events import ApprovalAsked, CommandRun, ModelReplied, QuestionAsked, Recorded, TurnEnded
+from ..types.events import ApprovalAsked, CommandRun, ModelFailed, ModelReplied, QuestionAsked, Recorded, TurnEnded
 from ..types.identity import Address, Inbound, Said, session_key
 from ..types.messages import Message, Text, ToolCall
 from .asks import answer, back_to
@@ -107,7 +110,7 @@ async def converse(app: App, question: Question) -> int:
     receipt = await app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, session, when="queue"))
     if receipt.status == "refused":
         fail(receipt.reason, USAGE)
-    show = _Json() if question.as_json else _Plain(progress=sys.stderr.isatty())
+    show = _Json() if question.as_json else PlainText(progress=sys.stderr.isatty(), zone=_zone_of(app))
     begun = question.as_json
     async with aclosing(app.door.follow(receipt.session, ME, receipt.after)) as items:
         async for item in items:
@@ -119,7 +122,7 @@ async def converse(app: App, question: Question) -> int:
                 continue
             match event:
                 case ApprovalAsked() | QuestionAsked():
-                    code = await _asked(app, receipt.session, event, question)
+                    code = await ask_person(app, receipt.session, event, question)
                     if code is not None:
                         return code
                 case TurnEnded(reason=reason, answers=answers) if receipt.inbox_id in answers:
@@ -131,7 +134,7 @@ async def converse(app: App, question: Question) -> int:
     return FAILED
 
 
-async def _asked(app: App, session: str, event: ApprovalAsked | QuestionAsked, question: Question) -> int | None:
+async def ask_person(app: App, session: str, event: ApprovalAsked | QuestionAsked, question: Question) -> int | None:
     """Ask the person here, or say how it can be answered; None means that it goes on."""
     approval = isinstance(event, ApprovalAsked)
     choices = () if isinstance(event, ApprovalAsked) else event.choices
@@ -160,11 +163,16 @@ def _prompt(approval: bool, choices: tuple[str, ...]) -> str:
     ]
 
 
-class _Plain:
+def _zone_of(app: App) -> tzinfo:
+    return ZoneInfo(app.settings.config.timezone)
+
+
+class PlainText:
     """Text as it comes; what the runtime itself says at the end of it. With `progress`, calls on stderr."""
 
-    def __init__(self, *, progress: bool) -> None:
+    def __init__(self, *, progress: bool, zone: tzinfo) -> None:
         self._shown, self._pieces, self._progress, self._told = "", Pieces(), progress, ""
+        self._zone = zone
         self._calls: dict[str, ToolCall] = {}
 
     def __call__(self, item: Recorded | Progress) -> None:
@@ -177,6 +185,9 @@ class _Plain:
                 for call in message.calls if self._progress else ():
                     line = one_line(f"· {call.name} {bytes(call.arguments).decode(errors='replace')}", 100)
                     click.echo(click.style(line, dim=True), err=True)
+            case ModelFailed(retry_at=float() as until) if until - item.at > SILENT_WAIT_S:
+                moment = datetime.fromtimestamp(until, self._zone)
+                click.echo(f"deskhand: {plain(item.event.detail)} (trying again at {moment:%H:%M %Z})", err=True)
             case CommandRun(reply=reply) if reply:
                 click.echo(plain(reply))
             case TurnEnded(said=said, reason=reason) if said:

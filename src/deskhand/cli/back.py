@@ -18,7 +18,7 @@ from .ask import Question, converse
 from .asks import name_of
 from .live import with_app
 from .plain import plain
-from .run import ME, config_option, fail, settings_of, with_store
+from .run import ME, config_option, fail, limit_option, settings_of, with_store
 from .sessions import events_of, key_of, sessions, when
 
 __all__ = ["sessions"]
@@ -108,7 +108,7 @@ def _run(name: str, command: str, config: str | None) -> NoReturn:
 @sessions.command()
 @click.argument("words", nargs=-1, required=True)
 @click.option("--session", "-s", default="", metavar="NAME", help="Only in this conversation.")
-@click.option("--limit", "-n", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
+@limit_option(20, most=1000)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @config_option
 def search(words: tuple[str, ...], session: str, limit: int, as_json: bool, config: str | None) -> None:

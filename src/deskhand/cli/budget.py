@@ -30,7 +30,7 @@ from ..runtime.config import Settings
 from ..runtime.setting_up import store_key
 from ..types.errors import DeskhandError
 from .plain import plain
-from .run import ME, USAGE, Listing, config_option, fail, settings_of, with_store
+from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 from .table import table
 
 T = TypeVar("T")
@@ -78,8 +78,9 @@ def budget() -> None:
 
 @budget.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@limit_option()
 @config_option
-def list_(as_json: bool, config: str | None) -> None:
+def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     """What is set, and how much of it is used.
 
     \b
@@ -97,7 +98,7 @@ def list_(as_json: bool, config: str | None) -> None:
     async def spent(ledger: BudgetLedger) -> tuple[int, int]:
         return ledger.used("all", "", begin_of("month", today))
 
-    found = with_ledger(settings, use)
+    found = with_ledger(settings, use)[:limit]
     if as_json:
         click.echo(msgspec.json.encode([_as_json(each) for each in found]))
         return

@@ -15,7 +15,7 @@ from ..runtime.replay.rerun import REPLAY_TOKENS
 from ..types.errors import ConfigError
 from .live import with_app
 from .plain import one_line, plain
-from .run import FAILED, USAGE, Listing, config_option, fail, settings_of
+from .run import FAILED, USAGE, Listing, config_option, fail, limit_option, settings_of
 from .table import table
 
 
@@ -32,8 +32,9 @@ def cases() -> None:
 
 
 @cases.command("list")
+@limit_option()
 @config_option
-def list_(config: str | None) -> None:
+def list_(limit: int | None, config: str | None) -> None:
     """List the cases, and what was asked in them.
 
     \b
@@ -43,7 +44,7 @@ def list_(config: str | None) -> None:
     settings = settings_of(config)
     found = Cases(settings.home.cases)
     rows = []
-    for name in found.names():
+    for name in found.names()[:limit]:
         try:
             case = found.read(name)
             rows.append((name, case.session, str(case.turn), one_line(case.asked, 100)))

@@ -17,7 +17,7 @@ from ..store.blobs import Blobs
 from ..types.errors import DeskhandError
 from ..types.health import Fact
 from .plain import plain
-from .run import USAGE, Listing, config_option, fail, run, settings_of
+from .run import USAGE, Listing, config_option, fail, limit_option, run, settings_of
 from .table import table
 
 TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN"}
@@ -36,8 +36,9 @@ def channels() -> None:
 
 
 @channels.command("list")
+@limit_option()
 @config_option
-def list_(config: str | None) -> None:
+def list_(limit: int | None, config: str | None) -> None:
     """List the channels of the configuration, and how each one that runs is.
 
     \b
@@ -52,7 +53,7 @@ def list_(config: str | None) -> None:
     health = anyio.run(ask_health, settings.home.socket)
     facts = {fact.name: fact for fact in health.facts} if health else {}
     rows = [(name, each.type or name, *_state(each, facts.get(f"channel {name}"))) for name, each in found.items()]
-    table(("channel", "kind", "state", "why"), rows)
+    table(("channel", "kind", "state", "why"), rows[:limit])
 
 
 def _state(config: ChannelConfig, fact: Fact | None) -> tuple[str, str]:

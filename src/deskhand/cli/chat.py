@@ -21,6 +21,7 @@ from ..types.errors import DeskhandError
 from ..types.events import MessageReceived, Recorded
 from ..types.identity import Address, Inbound, Receipt, Said, session_key
 from ..types.messages import Message, Text
+from .alerts import show_alerts
 from .ask import Question, talk
 from .asks import answer, back_to, name_of
 from .keys import Keys
@@ -60,6 +61,7 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
     async def use(app: App) -> None:
         key = await _session(app, settings, session, name, latest=latest)
         app.dispatch.adopt(key)
+        await show_alerts(app, ZoneInfo(settings.config.timezone))
         if settings.environment.get("TERM", "dumb") == "dumb":
             await talk(app, Question("", name, key, interactive=True))
         else:
@@ -104,7 +106,7 @@ class Chat:
         self._now = app.parts.clock.monotonic
         self.screen = Screen(self._live, self._status, open_history(settings.home.history))
         paint = Paint(lambda: self.screen.columns, colour_system())
-        self.view = View(paint, self._now, usage=settings.config.show_usage)
+        self.view = View(paint, self._now, usage=settings.config.show_usage, zone=ZoneInfo(settings.config.timezone))
         self._paint = paint
         self._tasks: TaskGroup | None = None
         self._stopping = False

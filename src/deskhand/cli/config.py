@@ -8,12 +8,15 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
+from ..agent.step import COMPACT_AT
 from ..runtime import keys
 from ..runtime.config import LISTED, Config, Settings, convert
 from ..runtime.datafile import parse_value, read_text
 from ..runtime.edit import set_key, unset_key, write_private
 from ..runtime.importing import add_secrets, read_foreign
+from ..tools.shell import TIMEOUT_S
 from ..types.errors import ConfigError, DeskhandError
+from ..types.limits import Limits
 from .plain import plain
 from .run import USAGE, config_option, fail, settings_of
 
@@ -39,8 +42,23 @@ def config(ctx: click.Context, config: str | None) -> None:
 def resolved(settings: Settings) -> dict[str, Any]:
     """Every key with what holds for it; each agent as it is, over the defaults."""
     whole = _whole(settings.config)
-    whole["agents"] = {name: _whole(settings.agent(name)) for name in settings.agents}
+    whole["agents"] = {name: _agent(settings, name) for name in settings.agents}
     return whole
+
+
+def _agent(settings: Settings, name: str) -> dict[str, Any]:
+    """An agent with what holds for it, also where neither it nor the defaults say anything."""
+    agent = settings.agent(name)
+    limits = settings.limits(agent, Limits().window)
+    holds = {
+        "steps": limits.steps,
+        "tokens": limits.tokens,
+        "context_ratio": COMPACT_AT if agent.context_ratio is None else agent.context_ratio,
+        "shell_timeout_s": TIMEOUT_S if agent.shell_timeout_s is None else agent.shell_timeout_s,
+        "profile": settings.offered(name).profile,
+        "posture": settings.posture(name),
+    }
+    return _whole(agent) | holds
 
 
 def _whole(struct: msgspec.Struct) -> dict[str, Any]:
@@ -79,6 +97,8 @@ def get(ctx: click.Context, key: str, config: str | None) -> None:
     try:
         value = keys.get(resolved(settings), key.split("."))
     except KeyError:
+        if keys.exists(key, Config):
+            fail(f"{key!r} is not set")
         _unknown(key)
     if isinstance(value, str):
         click.echo(plain(value))
@@ -139,7 +159,7 @@ def unset(ctx: click.Context, key: str, config: str | None) -> None:
     """
     settings = settings_of(_inherited(ctx, config))
     try:
-        _store(settings, unset_key(_text(settings.file), key.split(".")))
+        _store(settings, unset_key(_text(settings.file), key.split("."), Config))
     except KeyError:
         fail(f"{key!r} is not set in {str(settings.file)!r}")
     except DeskhandError as error:

@@ -17,7 +17,7 @@ from ..tools.task_words import listed
 from ..types.goals import LongWork
 from .asks import name_of, somebody_drives
 from .plain import plain
-from .run import USAGE, config_option, fail, settings_of, with_store
+from .run import USAGE, config_option, fail, limit_option, settings_of, with_store
 from .sessions import key_of
 from .table import table
 
@@ -28,8 +28,9 @@ LOOK_S = 1.0
 @click.argument("session", default="")
 @click.option("--follow", "-f", is_flag=True, help="Stay, and print a line whenever it has got further.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --follow an object a line.")
+@limit_option()
 @config_option
-def deep(session: str, follow: bool, as_json: bool, config: str | None) -> None:
+def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: str | None) -> None:
     """See the work that goes on by itself: which task, how far it is, what it has used and what is left.
 
     With SESSION: its tasks too. It is begun in a conversation, with /deep REQUEST or /goal TEXT.
@@ -47,7 +48,7 @@ def deep(session: str, follow: bool, as_json: bool, config: str | None) -> None:
     if follow:
         _follow(settings, key, as_json)
         return
-    found = _found(settings, key)
+    found = _found(settings, key)[:limit]
     hide = Redactor(settings)
     if as_json:
         click.echo(hide(msgspec.json.encode(found).decode()))

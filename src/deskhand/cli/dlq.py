@@ -16,7 +16,7 @@ from ..types.identity import Inbound, Receipt, Said
 from .asks import back_to, name_of, somebody_drives
 from .live import with_app
 from .plain import one_line, plain
-from .run import USAGE, Listing, config_option, fail, settings_of, with_store
+from .run import USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 from .sessions import when
 from .table import table
 
@@ -45,8 +45,9 @@ def dlq() -> None:
 
 @dlq.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@limit_option()
 @config_option
-def list_(as_json: bool, config: str | None) -> None:
+def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     """List what was given up, the latest first.
 
     \b
@@ -54,7 +55,7 @@ def list_(as_json: bool, config: str | None) -> None:
       deskhand dlq list
     """
     settings = settings_of(config)
-    letters = with_store(settings, _letters)
+    letters = with_store(settings, _letters)[:limit]
     if as_json:
         click.echo(msgspec.json.encode(letters))
     elif not letters:

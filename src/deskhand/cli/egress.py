@@ -10,10 +10,23 @@ import click
 from ..net.egress import parse_entry
 from ..runtime.clock import SystemClock
 from ..store.sqlite import SqliteStore
+from ..tools.network import OUTSIDE
 from ..types.commit import Change
 from ..types.errors import DeskhandError
 from .plain import plain
-from .run import FAILED, ME, USAGE, Listing, agent_of, agent_option, config_option, fail, settings_of, with_store
+from .run import (
+    FAILED,
+    ME,
+    USAGE,
+    Listing,
+    agent_of,
+    agent_option,
+    config_option,
+    fail,
+    limit_option,
+    settings_of,
+    with_store,
+)
 
 
 @click.group(cls=Listing)
@@ -63,8 +76,9 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
 
 @egress.command("list")
 @click.option("--used", is_flag=True, help="What commands reached, and what they were refused.")
+@limit_option()
 @config_option
-def list_(used: bool, config: str | None) -> None:
+def list_(used: bool, limit: int | None, config: str | None) -> None:
     """The hosts that are allowed, and by whom.
 
     \b
@@ -77,7 +91,7 @@ def list_(used: bool, config: str | None) -> None:
 
     async def use(store: SqliteStore) -> None:
         if used:
-            rows = await store.rows("egress_uses", (200,))
+            rows = await store.rows("egress_uses", (limit or 200,))
             for session, host, port, refused, requests, up, down, _, last in reversed(rows):
                 at = datetime.fromtimestamp(last, zone).strftime("%Y-%m-%d %H:%M")
                 what = f"refused: {refused}" if refused else f"{up:,} bytes out, {down:,} in"
@@ -85,13 +99,13 @@ def list_(used: bool, config: str | None) -> None:
             if not rows:
                 click.echo("No command has reached anything yet.")
             return
-        for each in settings.config.egress.allow:
-            click.echo(plain(f"{each}  every agent  (by the configuration)"))
-        rows = await store.rows("egress_grants", ())
-        for agent, session, host, knowing, _, by in rows:
+        lines = [f"{each}  every agent  (by the configuration)" for each in settings.config.egress.allow]
+        for agent, session, host, knowing, _, by in await store.rows("egress_grants", ()):
             where = session or agent or "every agent"
-            click.echo(plain(f"{host}  {where}{'  also after reading' if knowing else ''}  (by {by})"))
-        if not rows and not settings.config.egress.allow:
+            lines.append(f"{host}  {where}{'  also after reading' if knowing == OUTSIDE else ''}  (by {by})")
+        for line in lines[:limit]:
+            click.echo(plain(line))
+        if not lines:
             click.echo("Commands reach no host. Allow one with: deskhand egress allow pypi.org")
 
     with_store(settings, use)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+import textwrap
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,11 +15,12 @@ import msgspec
 
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
+from ..runtime.moving.broken import broken_home
 from ..runtime.moving.found import Found
 from ..runtime.moving.homes import LOOKS_FOR, read_home
 from ..runtime.moving.offer import homes, place, waiting
 from ..runtime.moving.plan import Plan, plan
-from ..runtime.moving.report import not_taken, summary, told
+from ..runtime.moving.report import head, lines_of, report_of, summary
 from ..runtime.moving.take import Taken, Taking
 from ..runtime.statements import statements
 from ..store.sqlite import SqliteStore
@@ -34,14 +38,24 @@ LONG = 20_000
 @click.option("--yes", is_flag=True, help="Take it over; without this nothing is written.")
 @click.option("--me", default="", metavar="NAME", help="This user of the other system is you, the owner here.")
 @click.option("--start-jobs", is_flag=True, help="Leave jobs on; else they come switched off.")
+@click.option("--skip-broken", is_flag=True, help="Leave out files that cannot be read, and import the rest.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @config_option
-def import_(folder: Path | None, yes: bool, me: str, start_jobs: bool, as_json: bool, config: str | None) -> None:
+def import_(  # noqa: PLR0913 -- one parameter for each option
+    folder: Path | None,
+    yes: bool,
+    me: str,
+    start_jobs: bool,
+    skip_broken: bool,
+    as_json: bool,
+    config: str | None,
+) -> None:
     """Move in from operator-ai, operator-use, agent_computer or openagent-core: agents and their settings, users,
-    conversations, jobs, memories, key-values, skills and tasks.
+    conversations, jobs, memories, key-values, skills, tasks and notes.
 
-    Without a folder it looks where they usually lie. It only says what it would take over, and what not, and why,
-    until you say --yes. Run it as often as you like: nothing is taken twice, and nothing there is changed.
+    Without a folder it looks where they usually lie. Until you say --yes it only reports what it would take, what it
+    would change, and what it leaves out, with the reasons. Run it as often as you like: nothing is taken twice, and
+    nothing there is changed.
 
     \b
     Examples:
@@ -58,17 +72,34 @@ def import_(folder: Path | None, yes: bool, me: str, start_jobs: bool, as_json: 
     if me and me not in people:
         names = ", ".join(people) or "none that are known by name"
         fail(f"there is no user {me!r} in {', '.join(str(home) for home in folders)}; there are: {names}", USAGE)
+    broken = [broken_home(found) for _, found in read if found.broken and not skip_broken]
+    if broken and not as_json:
+        fail("\n".join(broken), USAGE)
+    write = yes and not broken
+    how = How(write=write, me=me, start_jobs=start_jobs, skip_broken=skip_broken, quiet=as_json)
     reports = []
     for number, (home, found) in enumerate(read):
         if number and not as_json:
             click.echo()
         # What one home brought in is here already for the next.
-        now = settings_of(config) if yes else settings
-        reports.append(_one(now, found, place(settings, home), (yes, me, start_jobs, as_json)))
+        now = settings_of(config) if write else settings
+        reports.append(_one(now, found, place(settings, home), how))
     if as_json:
         click.echo(msgspec.json.encode(reports))
+        if broken:
+            sys.exit(USAGE)
     elif not yes:
         click.echo(f"\n{_next(settings, read, me)}")
+
+
+class How(msgspec.Struct, frozen=True, kw_only=True):
+    """How homes are taken over: the options of the command. `quiet`: nothing is printed on the way."""
+
+    write: bool
+    me: str
+    start_jobs: bool
+    skip_broken: bool
+    quiet: bool
 
 
 def _next(settings: Settings, read: Sequence[tuple[Path, Found]], me: str) -> str:
@@ -127,31 +158,62 @@ def _with_store(settings: Settings, yes: bool, use: Callable[[SqliteStore], Awai
     return run(settings, main)
 
 
-def _one(settings: Settings, found: Found, where: str, how: tuple[bool, str, bool, bool]) -> dict[str, object]:
-    yes, me, start_jobs, quiet = how
+def _one(settings: Settings, found: Found, where: str, how: How) -> dict[str, object]:
+    """Report on one home, and take it over where that is asked for. Returns the report for programs."""
 
     async def use(store: SqliteStore) -> tuple[Plan, Taken | None]:
-        planned = await plan(found, settings, store, me)
-        if not quiet:
-            for line in told(planned, where, settings.config.timezone, start_jobs=start_jobs):
-                click.echo(plain(line))
-        if not yes:
+        planned = await plan(found, settings, store, how.me)
+        if not how.write:
             return planned, None
-        if not quiet and sum(len(each.talk.lines) - each.first for each in planned.talks) > LONG:
+        if not how.quiet and sum(len(each.talk.lines) - each.first for each in planned.talks) > LONG:
             click.echo("Taking it over; this takes a minute or two.", err=True)
-        return planned, await Taking(planned, settings, store, SystemClock(), start_jobs=start_jobs).take()
+        clock = SystemClock()
+        taking = Taking(planned, settings, store, clock, start_jobs=how.start_jobs, skip_broken=how.skip_broken)
+        return planned, await taking.take()
 
-    planned, taken = _with_store(settings, yes, use)
-    if taken is not None and not quiet:
-        counted = summary((number, name) for name, number in taken.counts.items())
-        click.echo(f"Took over {counted}." if counted else "There was nothing new to take over.")
-        for line in (*not_taken(taken.left), *(f"  {note}" for note in taken.notes)):
-            click.echo(plain(line))
+    planned, taken = _with_store(settings, how.write, use)
+    more_left = tuple(taken.left) if taken else ()
+    report = report_of(planned, settings.config.timezone, start_jobs=how.start_jobs, more_left=more_left)
+    if not how.quiet:
+        for line in (*head(planned, where), *_broken(found), *lines_of(report), *_outcome(taken)):
+            click.echo(_wrapped(plain(line)))
     return {
         "system": found.system,
         "version": found.version,
         "home": found.root,
         "new": {name: number for number, name in planned.counts()},
         "taken": taken.counts if taken else None,
-        "not_taken": msgspec.to_builtins((*planned.left, *(taken.left if taken else ()))),
+        "report": {
+            "taken": dict(report.taken),
+            "changed": msgspec.to_builtins(report.changed),
+            "left_out": msgspec.to_builtins(report.left_out),
+        },
+        "broken": msgspec.to_builtins(found.broken),
     }
+
+
+def _broken(found: Found) -> Iterator[str]:
+    """The files that cannot be read, where the rest is taken all the same."""
+    if found.broken:
+        yield "\nCannot be read, and is left out:"
+    yield from (f"  {each.file}: {each.why}" for each in found.broken)
+
+
+def _wrapped(line: str) -> str:
+    """A line with what does not fit into the terminal beneath it, indented as it is. In a file it stays one line."""
+    if not sys.stdout.isatty():
+        return line
+    begins = line.lstrip("\n")
+    gap = " " * (len(begins) - len(begins.lstrip()) + 2)
+    width = max(60, shutil.get_terminal_size().columns)
+    text = textwrap.fill(begins, width, subsequent_indent=gap, break_long_words=False, break_on_hyphens=False)
+    return "\n" * (len(line) - len(begins)) + text
+
+
+def _outcome(taken: Taken | None) -> Iterator[str]:
+    """What was taken over, and what is to be done now."""
+    if taken is None:
+        return
+    counted = summary((number, name) for name, number in taken.counts.items())
+    yield f"\nTook over {counted}." if counted else "\nThere was nothing new to take over."
+    yield from (f"  {note}" for note in taken.notes)

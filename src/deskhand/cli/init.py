@@ -22,6 +22,9 @@ CONFIG = """\
 #   preset: work                          # or coding, or one of yours: prompts/NAME/PROMPT.md
 # agents:
 #   main: {}
+# memory:
+#   inject_top_k: 3                       # memories told with a message, at most; 5 without it
+#   inject_min_relevance: 0.3             # how near they must be, from 0 to 1; 0.1 without it
 # timezone: Europe/Berlin                 # UTC without it
 """
 ENV = """\

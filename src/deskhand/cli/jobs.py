@@ -18,7 +18,7 @@ from ..web.job_views import JobDetail, JobDraft, JobView, Preview
 from .jobs_running import COMMANDS, json_option, say_if_nobody, with_jobs
 from .live import with_app
 from .plain import one_line, plain
-from .run import ME, USAGE, Listing, config_option, fail, settings_of
+from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of
 from .table import table
 
 OTHER_NAMES = {"info": "show", "delete": "remove", "rm": "remove", "create": "add", "new": "add"}
@@ -51,8 +51,9 @@ def jobs() -> None:
 
 @jobs.command("list")
 @json_option
+@limit_option()
 @config_option
-def list_(as_json: bool, config: str | None) -> None:
+def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     """List all jobs: when they come, and how the last time went.
 
     \b
@@ -60,7 +61,7 @@ def list_(as_json: bool, config: str | None) -> None:
       deskhand jobs list --json
     """
     settings = settings_of(config)
-    found = with_jobs(settings, lambda here: here.desk.listed(ME))
+    found = with_jobs(settings, lambda here: here.desk.listed(ME))[:limit]
     if as_json:
         click.echo(msgspec.json.encode(found))
     elif not found:
@@ -68,9 +69,28 @@ def list_(as_json: bool, config: str | None) -> None:
     else:
         zone = settings.config.timezone
         rows = [
-            (each.name, _short_state(each), moment(each.next_at, zone), each.when, each.last_result) for each in found
+            (
+                each.name,
+                _short_state(each),
+                moment(each.next_at, zone),
+                each.when,
+                counts(each),
+                each.last_result,
+            )
+            for each in found
         ]
-        table(("job", "", "next", "when", "last time"), rows)
+        table(("job", "", "next", "when", "counts", "last time"), rows)
+
+
+def counts(job: JobView) -> str:
+    """How often it ran, failed, was not needed and was skipped; what never happened is left out."""
+    counted = [
+        (job.runs, "run" if job.runs == 1 else "runs"),
+        (job.errors, "failed"),
+        (job.gates, "stopped by its prerun"),
+        (job.skips, "skipped"),
+    ]
+    return ", ".join(f"{number} {what}" for number, what in counted if number) or "no runs"
 
 
 def _short_state(job: JobView) -> str:
@@ -106,7 +126,7 @@ def _show(found: JobDetail, zone: str) -> None:
         "for": job.person or ME.id,
         "answers": f"go to {job.to}" if job.to else "go nowhere; they stand in the log",
         "hook": found.hook,
-        "counted": f"{job.runs} runs, {job.errors} of them with an error",
+        "counts": counts(job),
     }
     click.echo(click.style(plain(job.name), bold=True))
     for key, value in facts.items():
@@ -303,15 +323,16 @@ def undo(name: str, redo: bool, config: str | None) -> None:
 
 @jobs.command()
 @click.argument("name", default="")
+@limit_option()
 @config_option
-def blueprints(name: str, config: str | None) -> None:
+def blueprints(name: str, limit: int | None, config: str | None) -> None:
     """Jobs that are ready but for a few blanks, and how they are made.
 
     \b
     Example:
       deskhand jobs blueprints reminder
     """
-    for each in [blueprint(name)] if name in {known.name for known in BLUEPRINTS} else BLUEPRINTS:
+    for each in [blueprint(name)] if name in {known.name for known in BLUEPRINTS} else BLUEPRINTS[:limit]:
         click.echo(told(each))
         click.echo(click.style(f"  {command(each)}\n", dim=True))
 

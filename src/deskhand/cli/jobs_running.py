@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import TypeVar
+from zoneinfo import ZoneInfo
 
 import anyio
 import click
@@ -11,17 +14,22 @@ import msgspec
 
 from ..runtime.app import App
 from ..runtime.automation import Automation
-from ..runtime.config import Settings
-from ..runtime.jobs.told import became, moment
-from ..types.jobs import OPEN, Job
+from ..runtime.config import SURFACES, Settings
+from ..runtime.jobs.ledger import Entry
+from ..runtime.jobs.told import STATES, became, moment
+from ..runtime.lock import holder_of
+from ..types.events import ApprovalAsked, MessageReceived, QuestionAsked, Recorded, TurnEnded
+from ..types.jobs import OPEN, Job, Run, RunState
+from .ask import PlainText, Question, ask_person
 from .asks import somebody_drives
 from .live import with_app
 from .plain import plain
-from .run import ME, config_option, settings_of
+from .run import FAILED, ME, NEEDS_APPROVAL, config_option, fail, limit_option, settings_of
 from .table import table
 
 T = TypeVar("T")
-WAIT_S = 0.2
+WAIT_S, BEGIN_S, SHOWN_S = 0.2, 0.02, 5.0
+ENDED_WELL: tuple[RunState, ...] = ("done", "gated")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -43,36 +51,96 @@ def say_if_nobody(settings: Settings) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--wait", "-w", is_flag=True, help="Stay until it is over, and say how it went.")
+@click.option("--wait", "-w", is_flag=True, help="Where the service runs it: wait for its end.")
 @config_option
 def run(name: str, wait: bool, config: str | None) -> None:
-    """Run a job now, once.
+    """Run a job now, once. The service runs it where there is one; otherwise it runs right here.
+
+    Exit codes: 0 done, or its prerun said that nothing is to be done; 1 it failed; 3 it waits for an approval.
 
     \b
-    Example:
+    Examples:
+      deskhand jobs run brief
       deskhand jobs run brief --wait
     """
-    settings = settings_of(config)
+    settings, shown = settings_of(config), False
+    if holder_of(settings.home.serving) is not None:
+        ran = with_jobs(settings, lambda here: _hand_over(here, settings, name, wait=wait))
+        if ran is None:
+            click.echo(f"{plain(name)} runs now; see: deskhand jobs runs {plain(name)}")
+            sys.exit(0)
+    elif somebody_drives(settings):
+        fail("another terminal is open, which runs no jobs: close it, or start the service with `deskhand serve`")
+    else:
+        ran = with_app(settings, lambda app: run_here(app, name))
+        shown = bool(ran.session)
+    if ran.state in OPEN:
+        click.echo(f"{plain(name)} goes on when Deskhand runs: deskhand serve", err=True)
+        sys.exit(NEEDS_APPROVAL)
+    said = STATES["done"] if shown and ran.state == "done" else became(ran)
+    click.echo(f"{plain(name)}: {plain(said)}", err=ran.state not in ENDED_WELL)
+    sys.exit(0 if ran.state in ENDED_WELL else FAILED)
 
-    async def use(here: Automation) -> str:
-        slot = await here.desk.run(ME, name)
-        while wait and somebody_drives(settings):
-            ran = next((each for each in await here.using.own.runs(ME, name, 20) if each.slot == slot), None)
-            if ran is not None and ran.state not in OPEN:
-                return became(ran)
-            await anyio.sleep(WAIT_S)
-        return ""
 
-    ended = with_jobs(settings, use)
-    click.echo(
-        f"{plain(name)}: {plain(ended)}" if ended else f"{plain(name)} runs now; see: deskhand jobs runs {plain(name)}"
-    )
-    say_if_nobody(settings)
+async def _hand_over(here: Automation, settings: Settings, name: str, *, wait: bool) -> Run | None:
+    """Have the service run it. Returns how it ended, None where that is not waited for."""
+    slot = await here.desk.run(ME, name)
+    while wait and somebody_drives(settings):
+        ran = next((each for each in await here.using.own.runs(ME, name, 20) if each.slot == slot), None)
+        if ran is not None and ran.state not in OPEN:
+            return ran
+        await anyio.sleep(WAIT_S)
+    return None
+
+
+async def run_here(app: App, name: str) -> Run:
+    """Run it in this process, and show what it does: what the agent says on stdout, its calls on stderr."""
+    jobs = app.works.jobs
+    await app.works.automation.using.own.found(ME, name)
+    entry = await jobs.to_run_here(name, ME)
+    while not app.dispatch.driving:  # noqa: ASYNC110 -- it is on its way
+        await anyio.sleep(BEGIN_S)
+    ran = [entry.run]
+    async with anyio.create_task_group() as tasks:
+        shown = anyio.Event()
+        if entry.job.kind == "prompt":
+            tasks.start_soon(_show, app, entry, shown, tasks.cancel_scope)
+        ran[0] = await jobs.carry_out(entry)
+        if ran[0].state in ("done", "error"):
+            with anyio.move_on_after(SHOWN_S):
+                await shown.wait()
+        tasks.cancel_scope.cancel()
+    to = entry.job.to
+    if to is not None and ran[0].state in ("done", "error") and to.channel not in SURFACES:
+        click.echo(f"What it says to {plain(to.channel)} is sent when Deskhand runs: deskhand serve", err=True)
+    return ran[0]
+
+
+async def _show(app: App, entry: Entry, shown: anyio.Event, all_: anyio.CancelScope) -> None:
+    """Print what happens in its conversation until its turn ends."""
+    session = entry.run.session
+    head = await app.store.rows("event_head", (session,))
+    output = PlainText(progress=True, zone=ZoneInfo(app.settings.config.timezone))
+    question = Question("", session.partition("/")[0], session, interactive=sys.stdin.isatty())
+    begun = False
+    async with aclosing(app.door.follow(session, ME, head[0][0] if head else 0)) as items:
+        async for item in items:
+            event = item.event if isinstance(item, Recorded) else None
+            begun = begun or (isinstance(event, MessageReceived) and event.external_id == entry.key)
+            if not begun:  # what somebody else's turn says in the same conversation
+                continue
+            output(item)
+            if isinstance(event, ApprovalAsked | QuestionAsked):
+                if await ask_person(app, session, event, question) is not None:
+                    all_.cancel()
+            elif isinstance(event, TurnEnded):
+                shown.set()
+                return
 
 
 @click.command()
 @click.argument("name")
-@click.option("-n", "limit", type=click.IntRange(1, 200), default=20, show_default=True, help="So many.")
+@limit_option(20, most=200)
 @json_option
 @config_option
 def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:

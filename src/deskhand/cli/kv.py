@@ -13,7 +13,7 @@ from ..runtime.clock import SystemClock
 from ..store.sqlite import SqliteStore
 from ..types.commit import Change
 from ..types.messages import clean
-from .run import FAILED, Listing, agent_of, agent_option, config_option, fail, settings_of, with_store
+from .run import FAILED, Listing, agent_of, agent_option, config_option, fail, limit_option, settings_of, with_store
 
 C = TypeVar("C", bound=Callable[..., Any])
 HOUR_S = 3600.0
@@ -107,8 +107,9 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
 
 @kv.command("list")
 @click.option("--prefix", "-p", default="", help="Only keys that begin so.")
+@limit_option(names=())  # -n is the namespace
 @_place
-def list_(prefix: str, agent: str, ns: str, config: str | None) -> None:
+def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | None) -> None:
     """Print keys and values as JSON.
 
     \b
@@ -119,7 +120,8 @@ def list_(prefix: str, agent: str, ns: str, config: str | None) -> None:
     name, now = agent_of(settings, agent), SystemClock().now()
 
     async def use(store: SqliteStore) -> dict[str, str]:
-        return {key: value for key, value, *_ in await store.rows("kv_list", (name, ns, clean(prefix), now))}
+        rows = await store.rows("kv_list", (name, ns, clean(prefix), now))
+        return {key: value for key, value, *_ in rows[:limit]}
 
     found = with_store(settings, use)
     click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))

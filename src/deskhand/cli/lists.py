@@ -14,15 +14,16 @@ from ..tools.deferred import offering, schemas_of, tokens_of
 from ..types.errors import ConfigError
 from ..types.options import SessionOptions
 from .plain import plain
-from .run import USAGE, agent_of, agent_option, config_option, fail, settings_of
+from .run import USAGE, agent_of, agent_option, config_option, fail, limit_option, settings_of
 from .table import table
 
 
 @click.command()
 @click.argument("name", default="")
 @agent_option
+@limit_option()
 @config_option
-def tools(name: str, agent: str, config: str | None) -> None:
+def tools(name: str, agent: str, limit: int | None, config: str | None) -> None:
     """List what an agent can do: each tool with what it does to the world, and about how many tokens it takes in each
     request. With a NAME, show what models are told of that tool.
 
@@ -45,17 +46,17 @@ def tools(name: str, agent: str, config: str | None) -> None:
     elif not found.tools:
         click.echo("This agent has no tools: it can only talk.")
     else:
-        _list(found.tools)
+        _list(found.tools, limit)
 
 
-def _list(found: Tools) -> None:
+def _list(found: Tools, limit: int | None) -> None:
     now = {spec.name for spec in offering(found, SessionOptions())}
     size = {schema.name: tokens_of(schema) for schema in schemas_of(found)}
     rows = [
         (s.name, s.effect, str(size[s.name]), "" if s.name in now else "deferred", " ".join(s.description.split()))
         for s in (tool.spec for tool in found.values())
     ]
-    table(("tool", "effect", "tokens", "", "what it does"), rows)
+    table(("tool", "effect", "tokens", "", "what it does"), rows[:limit])
     later = size.keys() - now
     said = f"{len(now)} tools are in each request, about {sum(size[name] for name in now):,} tokens"
     more = f"; {len(later)} are deferred, about {sum(size[name] for name in later):,} more once all are loaded"

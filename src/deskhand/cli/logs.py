@@ -11,16 +11,16 @@ import anyio
 import click
 
 from .plain import plain
-from .run import config_option, run, settings_of
+from .run import config_option, limit_option, run, settings_of
 
 POLL_S = 0.2
 
 
 @click.command()
 @click.option("--follow", "-f", is_flag=True, help="Go on as lines are added, until Ctrl+C.")
-@click.option("--lines", "-n", default=50, show_default=True, type=click.IntRange(0), help="How many to begin with.")
+@limit_option(50, least=0, names=("-n", "--lines"))
 @config_option
-def logs(follow: bool, lines: int, config: str | None) -> None:
+def logs(follow: bool, limit: int, config: str | None) -> None:
     """Show the end of the log.
 
     \b
@@ -30,8 +30,8 @@ def logs(follow: bool, lines: int, config: str | None) -> None:
     """
     settings = settings_of(config)
     path = settings.home.log
-    found = _last(path, lines)
-    if not found and lines and not follow:
+    found = _last(path, limit)
+    if not found and limit and not follow:
         click.echo(f"Nothing was logged yet: only what goes wrong is, to {path}")
         return
     for line in found:

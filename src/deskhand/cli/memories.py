@@ -18,7 +18,7 @@ from ..runtime.models import Models
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, ModelError
 from .plain import plain
-from .run import USAGE, Listing, config_option, fail, settings_of, with_store
+from .run import USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 from .sessions import when
 from .table import table
 from .times import moment
@@ -50,7 +50,7 @@ def memories() -> None:
 @click.option("--scope-id", "-i", default="", metavar="NAME", help="Only of this person, or of this agent.")
 @click.option("--pinned", "which", flag_value="pinned", help="Only those that are always told.")
 @click.option("--held", "which", flag_value="held", help="Only those that wait for your yes.")
-@click.option("-n", "limit", type=click.IntRange(min=1), default=50, help="So many at most.")
+@limit_option(50)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @config_option
 def list_(scope: str | None, scope_id: str, which: str | None, limit: int, as_json: bool, config: str | None) -> None:
@@ -109,7 +109,7 @@ def stats(config: str | None) -> None:
 
 @memories.command()
 @click.argument("query", default="")
-@click.option("-n", "limit", type=click.IntRange(1, 50), default=5, help="So many at most.")
+@limit_option(5, most=50)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @config_option
 @click.pass_context

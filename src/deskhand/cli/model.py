@@ -6,7 +6,7 @@ import click
 
 from ..runtime.config import Settings
 from ..types.errors import DeskhandError
-from .run import USAGE, Listing, agent_option, config_option, fail, settings_of
+from .run import USAGE, Listing, agent_option, config_option, fail, limit_option, settings_of
 from .table import table
 from .weights import pull, test
 
@@ -25,8 +25,9 @@ def model() -> None:
 
 @model.command("list")
 @click.argument("provider", default="")
+@limit_option()
 @config_option
-def list_(provider: str, config: str | None) -> None:
+def list_(provider: str, limit: int | None, config: str | None) -> None:
     """List the providers, or the models of one that we know figures of. Others can be used too.
 
     \b
@@ -43,22 +44,23 @@ def list_(provider: str, config: str | None) -> None:
     try:
         if provider:
             known = catalogue.provider(provider).models
-            table(("model", "window"), [(f"{provider}/{name}", f"{facts.window:,}") for name, facts in known.items()])
+            rows = [(f"{provider}/{name}", f"{facts.window:,}") for name, facts in known.items()]
+            table(("model", "window"), rows[:limit])
             return
     except DeskhandError as error:
         fail(str(error), USAGE)
-    rows = []
+    providers = []
     for name, found in catalogue.providers.items():
         if name == PROVIDER:
             continue
         needs = "runs on this machine" if found.local else f"needs {found.keys[0]}" if found.keys else "needs base_url"
-        rows.append((name, "key found" if models.key(name) else needs, found.base_url))
+        providers.append((name, "key found" if models.key(name) else needs, found.base_url))
     shelf = Shelf(settings.cache / "models")
     for name, weights in shelf.known.items():
         ready = "here" if shelf.has(name) else f"{gigabytes(weights.size_bytes)}: deskhand model pull {name}"
-        rows.append((PROVIDER, ready, f"{PROVIDER}/{name}"))
-    rows.append(("scripted", "for a look around, without any model", "scripted/echo"))
-    table(("provider", "ready?", "where"), rows)
+        providers.append((PROVIDER, ready, f"{PROVIDER}/{name}"))
+    providers.append(("scripted", "for a look around, without any model", "scripted/echo"))
+    table(("provider", "ready?", "where"), providers[:limit])
     click.echo(f"Chosen: {', '.join(settings.config.defaults.models) or 'none'}")
 
 

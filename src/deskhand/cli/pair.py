@@ -14,7 +14,7 @@ from ..runtime.pairing import described
 from ..runtime.people import LocalPeople
 from ..types.people import OWNER_NAME, Identity, Pairing, User
 from .plain import plain
-from .run import Listing, config_option, fail, settings_of
+from .run import Listing, config_option, fail, limit_option, settings_of
 from .sessions import when
 from .table import table
 from .users import with_people
@@ -41,8 +41,9 @@ def _who(asked: Pairing) -> str:
 
 @pair.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@limit_option()
 @config_option
-def list_(as_json: bool, config: str | None) -> None:
+def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     """Who waits to be let in.
 
     \b
@@ -55,6 +56,7 @@ def list_(as_json: bool, config: str | None) -> None:
         return await people.pairings(), people.locked_until()
 
     found, locked = with_people(settings, use)
+    found = found[:limit]
     if as_json:
         click.echo(msgspec.json.encode(found))
         return

@@ -14,7 +14,7 @@ from ..runtime.plugins import Failed, Loaded, available, named
 from ..runtime.toolbox import plugins_of
 from ..types.errors import DeskhandError
 from .plain import plain
-from .run import USAGE, config_option, fail, settings_of
+from .run import USAGE, config_option, fail, limit_option, settings_of
 from .table import table
 
 
@@ -31,8 +31,9 @@ def plugins() -> None:
 
 
 @plugins.command("list")
+@limit_option()
 @config_option
-def list_(config: str | None) -> None:
+def list_(limit: int | None, config: str | None) -> None:
     """List the plugins that are loaded, and those that could be. Only the first are imported.
 
     \b
@@ -45,7 +46,7 @@ def list_(config: str | None) -> None:
     rows = [(plugin.name, "on", _gives(plugin), plugin.place) for plugin in here.loaded]
     rows += [(name, "off", "", place) for name, place in available(settings.home).items() if name not in on]
     if rows:
-        table(("plugin", "state", "gives", "where"), rows)
+        table(("plugin", "state", "gives", "where"), rows[:limit])
     elif not here.failed:
         click.echo(f"No plugins yet. A plugin is a Python file in {settings.home.plugins}, or an installed package.")
     for failed in here.failed:

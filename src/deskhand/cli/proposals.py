@@ -14,7 +14,7 @@ from ..runtime.learning.reviewing import verdict
 from ..skills.scan import Finding
 from .live import with_app
 from .plain import one_line, plain
-from .run import ME, config_option, fail, settings_of
+from .run import ME, config_option, fail, limit_option, settings_of
 from .sessions import when
 from .table import table
 
@@ -23,8 +23,9 @@ COLOURS = {"bad": "red", "look": "yellow"}
 
 @click.command("proposals")
 @click.option("--all", "every", is_flag=True, help="Also those that were decided.")
+@limit_option()
 @config_option
-def proposals(every: bool, config: str | None) -> None:
+def proposals(every: bool, limit: int | None, config: str | None) -> None:
     """List skills that agents propose. None of them is active before you take it.
 
     \b
@@ -37,7 +38,7 @@ def proposals(every: bool, config: str | None) -> None:
     async def use(app: App) -> list[Row]:
         return await app.works.reviewing.proposals.all(every=every)
 
-    rows = with_app(settings, use, drive=False)
+    rows = with_app(settings, use, drive=False)[:limit]
     if not rows:
         click.echo(
             "No skills are proposed." + ("" if every else " Those that were decided: deskhand skills proposals --all")

@@ -12,7 +12,7 @@ from ..types.commit import Change
 from ..types.process import Process, process_of
 from .asks import name_of, somebody_drives
 from .plain import one_line
-from .run import ME, USAGE, Listing, config_option, fail, settings_of, with_store
+from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 from .sessions import when
 from .table import table
 
@@ -34,8 +34,9 @@ def ps() -> None:
 @ps.command("list")
 @click.option("--all", "-a", "all_", is_flag=True, help="Also what has ended lately.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@limit_option()
 @config_option
-def list_(all_: bool, as_json: bool, config: str | None) -> None:
+def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> None:
     """List what runs, the latest first.
 
     \b
@@ -43,7 +44,7 @@ def list_(all_: bool, as_json: bool, config: str | None) -> None:
       deskhand ps list --all
     """
     settings = settings_of(config)
-    found = [each for each in _processes(settings) if all_ or (each.live and somebody_drives(settings))]
+    found = [each for each in _processes(settings) if all_ or (each.live and somebody_drives(settings))][:limit]
     if as_json:
         click.echo(msgspec.json.encode(found))
     elif not found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -15,6 +15,7 @@ import click
 from ..runtime.config import Settings, read_settings
 from ..runtime.logs import logging_to_file
 from ..runtime.standing import read_or_last_good
+from ..runtime.starts import cause
 from ..runtime.statements import statements
 from ..store.sqlite import SqliteStore
 from ..types.errors import ConfigError, DeskhandError
@@ -54,6 +55,22 @@ def agent_option(command: C) -> C:
 
     text = "This agent, not the first."
     return click.option("--agent", "-a", default="", metavar="NAME", callback=inherited, help=text)(command)
+
+
+def limit_option(
+    default: int | None = None, *, least: int = 1, most: int | None = None, names: Sequence[str] = ("-n",)
+) -> Callable[[C], C]:
+    """`-n/--limit`, the same for every command that prints a list; without a default it prints all. `names` are those
+    that the option has besides `--limit`."""
+    return click.option(
+        "--limit",
+        *names,
+        "limit",
+        type=click.IntRange(least, most),
+        default=default,
+        show_default=default is not None,
+        help="Show at most this many.",
+    )
 
 
 class Listing(click.Group):
@@ -135,7 +152,7 @@ def run(settings: Settings, main: Callable[[], Awaitable[T]], *, log: bool = Tru
         with logging_of(settings) if log else nullcontext():
             return anyio.run(main)
     except BaseExceptionGroup as group:
-        error = _first(group)
+        error = cause(group)
         if isinstance(error, KeyboardInterrupt):
             sys.exit(INTERRUPTED)
         if isinstance(error, SystemExit):  # `fail` inside the task group
@@ -171,11 +188,3 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}; `deskhand doctor` says what is wrong"
     return str(error)
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The exception that a task group wrapped, where it is but one."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

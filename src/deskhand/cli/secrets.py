@@ -17,7 +17,7 @@ from ..types.commit import Change
 from ..types.errors import DeskhandError
 from ..types.secrets import handle
 from .plain import plain
-from .run import ME, USAGE, Listing, config_option, fail, settings_of, with_store
+from .run import ME, USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 
 
 @click.group(cls=Listing)
@@ -74,8 +74,9 @@ def _where(settings: Settings) -> str:
 
 
 @secrets.command("list")
+@limit_option()
 @config_option
-def list_(config: str | None) -> None:
+def list_(limit: int | None, config: str | None) -> None:
     """Which secrets there are, where they lie, and who may use them where. No value is shown.
 
     \b
@@ -89,7 +90,7 @@ def list_(config: str | None) -> None:
     except DeskhandError as error:
         fail(str(error))
     here = {each.name for each in known.held()}
-    for name, entry in entries.items():
+    for name, entry in list(entries.items())[:limit]:
         place = f"environment {entry.variable}" if entry.place == "env" else entry.place
         click.echo(plain(f"{name}  {place}{'' if name in here else '  (its value is not there)'}  {handle(name)}"))
         for rule in entry.rules:

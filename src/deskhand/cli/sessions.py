@@ -14,15 +14,15 @@ import msgspec
 
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
-from ..runtime.transcript import Reader, lines_of, read_lines
+from ..runtime.transcript import Reader, before_compaction, lines_of, read_lines
 from ..store.sqlite import SqliteStore
 from ..types.commit import Commit
 from ..types.errors import ConfigError
 from ..types.events import Recorded
 from ..types.identity import Address, session_key
 from .asks import back_to, name_of
-from .plain import one_line
-from .run import ME, USAGE, Listing, agent_of, agent_option, config_option, fail, settings_of, with_store
+from .plain import one_line, plain
+from .run import ME, USAGE, Listing, agent_of, agent_option, config_option, fail, limit_option, settings_of, with_store
 from .table import table
 
 FILE_BYTES = 100_000_000
@@ -41,7 +41,7 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@click.option("--limit", "-n", default=20, show_default=True, type=click.IntRange(1), help="How many at most.")
+@limit_option(20)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @config_option
 def list_(limit: int, as_json: bool, config: str | None) -> None:
@@ -84,7 +84,8 @@ def show(name: str, config: str | None) -> None:
     settings = settings_of(config)
     events = events_of(settings, name)
     columns = shutil.get_terminal_size().columns
-    view = View(Paint(lambda: columns, colour_system() if sys.stdout.isatty() else None), SystemClock().monotonic)
+    paint = Paint(lambda: columns, colour_system() if sys.stdout.isatty() else None)
+    view = View(paint, SystemClock().monotonic, zone=ZoneInfo(settings.config.timezone))
     for recorded in events:
         for line in view.render(recorded):
             click.echo(line)
@@ -100,16 +101,27 @@ def show(name: str, config: str | None) -> None:
     type=click.Choice(["events", "jsonl"]),
     help="Events as they are logged, or lines of role and content.",
 )
+@click.option(
+    "--compaction",
+    type=int,
+    help="Only what was said before the conversation was compacted for this time: 1 is the first, -1 the last.",
+)
 @config_option
-def export(name: str, form: str, config: str | None) -> None:
+def export(name: str, form: str, compaction: int | None, config: str | None) -> None:
     """Print a conversation as JSON lines: one event each, exactly as it is logged, or one message each.
 
     \b
     Examples:
       deskhand sessions export nov21-0930 > log.jsonl
       deskhand sessions export nov21-0930 --format jsonl > talk.jsonl
+      deskhand sessions export nov21-0930 --format jsonl --compaction -1 > transcript.jsonl
     """
     events = events_of(settings_of(config), name)
+    if compaction is not None:
+        try:
+            events = before_compaction(events, compaction)
+        except ConfigError as error:
+            fail(f"{plain(name)}: {error}", USAGE)
     for line in events if form == "events" else lines_of(events):
         click.echo(msgspec.json.encode(line))
 

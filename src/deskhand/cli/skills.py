@@ -13,7 +13,7 @@ from ..runtime.toolbox import skill_sources, skills_of
 from ..skills.skill import BUNDLED, Skill, Skills, Source
 from .plain import one_line, plain
 from .proposals import accept, proposals, reject, revert, show, try_
-from .run import USAGE, agent_of, agent_option, config_option, fail, settings_of
+from .run import USAGE, agent_of, agent_option, config_option, fail, limit_option, settings_of
 from .table import table
 
 ASIDE = ".changed"
@@ -22,9 +22,10 @@ ASIDE = ".changed"
 
 @click.group(invoke_without_command=True)
 @agent_option
+@limit_option()
 @config_option
 @click.pass_context
-def skills(ctx: click.Context, agent: str, config: str | None) -> None:
+def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None) -> None:
     """List the skills that an agent may read, and where they come from: bundled, shared, or the agent's own.
 
     \b
@@ -41,7 +42,7 @@ def skills(ctx: click.Context, agent: str, config: str | None) -> None:
         click.echo(f"No skills. A skill is a folder with a SKILL.md in {settings.skills_folder}")
         return
     rows = [(s.name, s.source, one_line(s.problem or s.description, 70), plain(str(s.folder))) for s in found]
-    table(("skill", "from", "what it is for", "where"), rows)
+    table(("skill", "from", "what it is for", "where"), rows[:limit])
 
 
 @skills.command()

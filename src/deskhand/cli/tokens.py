@@ -10,7 +10,7 @@ import msgspec
 from ..runtime.clock import SystemClock
 from ..runtime.people import LocalPeople
 from ..types.people import OWNER_NAME, SCOPES, Scope, TokenRow
-from .run import USAGE, Listing, config_option, fail, settings_of
+from .run import USAGE, Listing, config_option, fail, limit_option, settings_of
 from .sessions import when
 from .table import table
 from .users import with_people
@@ -36,8 +36,9 @@ def tokens() -> None:
 @tokens.command("list")
 @click.option("--user", default="", metavar="NAME", help="Only those of this user.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@limit_option()
 @config_option
-def list_(user: str, as_json: bool, config: str | None) -> None:
+def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> None:
     """List tokens and logged-in browsers.
 
     \b
@@ -45,7 +46,7 @@ def list_(user: str, as_json: bool, config: str | None) -> None:
       deskhand tokens list
     """
     settings = settings_of(config)
-    rows = with_people(settings, lambda people: people.tokens(user))
+    rows = with_people(settings, lambda people: people.tokens(user))[:limit]
     if as_json:
         click.echo(msgspec.json.encode(rows))
         return

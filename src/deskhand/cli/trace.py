@@ -17,7 +17,7 @@ from ..runtime.redaction import Redactor
 from ..runtime.trace import Span, Trace
 from ..store.sqlite import SqliteStore
 from .plain import one_line, plain
-from .run import config_option, settings_of, with_store
+from .run import config_option, limit_option, settings_of, with_store
 from .sessions import events_of, key_of
 
 POLL_S = 0.2
@@ -27,19 +27,24 @@ STYLES |= {"waits": "cyan", "superseded": "yellow", "expired": "yellow", "unaske
 
 @click.command()
 @click.argument("session")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each call.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each call and each turn.")
 @click.option("--follow", "-f", is_flag=True, help="Go on as calls end, until Ctrl+C.")
+@limit_option()
 @config_option
-def trace(session: str, as_json: bool, follow: bool, config: str | None) -> None:
+def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: str | None) -> None:
     """Show each call of a model or a tool in a conversation, in the order in which they ended.
 
+    With --limit the latest calls are shown.
+
     It is read from the log, so nothing had to be switched on before. Values of secrets in the environment are shown
-    by their names.
+    by their names. With --json each line is an event for other programs: llm_call, tool_call or agent_run (a turn),
+    with the ids of its span, its parent and its trace, times, tokens, and the first 200 characters of its result.
 
     \b
     Examples:
       deskhand trace nov21-0930
       deskhand trace nov21-0930 --json | jq 'select(.took_s > 5)'
+      deskhand trace nov21-0930 --json > trace.jsonl
       deskhand trace main/telegram:42 -f
     """
     settings = settings_of(config)
@@ -49,7 +54,10 @@ def trace(session: str, as_json: bool, follow: bool, config: str | None) -> None
     shown = _Lines(ZoneInfo(settings.config.timezone), as_json=as_json)
     shown.head(bool(spans) or follow)
     running = [] if follow else folded.running(key_of(settings, session))
-    for span in (*spans, *running):
+    latest = [*spans, *running]
+    if limit is not None:
+        latest = latest[-limit:]
+    for span in latest:
         shown.print(span)
     if follow:
         _follow(settings, key_of(settings, session), events[-1].n, folded, shown)
@@ -88,15 +96,17 @@ class _Lines:
         if self._json:
             click.echo(msgspec.json.encode(span))
             return
+        if span.kind == "agent_run":
+            return
         time = datetime.fromtimestamp(span.at, self._zone).strftime("%H:%M:%S")
-        tokens = f"{span.input_tokens}/{span.output_tokens}" if span.kind == "model" else ""
+        tokens = f"{span.input_tokens}/{span.output_tokens}" if span.kind == "llm_call" else ""
         number = str(span.seq) if span.seq else ""
         took = f"{span.took_s:.2f} s" if span.seq else ""
         if not self._tty:
             cells = (number, time, span.name, took, tokens, span.status, span.detail)
             click.echo("\t".join(" ".join(plain(cell).split()) for cell in cells))
             return
-        name = one_line(span.name if span.kind == "model" else f"  {span.name}", 28)
+        name = one_line(span.name if span.kind == "llm_call" else f"  {span.name}", 28)
         status = click.style(f"{span.status:<11}", fg=STYLES.get(span.status))
         line = f"{number:>6}  {time}  {name:<28}  {took:>8}  {tokens:>15}  {status}  "
         room = shutil.get_terminal_size().columns - 6 - 8 - 28 - 8 - 15 - 11 - 12
@@ -104,8 +114,9 @@ class _Lines:
 
 
 def _sum(spans: Sequence[Span]) -> str:
-    models = [span for span in spans if span.kind == "model"]
+    models = [span for span in spans if span.kind == "llm_call"]
+    tools = [span for span in spans if span.kind == "tool_call"]
     read, written = sum(span.input_tokens for span in models), sum(span.output_tokens for span in models)
-    calls = f"{len(models)} of models, {len(spans) - len(models)} of tools"
+    calls = f"{len(models)} of models, {len(tools)} of tools"
     took_s = sum(span.took_s for span in models)
     return f"{calls}; {read:,} tokens read, {written:,} written; models took {took_s:.1f} s"

@@ -15,7 +15,7 @@ from ..runtime.redaction import Redactor
 from ..store.sqlite import SqliteStore
 from .asks import name_of
 from .plain import plain
-from .run import FAILED, ME, USAGE, config_option, fail, settings_of, with_store
+from .run import FAILED, ME, USAGE, config_option, fail, limit_option, settings_of, with_store
 from .sessions import key_of, when
 from .table import table
 
@@ -28,6 +28,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     count: int
     session: str
     listed: bool
+    limit: int
     change: int | None
     redo: bool
     force: bool
@@ -37,7 +38,8 @@ class _Wanted(msgspec.Struct, frozen=True):
 @click.command()
 @click.argument("count", default=0, metavar="[N]", type=click.IntRange(0, 1000))
 @click.option("--session", "-s", default="", metavar="NAME", help="Only what was done in this conversation.")
-@click.option("--list", "listed", is_flag=True, help="List what was done, the latest first; N lines of it.")
+@click.option("--list", "listed", is_flag=True, help="List what was done, the latest first.")
+@limit_option(LISTED)
 @click.option("--change", type=int, metavar="NUMBER", help="This one of the list, not the latest.")
 @click.option("--redo", is_flag=True, help="Take back the latest undo.")
 @click.option("--force", is_flag=True, help="Also over what was changed since; a copy of that is kept.")
@@ -58,7 +60,7 @@ def undo(config: str | None, **given: Any) -> None:
     settings, wanted = settings_of(config), _Wanted(**given)
     key = key_of(settings, wanted.session) if wanted.session else ""
     if wanted.listed:
-        _list(settings, key, wanted.count or LISTED, wanted.as_json)
+        _list(settings, key, wanted.count or wanted.limit, wanted.as_json)
         return
     if wanted.change is not None and (wanted.count or wanted.redo or wanted.session):
         fail("--change names one change: leave out N, --redo and --session", USAGE)

@@ -16,7 +16,7 @@ from ..runtime.pairing import described
 from ..runtime.people import LocalPeople, open_people
 from ..types.people import Identity, User
 from .plain import plain
-from .run import USAGE, Listing, config_option, fail, settings_of, with_store
+from .run import USAGE, Listing, config_option, fail, limit_option, settings_of, with_store
 from .sessions import when
 from .table import table
 
@@ -55,20 +55,21 @@ def users() -> None:
 
 @users.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@limit_option()
 @config_option
-def list_(as_json: bool, config: str | None) -> None:
+def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     """List users, their roles and their identities.
 
     \b
     Example:
       deskhand users list
     """
-    found = with_people(settings_of(config), lambda people: people.users())
+    found = with_people(settings_of(config), lambda people: people.users())[:limit]
     if as_json:
         click.echo(msgspec.json.encode(found))
         return
     table(("user", "roles", "known as"), [(user.name, ", ".join(user.roles), _known_as(user)) for user in found])
-    if len(found) == 1 and not found[0].identities:
+    if len(found) == 1 and limit != 1 and not found[0].identities:
         click.echo("Only you, at this machine. Let in who writes to a bot: deskhand pair", err=True)
 
 
@@ -220,7 +221,7 @@ def remove_role(name: str, role: str, config: str | None) -> None:
 
 
 @users.command("log")
-@click.option("--limit", "-n", default=20, show_default=True, type=click.IntRange(1), help="How many at most.")
+@limit_option(20)
 @config_option
 def log_(limit: int, config: str | None) -> None:
     """Who changed what about people, and who asked for what is not theirs; the latest first.

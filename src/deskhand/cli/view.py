@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, tzinfo
 
 import msgspec
 
+from ..models.chain import SILENT_WAIT_S
 from ..types import events as e
 from ..types.door import Progress
 from ..types.events import Recorded
@@ -43,10 +45,20 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class View:
-    """Folds a session into what is shown of it. `now` gives seconds for how long something takes."""
+    """Folds a session into what is shown of it. `now` gives seconds for how long something takes, `zone`
+    is that of the person."""
 
-    def __init__(self, paint: Paint, now: Callable[[], float], *, here: str = "terminal", usage: bool = False) -> None:
+    def __init__(
+        self,
+        paint: Paint,
+        now: Callable[[], float],
+        *,
+        here: str = "terminal",
+        usage: bool = False,
+        zone: tzinfo = UTC,
+    ) -> None:
         self._paint, self._now, self._here, self._usage = paint, now, here, usage
+        self._zone = zone
         self.calls: dict[str, Running] = {}
         self.ask: Asked | None = None
         self.working = False
@@ -83,7 +95,7 @@ class View:
             case e.ModelReplied():
                 return self._replied(event)
             case e.ModelFailed():
-                return self._failed(event)
+                return self._failed(event, item.at)
             case e.ToolFinished(result=result):
                 return self._finished(result)
             case e.CallClosed(call_id=call_id, status=status, reason=reason):
@@ -176,11 +188,13 @@ class View:
             lines.append(self._paint.line(("· stopped in mid-sentence", "warn")))
         return lines
 
-    def _failed(self, event: e.ModelFailed) -> list[str]:
+    def _failed(self, event: e.ModelFailed, at: float) -> list[str]:
         self._text, self._printed, self._thought = "", 0, ""
         if not event.next_model:
             return []
         then = "trying again" if event.next_model == event.model else f"going on with {event.next_model}"
+        if event.retry_at is not None and event.retry_at - at > SILENT_WAIT_S:
+            then = f"{then} at {datetime.fromtimestamp(event.retry_at, self._zone):%H:%M %Z}"
         return self._paint.text(f"· {event.detail} ({then})", "warn")
 
     def _finished(self, result: ToolResult) -> list[str]:

@@ -11,6 +11,7 @@ import msgspec
 
 from ..store.base import Store
 from ..types.clock import Clock
+from .claims import claim_of, contradict
 from .facts import Fact, Found, Scope, Viewer, fact_of, owners_in
 from .fuse import WORDS_WEIGHT, Ranked, fused
 from .words import names_of, plain, share, wanted, words_of
@@ -155,6 +156,19 @@ class Memory:
             if _holds(fact, now) and names_of(fact.text) == names_of(text):
                 return fact
         return None
+
+    async def contradicted(self, text: str, scope: Scope, owner: str) -> list[Fact]:
+        """The facts of this owner that cannot hold any more when this does; what is held is not among them.
+
+        `I` and `the user` name somebody only in what belongs to one person: elsewhere several may have said it.
+        """
+        claim = claim_of(text)
+        if claim is None or (not claim.subject and scope != "user"):
+            return []
+        words = " OR ".join(f'"{word}"' for word in plain(text).split()[:64])
+        rows = await self._find((words, owners_in([(scope, owner)]), self._clock.now(), 0, DEPTH))
+        ids = [id_ for id_, said in rows if (known := claim_of(said)) is not None and contradict(claim, known)]
+        return sorted((await self._get(ids)).values(), key=lambda fact: fact.id)
 
     async def facts(
         self, viewer: Viewer, scope: str = "", limit: int = 50, offset: int = 0, *, only: Only = ALL

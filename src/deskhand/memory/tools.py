@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -86,7 +86,7 @@ def _save(ground: Remembered) -> Tool:
             return msgspec.structs.replace(done(f"that is known already: #{known}"), changes=(here,))
         old = await _replaced(ground.memory, viewer, (text, scope, owner), replaces)
         keeping = ground.keeping()
-        if old is None and ground.memory.room(scope, owner) >= keeping.most:
+        if not old and ground.memory.room(scope, owner) >= keeping.most:
             raise ToolError(f"not saved: there are {keeping.most:,} memories of {scope} already. Forget some first.")
         fact = NewFact(
             text,
@@ -98,9 +98,9 @@ def _save(ground: Remembered) -> Tool:
             context.session,
             _event_of(context),
             retention=retention,
-            pinned=pinned or (old is not None and old.pinned),
+            pinned=pinned or any(each.pinned for each in old),
             held=bool(why),
-            replaces=() if old is None else (old.id,),
+            replaces=tuple(each.id for each in old),
         )
         return msgspec.structs.replace(done(_saved(old, why)), changes=added(fact, context.clock.now(), keeping))
 
@@ -122,8 +122,8 @@ async def _known(memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], h
     return 0
 
 
-def _saved(old: Fact | None, why: str) -> str:
-    instead = f" in place of #{old.id}: {old.text}" if old is not None else ""
+def _saved(old: Sequence[Fact], why: str) -> str:
+    instead = f" in place of {'; '.join(f'#{each.id}: {each.text}' for each in old)}" if old else ""
     if why:
         return (
             f"kept for review{instead}: {why}. It is not used until a person says yes: `deskhand memories --held` shows"
@@ -143,17 +143,23 @@ def _why_held(context: Context, scope: Scope) -> str:
     return ""
 
 
-async def _replaced(memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], number: int) -> Fact | None:
-    """The fact in whose place the new one comes."""
+async def _replaced(memory: Memory, viewer: Viewer, what: tuple[str, Scope, str], number: int) -> Sequence[Fact]:
+    """The facts in whose place the new one comes: the one that is named; else what says the same in other words, and
+    what cannot hold any more."""
     text, scope, owner = what
     if not number:
-        return await memory.twin(text, scope, owner)
+        twin = await memory.twin(text, scope, owner)
+        contradicted = await memory.contradicted(text, scope, owner)
+        return [
+            *([twin] if twin is not None and twin.id not in {each.id for each in contradicted} else []),
+            *contradicted,
+        ]
     fact = await memory.get(number, viewer)
     if fact is None or fact.valid_to is not None:
         raise ToolError(f"there is no memory #{number} here: search_memories shows what there is")
     if (fact.scope, fact.owner) != (scope, owner):
         raise ToolError(f"#{number} has scope {fact.scope}: what replaces it must have the same")
-    return fact
+    return [fact]
 
 
 def _event_of(context: Context) -> int:

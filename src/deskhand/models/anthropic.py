@@ -20,6 +20,8 @@ _NEXT = {side: b"]}," + begin for side, begin in _BEGIN.items()}
 _BUDGET = {"low": 2048, "medium": 8192, "high": 24576}
 _LEAST_BUDGET = 1024
 _DEFAULT_MAX_OUTPUT = 8192
+_MOST_TEMPERATURE = 1.0
+"""OpenAI's scale goes to 2."""
 
 
 class AnthropicModel(Wire):
@@ -63,7 +65,10 @@ class AnthropicModel(Wire):
         largest = facts.max_output or _DEFAULT_MAX_OUTPUT
         limit = max(1, min(request.max_output_tokens or largest, largest))
         options: dict[str, Any] = {"max_tokens": limit}
-        thinks = request.thinking != "off" and facts.thinking != ""
+        # A call cannot be forced while it thinks.
+        thinks = request.thinking != "off" and facts.thinking != "" and not request.must_call
+        if facts.thinking == "budget" and limit < 2 * _LEAST_BUDGET:
+            thinks = False  # nothing would be left for the answer
         if facts.thinking == "adaptive" and thinks:
             # By default the newest models keep their thoughts, and what they say between two calls, to themselves.
             options["thinking"] = {"type": "adaptive", "display": "summarized"}
@@ -74,10 +79,9 @@ class AnthropicModel(Wire):
             # The budget is a part of max_tokens: the answer needs its own share.
             budget = max(_LEAST_BUDGET, min(_BUDGET[facts.effort(request.thinking)], limit // 2))
             options["thinking"] = {"type": "enabled", "budget_tokens": budget}
-            options["max_tokens"] = max(limit, budget + 1)
         if request.temperature is not None and facts.temperature and not thinks:
-            options["temperature"] = request.temperature
-        return options
+            options["temperature"] = min(request.temperature, _MOST_TEMPERATURE)
+        return options | _choices(request)
 
     async def _messages(self, request: Request) -> list[bytes]:
         """The messages, ready to be joined. Neighbours of one side become one message, so that the results of
@@ -167,6 +171,21 @@ class AnthropicModel(Wire):
         if not ok:
             encoded += b',"is_error":true'
         return encoded + b',"content":[' + b",".join(blocks) + b"]}"
+
+
+def _choices(request: Request) -> dict[str, Any]:
+    """How words and tools are chosen. There is neither `seed` nor a format of the answer here."""
+    options: dict[str, Any] = {}
+    if request.top_p is not None:
+        options["top_p"] = request.top_p
+    if request.stop:
+        options["stop_sequences"] = list(request.stop)
+    if request.tools and (request.must_call or request.one_call):
+        kind = {"": {"type": "auto"}, "*": {"type": "any"}}
+        named = {"type": "tool", "name": encode.tool_name(request.must_call)}
+        choice: dict[str, Any] = dict(kind.get(request.must_call, named))
+        options["tool_choice"] = choice | ({"disable_parallel_tool_use": True} if request.one_call else {})
+    return options
 
 
 def _assistant(message: Message, wire: str) -> list[bytes]:

@@ -88,7 +88,11 @@ class Request(msgspec.Struct, frozen=True):
     encoded messages: it belongs to the caller, who drops it with the session. `blob` reads the bytes
     of an image. `max_output_tokens` None means the model's own maximum. `extra` is a JSON object whose fields are put
     into the body as they are, for what only one wire has (a response_format, a grammar). `form` is the JSON schema of
-    the answer, where it is to have one; who asks says so in words as well, since few wires force it.
+    the answer, where it is to have one; who asks says so in words as well, since few wires force it. `strict_form`: it
+    may be enforced word by word, as OpenAI's strict mode does.
+
+    `must_call` is the tool that has to be called, `*` for any, '' for none. `one_call`: not several at once. `top_p`,
+    `seed` and `stop` are sent where the wire has them; `stop` is no promise, so who asks cuts the reply as well.
     """
 
     model: str
@@ -102,6 +106,12 @@ class Request(msgspec.Struct, frozen=True):
     blob: Callable[[str], Awaitable[bytes]] | None = None
     extra: msgspec.Raw | None = None
     form: dict[str, Any] | None = None
+    strict_form: bool = False
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    must_call: str = ""
+    one_call: bool = False
 
 
 class TextDelta(msgspec.Struct, frozen=True, gc=False):

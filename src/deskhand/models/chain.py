@@ -17,6 +17,11 @@ MAX_MALFORMED = 2
 BASE_WAIT_S = 1.0
 MAX_WAIT_S = 30.0
 MAX_ASKED_WAIT_S = 60.0
+"""So long is waited for a model although there is another one in the chain."""
+LONGEST_ASKED_WAIT_S = 3600.0
+"""So long is waited for the last model of the chain; the person is told until when."""
+SILENT_WAIT_S = 30.0
+"""Who waits for a model for longer is told until when."""
 COOLDOWN_S = 5.0
 MAX_COOLDOWN_S = 900.0
 
@@ -44,7 +49,7 @@ class Failure(msgspec.Struct, frozen=True, gc=False):
 
 
 class Try(msgspec.Struct, frozen=True, gc=False):
-    """Call `model` at `at`, seconds since the epoch and never more than MAX_ASKED_WAIT_S from now."""
+    """Call `model` at `at`, seconds since the epoch and never more than LONGEST_ASKED_WAIT_S from now."""
 
     model: str
     at: float
@@ -80,9 +85,11 @@ def decide(
         )
     if _usable(last.model, failures) and any(link.model == last.model for link in chain):
         wait = _wait_s(last, failures, jitter)
-        if wait <= MAX_ASKED_WAIT_S or not later:
-            due = last.at + min(wait, MAX_ASKED_WAIT_S)
-            return Try(last.model, min(max(now, due), now + MAX_ASKED_WAIT_S))
+        longest = MAX_ASKED_WAIT_S if later else LONGEST_ASKED_WAIT_S
+        if wait <= longest:
+            return Try(last.model, min(max(now, last.at + wait), now + longest))
+        if not later:
+            return GiveUp("its provider asks to wait for more than an hour")
     return _soonest(later, cooldowns, now) or GiveUp("every model of the chain failed")
 
 

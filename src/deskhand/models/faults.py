@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -165,7 +166,8 @@ def _error(call: Call, status: int, words: str, wait: float | None) -> ModelErro
     if (status in (400, 413, 422, 429) and _OVERFLOW.search(words)) or status == 413:
         return ContextOverflow(f"The conversation is too long for {who}{quoted}. Shorten it with /compact or /new.")
     if status in (429, 529) or (status == 503 and wait is not None):
-        return ModelOverloaded(f"{who} is overloaded{quoted}. It is tried again later by itself.", wait)
+        asks = f"It asks to wait for {_span(wait)}; another" if wait else "Another"
+        return ModelOverloaded(f"{who} is overloaded{quoted}. {asks} model may answer now.", wait)
     if status == 408 or status >= 500:
         return ModelUnavailable(f"{who} failed with status {status}{quoted}. It can be tried again.", wait)
     if status in (401, 403) or (status == 400 and _KEY.search(words)):
@@ -180,6 +182,15 @@ def _error(call: Call, status: int, words: str, wait: float | None) -> ModelErro
         f"{who} refused the request with status {status}{quoted}. Sending it again would not help: "
         "change the model or its settings."
     )
+
+
+def _span(seconds: float) -> str:
+    """90 -> 2 minutes."""
+    for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        if seconds >= size:
+            count = math.ceil(seconds / size)
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return "a moment"
 
 
 def _quoted(call: Call, words: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..types.client import ANY_OBJECT
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
 from .base import Request, Shown, Start, ToolSchema
@@ -67,7 +68,7 @@ class OpenAIModel(Wire):
             options.update(_effort(quirks.effort, request.thinking, facts))
         if facts.tools_effort and request.tools:
             options["reasoning_effort"] = facts.tools_effort
-        return options
+        return options | _sampling(request) | _answer_format(request, quirks.answer_schema)
 
     async def _messages(self, request: Request) -> list[bytes]:
         """The messages as JSON, ready to be joined. All up to the last message of a person will never look different,
@@ -190,6 +191,33 @@ def _turn_start(messages: tuple[Shown, ...]) -> int:
         if messages[position].message.role == "user":
             return position + 1
     return 0
+
+
+def _sampling(request: Request) -> dict[str, Any]:
+    """The fields that say how to choose words and tools."""
+    options: dict[str, Any] = {}
+    if request.top_p is not None:
+        options["top_p"] = request.top_p
+    if request.seed is not None:
+        options["seed"] = request.seed
+    if request.stop:
+        options["stop"] = list(request.stop)
+    if request.tools and request.must_call:
+        named = {"type": "function", "function": {"name": encode.tool_name(request.must_call)}}
+        options["tool_choice"] = "required" if request.must_call == "*" else named
+    if request.tools and request.one_call:
+        options["parallel_tool_calls"] = False
+    return options
+
+
+def _answer_format(request: Request, known: str) -> dict[str, Any]:
+    """The response_format, as far as the provider knows it."""
+    if request.form is None or not known:
+        return {}
+    if known == "json_object" or request.form == ANY_OBJECT:
+        return {"response_format": {"type": "json_object"}}
+    schema = {"name": "answer", "schema": request.form, "strict": request.strict_form}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
 def _effort(field: str, thinking: str, facts: Facts) -> dict[str, Any]:

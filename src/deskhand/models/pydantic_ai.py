@@ -20,7 +20,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from ..types.errors import ConfigError
-from . import faults
+from . import encode, faults
 from .base import Item, Request
 from .faults import Call
 from .pydantic_ai_reply import Assembly, failure
@@ -87,6 +87,16 @@ class PydanticModel:
             found["max_tokens"] = request.max_output_tokens
         if request.temperature is not None:
             found["temperature"] = request.temperature
+        if request.top_p is not None:
+            found["top_p"] = request.top_p
+        if request.seed is not None:
+            found["seed"] = request.seed
+        if request.stop:
+            found["stop_sequences"] = list(request.stop)
+        if request.tools and request.must_call:
+            found["tool_choice"] = "required" if request.must_call == "*" else [encode.tool_name(request.must_call)]
+        if request.tools and request.one_call:
+            found["parallel_tool_calls"] = False
         if "max_retries" not in self._model.unsupported_settings:
             found["max_retries"] = 0  # the agent decides what comes next
         return found

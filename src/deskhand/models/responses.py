@@ -11,6 +11,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
+from ..types.client import ANY_OBJECT
 from ..types.messages import Audio, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from . import encode
 from .base import Request, Shown, Start, ToolSchema
@@ -69,7 +70,7 @@ class ResponsesModel(Wire):
                 options["reasoning"] = {"effort": facts.effort(request.thinking), "summary": "auto"}
             elif facts.off_effort:
                 options["reasoning"] = {"effort": facts.off_effort}
-        return options
+        return options | _choices(request)
 
     async def _items(self, request: Request) -> list[bytes]:
         """The input items, ready to be joined; those that the session remembers are one piece."""
@@ -123,6 +124,24 @@ class ResponsesModel(Wire):
         output = await self._content(result.parts or (Text("[no output]"),), request, status)
         given = to_json(encode.call_id(result.call_id))
         return b'{"type":"function_call_output","call_id":' + given + b',"output":' + output + b"}"
+
+
+def _choices(request: Request) -> dict[str, Any]:
+    """What the answer is to be, and which tools are called. There is neither `seed` nor `stop` here."""
+    options: dict[str, Any] = {}
+    if request.top_p is not None:
+        options["top_p"] = request.top_p
+    if request.tools and request.must_call:
+        named = {"type": "function", "name": encode.tool_name(request.must_call)}
+        options["tool_choice"] = "required" if request.must_call == "*" else named
+    if request.tools and request.one_call:
+        options["parallel_tool_calls"] = False
+    if request.form == ANY_OBJECT:
+        options["text"] = {"format": {"type": "json_object"}}
+    elif request.form is not None:
+        schema = {"name": "answer", "schema": request.form, "strict": request.strict_form}
+        options["text"] = {"format": {"type": "json_schema", **schema}}
+    return options
 
 
 def _assistant(message: Message, wire: str) -> list[bytes]:

@@ -19,6 +19,7 @@ class Quirks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     enable_thinking. `reasoning_back`: which reasoning it wants to see again, that of the current turn or all of it;
     `reasoning_field` is what that is called. `call_ids` are free or Mistral's nine letters. `call_signatures`: a tool
     call carries Google's thought signature, which must come back. `auth` is the header that carries the key.
+    `answer_schema`: it takes the JSON schema of the answer as response_format, or only that it is a JSON object.
     """
 
     max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -29,6 +30,7 @@ class Quirks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     call_ids: Literal["any", "nine"] = "any"
     call_signatures: bool = False
     auth: Literal["bearer", "api-key", "x-api-key"] = "bearer"
+    answer_schema: Literal["", "json_object", "json_schema"] = ""
 
 
 class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

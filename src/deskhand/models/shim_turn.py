@@ -9,7 +9,7 @@ import msgspec
 
 from ..types.labels import LOCAL
 from ..types.messages import Audio, File, Image, Message, Text, ToolResult
-from ..types.turn import MEMORIES, TASK_LIST
+from ..types.turn import BESIDE, MEMORIES
 from . import encode
 from .base import Shown
 from .shim_prompts import NOW_REPLY, after_result, as_json
@@ -100,7 +100,7 @@ def said_by_person(message: Message) -> str:
         part.text if isinstance(part, Text) else encode.placeholder(part)
         for part in message.parts
         if isinstance(part, Image | Audio | File)
-        or (isinstance(part, Text) and part.label != LOCAL and not part.text.startswith((MEMORIES, TASK_LIST)))
+        or (isinstance(part, Text) and part.label != LOCAL and not part.text.startswith(BESIDE))
     ]
     return "\n".join(texts).strip()
 
@@ -194,7 +194,10 @@ def plan(turn: Turn, offered: Collection[str]) -> Plan:
         return Say(f"I was interrupted: {_first_line(last)}")
     if last.move.tool == SAVE:
         kept = last.result.startswith("ok")
-        said = f"I will remember: {last.move.arguments.get('content', '')}" if kept else f"About that: {last.result}"
+        instead = last.result.partition(" in place of ")[2]
+        content = last.move.arguments.get("content", "")
+        said = f"I will remember: {content}" + (f"\nIt takes the place of {instead}" if instead else "")
+        said = said if kept else f"About that: {last.result}"
         return Say(said, failed=last.failed)
     if owed and (ended or missed > BLOCKED):
         return Say(f"I could not do that. The step with {owed.move.tool} failed: {_first_line(owed)}")

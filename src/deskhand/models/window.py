@@ -10,6 +10,7 @@ from ..types.errors import ContextOverflow
 from ..types.labels import LOCAL
 from ..types.limits import Limits
 from ..types.messages import Message, Text
+from ..types.turn import BESIDE
 from .base import Encoded, Request, Shown, ToolSchema, schema_of
 from .tokens import CHARS_PER_TOKEN, CUTS, length, shorten, tokens
 
@@ -71,7 +72,12 @@ def _left(messages: Sequence[Message], budget: int, keep: int) -> list[int]:
 
 def is_hint(message: Message) -> bool:
     """The runtime said it to the model, not a person."""
-    return all(isinstance(part, Text) and part.label == LOCAL for part in message.parts)
+    return all(isinstance(part, Text) and (part.label == LOCAL or is_beside(part)) for part in message.parts)
+
+
+def is_beside(part: Text) -> bool:
+    """The runtime tells it beside a person's words: what memory holds, how the tasks stand."""
+    return part.label.integrity in ("tool_local", "untrusted") and part.text.startswith(BESIDE)
 
 
 def fresh(messages: Sequence[Shown]) -> int:

@@ -21,9 +21,10 @@ LOOKING = frozenset(_LOOKING_NAMES.split())
 
 _OPERATOR_USE = (
     *("rm -rf /", "rm -rf ~", "rm -rf /*", "dd if=/dev/zero", "dd if=/dev/random", "mkfs", "fdisk", "parted"),
-    *(":(){:|:&};:", "chmod 777 /", "chmod -R 777", "shutdown", "reboot", "halt", "poweroff", "init 0", "init 6"),
+    *("chmod 777 /", "chmod -R 777", "shutdown", "reboot", "halt", "poweroff", "init 0", "init 6"),
 )
-_AGENT_COMPUTER = (
+_FORK_BOMB = ":(){:|:&};:"
+AGENT_COMPUTER = (
     *("rm -rf /", "mkfs", "dd if=", ":(){ :|:& };:", "> /dev/sda", "chmod -R 777 /"),
     *("curl | sh", "wget | sh", "curl|sh", "wget|sh"),
 )
@@ -45,15 +46,24 @@ _OPENAGENT = tuple(
 )
 
 
+def _in_whole_words(text: str) -> str:
+    """A pattern for this text where its first and last letters do not go on: `halt` does not stand in `asphalt`."""
+    before = r"(?<!\w)" if text[0].isalnum() else ""
+    after = r"(?!\w)" if text[-1].isalnum() else ""
+    return before + re.escape(text.lower()) + after
+
+
+_OPERATOR_USE_PATTERN = re.compile("|".join(map(_in_whole_words, _OPERATOR_USE)))
+
+
 def _operator_use(command: str) -> bool:
     """Anywhere in the text, however its blanks are."""
     squeezed = " ".join(command.split()).lower()
-    bare = squeezed.replace(" ", "")
-    return any(each.lower() in squeezed for each in _OPERATOR_USE) or ":(){:|:&};:" in bare
+    return _OPERATOR_USE_PATTERN.search(squeezed) is not None or _FORK_BOMB in squeezed.replace(" ", "")
 
 
 def _agent_computer(command: str) -> bool:
-    return any(each in command for each in _AGENT_COMPUTER)
+    return any(each in command for each in AGENT_COMPUTER)
 
 
 def _openagent(command: str) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from ..types.events import Hinted
+from ..types.events import Hinted, Turn
 from ..types.limits import Limits
-from ..types.turn import Turn
 
 SAME_HINT, SAME_STOP, ALTERNATING_STOP = 3, 5, 8
 WRAP_UP_STEPS = 3

@@ -35,7 +35,7 @@ def adjusted(settings: Settings, key: str, value: Any) -> str:
         raise ConfigError(f"{key!r} is not set from here: use `deskhand config set {key} …` on the machine itself")
     text, path = _text(settings), key.split(".")
     try:
-        new = set_key(text, path, value) if value is not None else unset_key(text, path)
+        new = set_key(text, path, value) if value is not None else unset_key(text, path, Config)
     except KeyError:
         return text
     except (yaml.YAMLError, ValueError) as error:

@@ -28,7 +28,7 @@ from .models import facts_of, is_local, is_small
 from .plugins import Plugins
 from .prompt import Prompt, Prompting, Sources, machine_of
 from .quarantine import Quarantine
-from .reach import Reaches, without_secrets, workspace_of
+from .reach import Reaches, shared_folder, without_secrets, workspace_of
 from .replay.tried import Tried
 from .small import with_listing
 from .templates import lay_out
@@ -74,10 +74,10 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
     home = Path(settings.environment.get("HOME", "/"))
 
     async def beside() -> tuple[Allowed, ...]:
-        shared = skill_folders(settings, name, skills)
+        allowed = (*skill_folders(settings, name, skills), *shared_folder(settings, name))
         if config.sandbox is not False:
-            return shared
-        return *shared, *await anyio.to_thread.run_sync(without_secrets, home, settings.home.root)
+            return allowed
+        return *allowed, *await anyio.to_thread.run_sync(without_secrets, home, settings.home.root)
 
     async def reach() -> Reach:
         return await house.reaches.of(name, workspace, beside)

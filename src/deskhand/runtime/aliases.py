@@ -144,6 +144,10 @@ class Translation(msgspec.Struct):
     secrets: dict[str, str] = {}
 
 
+SECRET_IN = "(a secret: it goes to .env as "
+"""What stands in `Translation.left` in place of a secret, with the name of its variable and a bracket behind it."""
+
+
 def snake(name: str) -> str:
     """maxToolIterations -> max_tool_iterations; names in capitals stay."""
     return name if name.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
@@ -225,9 +229,10 @@ def _leaves(data: Mapping[str, Any], rows: list[tuple[Path, str]], at: Path = ()
 
 
 def _pair(value: Mapping[str, Any]) -> str:
-    """`provider/name` of a map that has the two apart, or ''."""
+    """`provider/name` of a map that has the two apart, or ''. Of agent_computer, which alone says `model_id`, LM Studio
+    is what holds where no provider is named."""
     model = value.get("model_id") or value.get("modelId") or value.get("model")
-    provider = value.get("provider")
+    provider = value.get("provider") or ("lmstudio" if value.get("model_id") else None)
     if not isinstance(model, str) or not isinstance(provider, str):
         return ""
     return f"{PROVIDERS.get(snake(provider), provider)}/{model}"
@@ -292,5 +297,5 @@ def _leave(done: Translation, path: Path, value: Any) -> None:
         return
     if _SECRET_NAME.search(snake(path[-1])) and isinstance(value, str):
         done.secrets[_variable(path)] = value
-        value = f"(a secret: it goes to .env as {_variable(path)})"
+        value = f"{SECRET_IN}{_variable(path)})"
     done.left.append((".".join(path), value))

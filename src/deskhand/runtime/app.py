@@ -6,7 +6,7 @@ import logging
 import os
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -41,6 +41,7 @@ from ..types.identity import Address, Inbound, Principal
 from ..types.options import SessionOptions
 from ..types.people import OWNER_NAME
 from .agents import House, check_of
+from .alerts import Alerts
 from .background import as_now
 from .children import Child, keep_running
 from .chores import anchor, sweep, watch
@@ -53,7 +54,7 @@ from .door import NO_ACCESS, Access, LocalDoor
 from .drafts import Drafts
 from .feed import Feed
 from .hands import Ground, Hands
-from .health import Checkup, driver_fact, note_models, sandbox_fact
+from .health import Checkup, driver_fact, models_renewed, note_models, sandbox_fact
 from .hiding import hidden
 from .keyring import Keyring
 from .learning.remembering import MeaningOf, words_alone
@@ -140,6 +141,7 @@ class App:
         self.outbox = Outbox(self.store, channels, parts.clock, self.drafts)
         self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
+        self.alerts = Alerts(self.store, parts.clock, tuple(channels))
         self.hands, current = self._open_hands(), self.current
         self.works = Works(self.hands.ground, current.agent, parts.model, current.trying, parts.meaning)
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
@@ -165,13 +167,21 @@ class App:
         renew_logging(settings)
         self._render()
         self.parts.renew(settings)
+        models_renewed(self.vitals)
         self.dispatch.renew()
 
     def _open_hands(self) -> Hands:
         parts = self.parts
         about = (parts.net, parts.clock, parts.ids, self.secrets, self.redact, self.dispatch)
         ground = Ground(
-            self.store, self.blobs, self.room, *about, lambda: self.settings, self.current.agent_of, self._as_now
+            self.store,
+            self.blobs,
+            self.room,
+            *about,
+            lambda: self.settings,
+            self.current.agent_of,
+            self._as_now,
+            self.alerts,
         )
         return Hands(ground)
 
@@ -253,7 +263,7 @@ class App:
         return () if here & {*able} else tuple(name for name, roles in able.items() if "owner" in roles)
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
-        if isinstance(item, Progress) and item.kind in ("tool_output", "tool_result"):
+        if isinstance(item, Progress) and item.kind in ("tool_output", "tool_result", "prompt", "request"):
             item = replace(item, text=self.redact(item.text))
         self.feed.publish(session, item)
         if isinstance(item, Recorded):
@@ -262,12 +272,15 @@ class App:
             if self.parts.channels:
                 self.outbox.poke()
                 self.decided.see(item)
-            note_models(self.vitals, item.event)
+            note_models(self.vitals, item.event, self._configured_models)
             self.restart.note(item)
             if self.works.continuing.due(item):
                 self.restart.ask()
         if self.drafts.channels:
             self.drafts.see(session, item)
+
+    def _configured_models(self) -> set[str]:
+        return {model for agent in self.settings.agents for model in self.settings.agent(agent).models}
 
     def _place(self, session: str) -> tuple[Address, str] | None:
         turn = self.dispatch.turn(session)
@@ -283,15 +296,20 @@ class App:
         is up meanwhile. `takes` as in `Dispatch.run`. What fails is started again: only a damaged database, and what
         cannot be handled, ends it."""
         self.vitals.recall()
-        async with anyio.create_task_group() as beside:
-            self._start(beside, self._beside())
-            holder = Holder(os.getpid(), self.parts.clock.now())
-            lock = held(self.settings.home.lock, holder, self._stands_by, waits=self.up)
-            async with lock, anyio.create_task_group() as tasks:
-                self._start(tasks, self._driving(started, takes))
-                with self._intake:
-                    async with anyio.create_task_group() as intake:
-                        self._start(intake, self._receiving())
+        try:
+            async with anyio.create_task_group() as beside:
+                self._start(beside, self._beside())
+                holder = Holder(os.getpid(), self.parts.clock.now())
+                lock = held(self.settings.home.lock, holder, self._stands_by, waits=self.up)
+                async with lock, anyio.create_task_group() as tasks:
+                    self._start(tasks, self._driving(started, takes))
+                    with self._intake:
+                        async with anyio.create_task_group() as intake:
+                            self._start(intake, self._receiving())
+        except BaseExceptionGroup:  # a part broke; who is told to end is cancelled
+            with suppress(StoreError):
+                await self.works.jobs.clock.note_crash()
+            raise
 
     def _stands_by(self) -> bool:
         """Whether a service is to drive: its worker may only be on its way."""
@@ -339,10 +357,12 @@ class App:
             yield Child(f"channel {channel.name}", partial(self._receive, channel))
 
     async def drain(self) -> None:
-        """Take in no more from channels, and wait until what is being driven rests. What comes in otherwise is stored,
-        and waits for the next run."""
+        """Take in no more from channels, and wait until what is being driven rests and its answers are sent. What comes
+        in otherwise is stored, and waits for the next run."""
         self._intake.cancel()
+        await self.works.jobs.clock.leave()
         await self.dispatch.drain()
+        await self.outbox.drain()
 
     async def health(self) -> Health:
         """How everything is doing now. Whether the disk takes what is written is tried out, every 5 seconds at most."""
@@ -355,6 +375,8 @@ class App:
         if "driver" not in facts:
             found.append(driver_fact(holder_of(self.settings.home.lock)))
         found.append(self.current.fact())
+        found += await self.works.jobs.facts()
+        found += await self.alerts.facts()
         found.append(Fact("people", "degraded" if (why := self.people.health()) else "ok", why))
         facts |= {fact.name: fact for fact in found}
         now, known = self.parts.clock.now(), tuple(facts.values())

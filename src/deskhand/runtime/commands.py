@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from ..agent.state import State
@@ -14,7 +15,7 @@ from ..policy.gate import host_of
 from ..types.commands import COMMANDS
 from ..types.errors import ModelError
 from ..types.events import AnyEvent, CommandRun, OptionsSet
-from ..types.goals import OFF
+from ..types.goals import COMPACTED, OFF
 from ..types.identity import Command, Configure, Principal, Waiting, is_own
 from ..types.messages import Message, Text
 from ..types.options import ALL, FOCUS_CHARS, SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
@@ -39,6 +40,8 @@ def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
         return ""  # the end of the turn says it
     if args == TURN:
         return "There was nothing left to stop."
+    if state.options.compact:
+        return "Stopped: the conversation is as long as it was."
     closed = "Nothing was running, so this conversation is closed. Write /start, or just a message, for a fresh one."
     if state.options.mode != "deep_work":
         return closed
@@ -196,12 +199,14 @@ def run(
         return None
     else:
         if row.principal.kind == "system":  # a note of our own: it says what it says
-            return [CommandRun(row.inbox_id, row.principal, body.name, "", body.args)]
+            note = CommandRun(row.inbox_id, row.principal, body.name, "", body.args)
+            if body.name != COMPACTED:
+                return [note]
+            return [OptionsSet(row.inbox_id, row.principal, SessionOptions(compact=ALL)), note]
         name, args, known, options = body.name, body.args, COMMANDS.get(body.name), None
-        unknown = f"I do not know {body.prefix}{name}. {body.prefix}help lists what I know."
         theirs = row.principal.kind == "person" and known is not None and known.role in row.principal.roles
         if known is None or (known.role and not theirs):  # a job acts for an owner, and is none
-            why = unknown if known is None else f"{body.prefix}{name} is for {known.role}s."
+            why = _unknown(body) if known is None else f"{body.prefix}{name} is for {known.role}s."
             return [CommandRun(row.inbox_id, row.principal, name, args, why, refused=True)]
         if known.back:
             return []
@@ -218,12 +223,23 @@ def run(
     return [OptionsSet(row.inbox_id, row.principal, options), *told, *begun]
 
 
+def _unknown(command: Command) -> str:
+    """What somebody reads who wrote a command that there is not."""
+    prefix, name = command.prefix, command.name
+    near = get_close_matches(name, COMMANDS, 1)
+    hint = f" Did you mean {prefix}{near[0]}?" if near else ""
+    said = f"I do not know {prefix}{name}.{hint} {prefix}help lists what I know."
+    if prefix == "!":
+        said += f" The model did not see your message. If it was no command, write a space after the !: ! {name} …"
+    return said
+
+
 def begin(state: State, row: Waiting, name: str, args: str) -> list[AnyEvent]:
     """The request in `/deep REQUEST` and `/goal TEXT` is also the next message, where nothing else is going on."""
     wanted = args.strip()
     if name not in BEGINS or state.turn is not None or wanted.lower() in ("", "on", OFF):
         return []
-    return [received(row, Message("user", (Text(wanted, label_of(row.principal)),)))]
+    return [received(row, Message("user", (Text(wanted, label_of(row.principal)),)), state.participants)]
 
 
 def _done(state: State, row: Waiting, name: str, args: str, live: Live) -> str | tuple[SessionOptions, str]:

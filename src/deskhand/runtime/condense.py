@@ -12,12 +12,14 @@ from ..agent.state import State
 from ..models.aside import Aside
 from ..store.base import Store
 from ..types.budget import charge_of
+from ..types.clock import Clock
 from ..types.errors import DeskhandError
 from ..types.events import AskedAside
 from ..types.labels import LOCAL, Label, join
 from ..types.messages import Audio, File, Image, Message, Text, ToolCall, ToolResult, clean
 from ..types.options import ALL
 from ..types.steps import Condensed
+from ..types.turn import LEFT_OUT
 from .thinking import Thinking
 
 log = logging.getLogger(__name__)
@@ -36,13 +38,16 @@ it are for nobody now. At most 600 words, as plain sentences under short heading
 class Condense:
     """Sums up for conversations. `store` knows what was changed and is open, `thinking` asks a cheap model."""
 
-    def __init__(self, store: Store, thinking: Thinking) -> None:
-        self._store, self._thinking = store, thinking
+    def __init__(self, store: Store, thinking: Thinking, clock: Clock) -> None:
+        self._store = store
+        self._thinking = thinking
+        self._clock = clock
 
     async def __call__(self, agent: str, state: State, dropped: Sequence[Message], focus: str) -> Condensed:
         """See `Agent.condense`."""
         label, count = label_of(dropped), len(dropped)
         known = await self._known(state)
+        began = self._clock.monotonic()
         try:
             with anyio.fail_after(WAIT_S):
                 charge = charge_of(state.turn.principal, state.session, agent, "") if state.turn else None
@@ -50,10 +55,11 @@ class Condense:
         except (DeskhandError, TimeoutError) as error:
             why = str(error).rstrip(".") or f"nothing came within {WAIT_S:.0f} s"
             log.warning("%s is shortened without a summary: %s", state.session, why)
-            note = f"[{count} earlier messages are no longer shown; they could not be summed up: {why}]"
+            note = f"[{count} {LEFT_OUT} no longer shown; they could not be summed up: {why}]"
             return Condensed(_parts(known, "", label), note)
-        note = f"[{count} earlier messages are summed up here; search_past finds the words themselves]"
-        asked = AskedAside("", aired.model, aired.usage)
+        note = f"[{count} {LEFT_OUT} summed up here; search_past finds the words themselves]"
+        took_s = round(self._clock.monotonic() - began, 3)
+        asked = AskedAside("", aired.model, aired.usage, took_s)
         return Condensed(_parts(known, clean(aired.text)[:SUMMARY_CHARS], label), note, asked)
 
     async def _known(self, state: State) -> list[str]:

@@ -32,6 +32,7 @@ from ..tools.shadow import UndoConfig
 from ..tools.shell import LONGEST_S
 from ..tools.web import WebFetchConfig
 from ..types.errors import ConfigError
+from ..types.identity import OWN_SURFACES
 from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
 from ..web.settings import WebConfig
@@ -50,7 +51,7 @@ SHORT = {"MODELS": "defaults.models", "STEPS": "defaults.steps", "TOKENS": "defa
 """Variables with a name of their own; every other key is DESKHAND_ and its path, `__` for each dot."""
 LISTED = frozenset({"models", "tools", "skills", "also_allow", "deny", "deferred_tools", "commands", "agents"})
 """Keys that take several names; in a variable they stand with commas between them."""
-SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
+SURFACES = OWN_SURFACES
 """Surfaces of our own, whose people read the log itself: nothing has to be sent to them."""
 NOT_KEYS = frozenset({"HOME", "AGENT", "CACHE", "VERBOSE", "WORKER", "READY"})
 
@@ -261,7 +262,7 @@ def read_settings(
     found = ours(_read(copy or path, required=(copy or file) is not None), path)
     warnings = list(found.warnings)
     env = found.secrets | _env_files(home, path, found.config, warnings) | started_with
-    data = keys.overlay(_compat(found.config, env, warnings), found.config)
+    data = keys.with_defaults(found.config, _compat(found.config, env, warnings))
     data = keys.overlay(data, _environment(env, warnings))
     keys.normalise(data)
     config = convert(data, path)
@@ -292,6 +293,7 @@ def worker_environment() -> dict[str, str]:
 def convert(data: Mapping[str, Any], path: Path) -> Config:
     """The keys as a Config. Raises ConfigError that names the file and the place."""
     try:
+        keys.check_lists(data)
         config = msgspec.convert(data, Config, strict=False)
         check_roles(config.roles)
         check_rules(rules_under_our_names(config.policy), _known(config))
@@ -342,7 +344,7 @@ def ours(data: Mapping[str, Any], path: Path) -> Found:
     known, foreign = keys.split(data, Config)
     translation = translate(foreign)
     warnings = keys.complaints(translation.left, Config)
-    return Found(keys.overlay(translation.config, known), translation, warnings, translation.secrets)
+    return Found(keys.with_defaults(known, translation.config), translation, warnings, translation.secrets)
 
 
 def _read(path: Path, *, required: bool) -> dict[str, Any]:
@@ -401,6 +403,8 @@ def _environment(env: Mapping[str, str], warnings: list[str]) -> dict[str, Any]:
         path = SHORT.get(short) or short.lower().replace("__", ".")
         if not keys.exists(path, Config):
             warnings.append(f"the variable {name} names no key ({path})")
+            continue
+        if path.endswith(".models") and not value.strip():  # as a compose file passes on what is not set
             continue
         listed = path.rpartition(".")[2] in LISTED or path == "plugins"
         keys.put(data, path.split("."), value.split(",") if listed else value)

@@ -82,7 +82,8 @@ class Connection(H11Protocol):
     def _refuse(self, status: int, code: str, message: str) -> None:
         """Answer by ourselves, beside the application, and hang up."""
         request_id = self.ids.new("req")
-        body = msgspec.json.encode(ErrorBody(Problem(code, message, "invalid_request_error", request_id)))
+        problem = Problem(code, message, "invalid_request_error", request_id)
+        body = msgspec.json.encode(ErrorBody(problem, message))
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(body)),

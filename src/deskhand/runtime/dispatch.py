@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,13 +15,15 @@ from ..store.base import First, OpenSession, Store
 from ..types.clock import Clock
 from ..types.door import Progress
 from ..types.errors import DeskhandError, StaleSession, StoreCorrupt, StoreUnavailable
+from ..types.events import Turn
 from ..types.identity import Inbound, Principal
-from ..types.turn import Turn
 
 log = logging.getLogger(__name__)
 
-WARM_SESSIONS = 500
-"""Sessions whose folded state is kept in memory while they are at rest."""
+WARM_SESSIONS, WARM_BYTES = 500, 64_000_000
+"""So many sessions, and so much of them, are kept in memory while they are at rest."""
+ADOPTED = 1_000
+"""So many sessions that this process would not see to by itself are remembered, because somebody has come for them."""
 FAILURES = 5
 ALONE_S, LOOK_S = 60.0, 0.02
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
@@ -42,6 +43,7 @@ class Slot:
         self.running = self.tasked = self.forgotten = self.stale = False
         self.go = asyncio.Event()
         self.wake_at: float | None = None
+        self.size_bytes = 0
 
 
 class Dispatch:
@@ -50,11 +52,12 @@ class Dispatch:
     def __init__(self, store: Store, make: Callable[[str], Driver], clock: Clock, troubled: Troubled) -> None:
         self._store, self._make, self._clock, self._troubled = store, make, clock, troubled
         self._slots: OrderedDict[str, Slot] = OrderedDict()
+        self.most_sessions, self.most_bytes, self._warm_bytes = WARM_SESSIONS, WARM_BYTES, 0
         self._tasks: TaskGroup | None = None
         self._alarm = anyio.Event()
         self._draining = False
         self._takes: Callable[[str], bool] = lambda session: True
-        self._adopted: set[str] = set()
+        self._adopted: dict[str, None] = {}
 
     @property
     def driving(self) -> bool:
@@ -73,7 +76,9 @@ class Dispatch:
     def adopt(self, session: str, *, cut: bool = False) -> None:
         """Wake this session, and see to it from now on whatever `takes` says of it: somebody has come for it."""
         if self._tasks is None or not self._takes(session):
-            self._adopted.add(session)
+            self._adopted[session] = None
+            if len(self._adopted) > ADOPTED:
+                del self._adopted[next(iter(self._adopted))]
         self.wake(session, cut=cut)
 
     async def run(
@@ -186,6 +191,11 @@ class Dispatch:
             if slot.running and (turn := self.turn(session)) is not None:
                 yield session, turn
 
+    @property
+    def warm(self) -> dict[str, int]:
+        """The sessions that are kept in memory, with about how many bytes each takes."""
+        return {session: slot.size_bytes for session, slot in self._slots.items()}
+
     def renew(self) -> None:
         """What drivers are made of has changed: each session gets a new one for its next drive."""
         for slot in self._slots.values():
@@ -195,7 +205,8 @@ class Dispatch:
         slot = self._slots.get(session)
         if slot is None:
             slot = self._slots[session] = Slot(self._make(session))
-            self._forget_oldest()
+            if len(self._slots) > self.most_sessions:
+                self._make_room(slot)
         elif slot.stale and not slot.running:
             slot.driver, slot.stale = self._make(session), False
         self._slots.move_to_end(session)
@@ -206,13 +217,31 @@ class Dispatch:
         slot.running, slot.wake_at = True, None
         return slot
 
-    def _forget_oldest(self) -> None:
-        for session in list(islice(self._slots, max(0, len(self._slots) - WARM_SESSIONS))):
-            slot = self._slots[session]
-            if not slot.running and slot.wake_at is None:
-                del self._slots[session]
-                slot.forgotten = True
-                slot.go.set()
+    def _weigh(self, slot: Slot) -> None:
+        """Note how much memory a session takes that has been driven, and make room where it is too much."""
+        size_bytes = slot.driver.size_bytes
+        self._warm_bytes += size_bytes - slot.size_bytes
+        slot.size_bytes = size_bytes
+        if self._warm_bytes > self.most_bytes:
+            self._make_room(slot)
+
+    def _make_room(self, keep: Slot) -> None:
+        """Let go of the sessions at rest that were driven longest ago, until the others fit. One that is to be woken at
+        a time stays known, and is read from the log again then."""
+        waiting = sum(1 for slot in self._slots.values() if slot.wake_at is not None)
+        for session, slot in list(self._slots.items()):
+            if len(self._slots) - waiting <= self.most_sessions and self._warm_bytes <= self.most_bytes:
+                return
+            if slot.running or slot is keep:
+                continue
+            self._warm_bytes -= slot.size_bytes
+            slot.size_bytes = 0
+            if slot.wake_at is not None:
+                slot.driver.forget()
+                continue
+            del self._slots[session]
+            slot.forgotten = True
+            slot.go.set()
 
     async def _stay(self, slot: Slot) -> None:
         """Drive whenever it is to go, until it is forgotten."""
@@ -251,6 +280,8 @@ class Dispatch:
                     await anyio.sleep(PAUSES_S[min(failures, 4)] if failures < FAILURES else 0)
         finally:
             slot.running = False
+        if not slot.forgotten:
+            self._weigh(slot)
         if slot.wake_at is not None:
             self._alarm.set()
 

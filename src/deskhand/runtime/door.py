@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import tzinfo
 
 import anyio
@@ -12,11 +12,13 @@ from msgspec.structs import asdict, replace
 
 from ..agent.rewind import Past, branched
 from ..agent.state import State
+from ..policy.approval import read_choice
 from ..policy.roles import may_send
 from ..store.base import Accepted, Store
+from ..types.client import HISTORY
 from ..types.clock import Clock, Ids
-from ..types.commands import COMMANDS
-from ..types.door import Door, Progress
+from ..types.commands import COMMANDS, OTHER_NAMES
+from ..types.door import TEXT_CHARS, Door, Progress
 from ..types.errors import Ending, Refused
 from ..types.events import Recorded
 from ..types.identity import (
@@ -32,12 +34,13 @@ from ..types.identity import (
     Receipt,
     Rewind,
     Said,
+    ToolResults,
     When,
     is_own,
     session_key,
 )
 from ..types.labels import Label
-from ..types.messages import Audio, File, Image, Message, Part, Text, clean
+from ..types.messages import Audio, File, Image, Message, Part, Text, ToolCall, ToolResult, clean
 from ..types.moment import Moment
 from ..types.options import SessionOptions
 from ..types.turn import TURN
@@ -47,9 +50,13 @@ from .hiding import hidden_body
 from .moment import moment
 from .places import Places
 
-TEXT_CHARS = 1_000_000
-"""The longest message that a conversation takes; more belongs in a file."""
-_COMMAND = re.compile(r"([/!])(\w{1,32})(?:\s+(.*))?", re.DOTALL)
+OWN_ROWS = 1_000
+"""So many rows that came in here are remembered until the watch of the inbox asks about them."""
+HISTORY_CHARS, HISTORY_MESSAGES = 10_000_000, 5_000
+"""The longest history that a program may bring along."""
+LONGEST_WORD = 64
+"""Of an unknown command no more is said back."""
+_COMMAND = re.compile(r"(/)(\w{1,64})(?:\s+(.*))?|(!)(\w\S*)(?:\s+(.*))?", re.DOTALL)
 
 
 NO_ACCESS = "You don't have access to this agent."
@@ -81,12 +88,12 @@ class LocalDoor:
         self._source = Source(store, feed, lambda: dispatch.driving, dispatch.snapshot, access.note)
         self._access, self._clock, self._ids = access, clock, ids
         self._places = Places(store)
-        self._own: set[int] = set()
+        self._own: dict[int, None] = {}  # in the order in which they came
 
     def took(self, inbox_id: int) -> bool:
         """Whether this row came in here, and not through another process. Asked once for each row."""
         own = inbox_id in self._own
-        self._own.discard(inbox_id)
+        self._own.pop(inbox_id, None)
         return own
 
     async def submit(self, inbound: Inbound) -> Receipt:
@@ -104,7 +111,7 @@ class LocalDoor:
         session = inbound.session or await self._meant(inbound, principal, own) or self._places.now(own, inbound)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
-        inbound = replace(inbound, body=hidden_body(_read(inbound.body, label_of(principal)), self._access.redact))
+        inbound = replace(inbound, body=hidden_body(_read(inbound.body, principal), self._access.redact))
         if wrong := self._wrong(inbound.body, principal, session):
             return Receipt("refused", reason=wrong)
         if not inbound.session and (moved := await self._places.moved(own, inbound)) is not None:
@@ -137,8 +144,12 @@ class LocalDoor:
         """Why nobody could take this in; '' for nothing."""
         if isinstance(body, Configure):
             return self._access.check(principal, session, body.options)
-        message = body.message if isinstance(body, Said | Edit | Rewind) else None
-        if message is not None and (size := len(message.text)) > TEXT_CHARS:
+        message = body.message if isinstance(body, Said | Edit | Rewind | ToolResults) else None
+        if isinstance(body, Said) and body.earlier and (wrong := _too_long(body.earlier)):
+            return wrong
+        if isinstance(body, ToolResults) and (size := sum(len(each.text) for each in body.results)) > TEXT_CHARS:
+            return f"the results have {size:,} characters; at most {TEXT_CHARS:,} fit"
+        if message is not None and (size := _chars(message)) > TEXT_CHARS:
             return f"the message has {size:,} characters; at most {TEXT_CHARS:,} fit. Send it as a file, or in parts"
         return ""
 
@@ -151,7 +162,7 @@ class LocalDoor:
         if await self._store.rows("inbox_find", (place.channel, place.account, inbound.external_id)):
             return inbound  # it was accepted before: what has become of its files is the agent's business
         opened = await self._access.unpack(session, message)
-        return replace(inbound, body=Rewind(body.to_n, opened) if isinstance(body, Rewind) else Said(opened))
+        return replace(inbound, body=replace(body, message=opened))
 
     async def _refused(self, principal: Principal, inbound: Inbound, session: str) -> str:
         """Why this may not come from them, '' if it may. It is one question for every kind of thing."""
@@ -197,7 +208,9 @@ class LocalDoor:
             finally:
                 self._dispatch.start(slot)
         if not accepted.duplicate:
-            self._own.add(accepted.inbox_id)
+            self._own[accepted.inbox_id] = None
+            if len(self._own) > OWN_ROWS:  # asked about before it was here: nobody asks again
+                del self._own[next(iter(self._own))]
             if reserved is None:
                 self._dispatch.adopt(session, cut=cuts(inbound.body, inbound.when))
         return accepted
@@ -283,6 +296,8 @@ def _relabelled(message: Message, label: Label) -> Message:
         match part:
             case Text(text=text):
                 parts.append(Text(text, label))
+            case Image(label=Label(integrity="untrusted", source=source)) if source:
+                parts.append(part)  # whoever took it in knows where it comes from
             case Image(blob=blob, mime=mime, name=name):
                 parts.append(Image(blob, mime, name, label))
             case Audio(blob=blob, mime=mime, transcript=transcript):
@@ -294,8 +309,9 @@ def _relabelled(message: Message, label: Label) -> Message:
     return Message(message.role, tuple(parts))
 
 
-def _read(body: Body, label: Label) -> Body:
+def _read(body: Body, principal: Principal) -> Body:
     """The body as it enters: text cleaned, parts labelled, a command recognised."""
+    label = label_of(principal)
     if isinstance(body, Edit):
         return Edit(body.of, _relabelled(_cleaned(body.message), label))
     if isinstance(body, Rewind) and body.message is not None:
@@ -303,14 +319,83 @@ def _read(body: Body, label: Label) -> Body:
     if isinstance(body, Configure):
         texts = {name: clean(text) for name, text in asdict(body.options).items() if isinstance(text, str)}
         return Configure(replace(body.options, **texts))
+    if isinstance(body, ToolResults):
+        message = _relabelled(_cleaned(body.message), label) if body.message is not None else None
+        return replace(body, results=tuple(map(_result, body.results)), message=message)
     if not isinstance(body, Said):
         return body
-    match = _COMMAND.fullmatch(body.message.text.strip())
-    if match is not None:
-        prefix, name, args = match.groups()
-        if name.lower() in COMMANDS or (prefix == "/" and args is None):
-            return Command(name.lower(), clean(args or ""), "/" if prefix == "/" else "!")
-    return Said(_relabelled(_cleaned(body.message), label))
+    text = body.message.text.strip()
+    command = _command(text, body, principal) if text.startswith(("/", "!")) else None
+    if command is not None:
+        return command
+    if body.earlier or body.message.role != "user":
+        return _told_by_program(body, label)
+    return Said(_relabelled(_cleaned(body.message), label), (), body.request)
+
+
+def _told_by_program(body: Said, label: Label) -> Said:
+    """A message with the history before it. It may be what the program's own tool gave."""
+    earlier = tuple(_from_program(message, label) for message in body.earlier)
+    return Said(_from_program(body.message, label), earlier, body.request)
+
+
+def _from_program(message: Message, label: Label) -> Message:
+    """A message as a program tells it: what the person typed is theirs, all else is from outside. What it says an
+    assistant said may quote a page that was read for an earlier request, and nothing here knows of that."""
+    if message.role == "user":
+        return _relabelled(_cleaned(message), label)
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            parts.append(_result(part))
+        elif isinstance(part, Text):
+            parts.append(Text(clean(part.text), Label("untrusted", source=HISTORY)))
+        elif isinstance(part, ToolCall):
+            parts.append(part)
+    return Message(message.role, tuple(parts))
+
+
+def _result(result: ToolResult) -> ToolResult:
+    source = next((part.label.source for part in result.parts if part.label.source), HISTORY)
+    label = Label("untrusted", source=clean(source))
+    parts = tuple(Text(clean(part.text), label) for part in result.parts if isinstance(part, Text))
+    return replace(result, parts=parts)
+
+
+def _chars(message: Message) -> int:
+    return sum(len(part.text) for part in message.parts if isinstance(part, Text | ToolResult))
+
+
+def _too_long(earlier: Sequence[Message]) -> str:
+    """Why this history cannot be taken in; '' where it can."""
+    if len(earlier) > HISTORY_MESSAGES:
+        return f"the history has {len(earlier):,} messages; at most {HISTORY_MESSAGES:,} fit"
+    size = sum(map(_chars, earlier))
+    return f"the history has {size:,} characters; at most {HISTORY_CHARS:,} fit" if size > HISTORY_CHARS else ""
+
+
+def _command(text: str, body: Said, principal: Principal) -> Command | None:
+    """The command that a message with this text is, None if it is none.
+
+    `!` directly before a word is always one, known or not, up to the next blank: such a message never reaches the
+    model. Only beside a file are unknown words its caption, lest the file be lost. After `/` an unknown word alone is
+    one; with more words it is text, such as a path. `/yes` and `!once` are answers, and no commands. What a program
+    asks is one only where it names a command that there is.
+    """
+    match = _COMMAND.fullmatch(text)
+    if match is None:
+        return None
+    prefix, word, args = match.groups()[:3] if match[1] else match.groups()[3:]
+    name = OTHER_NAMES.get(word.lower(), word.lower())
+    if name not in COMMANDS:
+        alone = all(isinstance(part, Text) for part in body.message.parts)
+        typed = principal.kind == "person" and alone and not body.earlier and body.request is None
+        if not typed or read_choice(text) is not None:
+            return None
+        if prefix == "/" and args is not None:
+            return None
+        name = clean(name)[:LONGEST_WORD]
+    return Command(name, clean(args or ""), "/" if prefix == "/" else "!")
 
 
 def _cleaned(message: Message) -> Message:

@@ -33,6 +33,7 @@ FIRST_S = 0.8
 BUSY_S = 1.0
 SEND_S = 60.0
 MEND_S = 30.0
+PLACES = 1_000
 SHOWN_CHARS = 2000
 """So much is shown of what is being written: it fits into one message anywhere."""
 GOES_ON, BROKEN_OFF = " …", "(This answer was broken off.)"
@@ -146,7 +147,10 @@ class Drafts:
             if not text or text == shown or wait_s > 0:
                 await _over(live, max(wait_s, 0.05))
                 continue
-            self._free_at[place] = self._clock.monotonic() + pause_s
+            now = self._clock.monotonic()
+            if len(self._free_at) >= PLACES:
+                self._free_at = {each: at for each, at in self._free_at.items() if at > now}
+            self._free_at[place] = now + pause_s
             outgoing = Outgoing(key, live.address, (Text(text, LOCAL),), live.reply_to)
             if not platform_id:
                 platform_id, posted = await self._post(live, outgoing)
@@ -164,11 +168,12 @@ class Drafts:
         ChannelError where it cannot be posted, or nobody knows whether it was."""
         session, address = live.session, live.address
         async with self._claiming:
-            if (await self._store.rows("draft_waits", (session,)))[0][0]:
+            body = _encode(outgoing)
+            if (await self._store.rows("draft_waits", (session, body)))[0][0]:
                 return "", False
             draft = await self._find(session, address)
             if draft is None:
-                args = (outgoing.key, session, _encode(outgoing), self._clock.now(), address.channel)
+                args = (outgoing.key, session, body, self._clock.now(), address.channel)
                 await self._store.change((Change("draft_open", args),))
                 draft = await self._find(session, address)
                 if draft is None:

@@ -1,12 +1,20 @@
--- draft_open: not while something older is still to be sent in this session, nor beside another draft --
+-- draft_open: not while something older is still to be sent there, nor beside another draft of the session --
 INSERT INTO outbox(key, session, body, state, at, channel)
 SELECT ?1, ?2, ?3, 'drafting', ?4, ?5
 WHERE NOT EXISTS(SELECT 1 FROM outbox WHERE session = ?2 AND state = 'drafting')
 AND NOT EXISTS(SELECT 1 FROM outbox WHERE session = ?2 AND state IN ('pending', 'sending'))
+AND NOT EXISTS(SELECT 1 FROM outbox WHERE state IN ('pending', 'sending') AND place = json_array(
+  json_extract(CAST(?3 AS TEXT), '$.address.channel'), json_extract(CAST(?3 AS TEXT), '$.address.account'),
+  json_extract(CAST(?3 AS TEXT), '$.address.chat'), json_extract(CAST(?3 AS TEXT), '$.address.thread')
+))
 ON CONFLICT DO NOTHING
 
--- draft_waits: whether something of this session is still to be sent, which may complete its draft --
-SELECT EXISTS(SELECT 1 FROM outbox WHERE session = ? AND state IN ('pending', 'sending'))
+-- draft_waits: whether something of this session, which may complete its draft, or at its place is still to be sent --
+SELECT EXISTS(SELECT 1 FROM outbox WHERE session = ?1 AND state IN ('pending', 'sending'))
+OR EXISTS(SELECT 1 FROM outbox WHERE state IN ('pending', 'sending') AND place = json_array(
+  json_extract(CAST(?2 AS TEXT), '$.address.channel'), json_extract(CAST(?2 AS TEXT), '$.address.account'),
+  json_extract(CAST(?2 AS TEXT), '$.address.chat'), json_extract(CAST(?2 AS TEXT), '$.address.thread')
+))
 
 -- draft_posted --
 UPDATE outbox SET sent_id = ? WHERE id = ? AND state = 'drafting'

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from . import keys
@@ -20,12 +21,30 @@ def set_key(text: str, path: Sequence[str], value: Any) -> str:
     return _checked(text, _set(text, path, value), expected)
 
 
-def unset_key(text: str, path: Sequence[str]) -> str:
-    """`text` without the key at `path`. Raises KeyError where there is none."""
+def unset_key(text: str, path: Sequence[str], into: type[msgspec.Struct]) -> str:
+    """`text` without the key at `path`, and without the sections that are empty then. An entry of a map by name, such
+    as an agent, stays as `{}`: that it is there says something. Raises KeyError where there is no such key."""
     expected = _data(text)
-    holder = keys.get(expected, path[:-1])
+    _delete(expected, path)
+    edited = _unset(text, path)
+
+    path = path[:-1]
+    while path and not keys.get(expected, path) and not keys.is_entry(path, into):
+        _delete(expected, path)
+        edited = _unset(edited, path) if edited is not None else None
+        path = path[:-1]
+
+    if edited is not None and path and not keys.get(expected, path):
+        edited = _set(edited, path, {})
+    return _checked(text, edited, expected)
+
+
+def _delete(data: dict[str, Any], path: Sequence[str]) -> None:
+    """Raises KeyError where there is no such key."""
+    holder = keys.get(data, path[:-1])
+    if not isinstance(holder, dict):
+        raise KeyError(path[-1])
     del holder[path[-1]]
-    return _checked(text, _unset(text, path), expected)
 
 
 def write_private(path: Path, text: str) -> None:
@@ -64,7 +83,7 @@ def _checked(text: str, edited: str | None, expected: dict[str, Any]) -> str:
     """The edited text if it says what it should; else everything is written anew, as JSON where it was JSON."""
     if edited is not None:
         try:
-            if _without_empty(_data(edited)) == _without_empty(expected):
+            if _data(edited) == expected:
                 return edited
         except yaml.YAMLError:
             pass
@@ -72,13 +91,6 @@ def _checked(text: str, edited: str | None, expected: dict[str, Any]) -> str:
         return json.dumps(expected, indent=2, ensure_ascii=False) + "\n"
     heading = [line for line in text.splitlines() if line.startswith("#")]
     return "\n".join([*heading, dump(expected)])
-
-
-def _without_empty(data: Any) -> Any:
-    if not isinstance(data, Mapping):
-        return data
-    inner = {key: _without_empty(value) for key, value in data.items()}
-    return {key: value for key, value in inner.items() if value not in (None, {})}
 
 
 def _flow(value: Any) -> str:
@@ -132,9 +144,15 @@ def _block(path: Sequence[str], value: Any, indent: int) -> str:
 
 
 def _unset(text: str, path: Sequence[str]) -> str | None:
-    holder, pair, depth = _walk(yaml.compose(text, Loader=yaml.SafeLoader), path)
-    if holder is None or holder.flow_style or depth != len(path):
+    """`text` without the lines of this key; comments on lines of their own stay."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    holder, pair, depth = _walk(root, path)
+    if holder is None or depth != len(path):
         return None
+    if holder.flow_style:
+        rest = dict(keys.get(_data(text), path[:-1]))
+        del rest[path[-1]]
+        return _set(text, path[:-1], rest) if len(path) > 1 else None
     start = text.rfind("\n", 0, pair[0].start_mark.index) + 1
     end = text.find("\n", _end(pair[1]))
     return text[:start] + (text[end + 1 :] if end >= 0 else "")

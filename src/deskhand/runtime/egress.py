@@ -18,7 +18,7 @@ from ..net.egress_door import Slots, opened
 from ..net.egress_proxy import Gate, Use
 from ..net.egress_secrets import Broker, Held, SecretRule
 from ..store.base import Store
-from ..tools.network import REQUEST
+from ..tools.network import OUTSIDE, PRIVATE, REQUEST, read_so_far
 from ..tools.way import Traveller, Way
 from ..types.clock import Clock
 from ..types.commit import Change
@@ -91,14 +91,16 @@ class Egress:
             return f"a person said never to {host}: do without it"
         always = [*map(parse_entry, self._config().allow), *_hosts_of(said, "always")]
         always += [parse_entry(each) for each, _, knowing in rows if not knowing]
-        knowing = [parse_entry(each) for each, _, knows in rows if knows]
-        tainted = traveller.label.integrity == "untrusted" or traveller.label.readers is not None
+        tainted = read_so_far(traveller.label)
+        enough = (OUTSIDE,) if tainted == OUTSIDE else (OUTSIDE, PRIVATE)
+        knowing = [parse_entry(each) for each, _, knows in rows if knows in enough]
         why = check_target(host, port, public=False, entries=knowing if tainted else (*knowing, *always))
         if not why:
             return ""
         named = host if port in (80, 443) else f"{host}:{port}"
         ask = f'call {REQUEST}(host="{named}")'
-        if tainted and covered(always, host, port):
+        granted = [parse_entry(each) for each, _, _ in rows]
+        if tainted and covered((*always, *granted), host, port):
             sources = ", ".join(traveller.label.source.splitlines()[:3]) or "content from outside"
             return f"{host} is not reached without a question now that this conversation has read {sources}; {ask}"
         return f"{why}; {ask}" if why.endswith(("not allowed", f"not on {port}")) else why

@@ -29,9 +29,11 @@ _OF_TOOLS = ("tool_output", "tool_result")
 
 
 class Follower:
-    """One reader's queue. When it overflows the items are dropped and `lost` is set: the log has the events."""
+    """One reader's queue. When it overflows the items are dropped and `lost` is set: the log has the events. System
+    prompts are left out unless the reader sees them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sees_prompts: bool = False) -> None:
+        self._sees_prompts = sees_prompts
         self.items: deque[Recorded | Progress] = deque()
         self._events = 0
         self.lost = False
@@ -65,6 +67,8 @@ class Follower:
         while self.items:
             item = self.items.popleft()
             if isinstance(item, Progress):
+                if item.kind == "prompt" and not self._sees_prompts:
+                    continue
                 if item.n > n or (item.kind in _OF_TOOLS and item.n == n):  # it counts from the event it follows
                     return item
                 continue
@@ -170,8 +174,8 @@ class Feed:
             self._watching.discard(bell)
 
     @contextmanager
-    def following(self, session: str) -> Iterator[Follower]:
-        follower = Follower()
+    def following(self, session: str, *, sees_prompts: bool = False) -> Iterator[Follower]:
+        follower = Follower(sees_prompts=sees_prompts)
         self._followers.setdefault(session, set()).add(follower)
         try:
             yield follower
@@ -200,7 +204,8 @@ class Source(msgspec.Struct, frozen=True):
 async def follow(source: Source, session: str, principal: Principal, after: int) -> AsyncGenerator[Recorded | Progress]:
     """The session's events after number `after`, then what comes, for ever: each event once, in order, without a gap.
 
-    Raises Refused when the session is not the principal's to see, and what the session cannot go on from.
+    System prompts are shown to owners alone. Raises Refused when the session is not the principal's to see, and what
+    the session cannot go on from.
     """
     async with aclosing(batches(source, session, principal, after)) as found:
         async for batch in found:
@@ -214,7 +219,11 @@ async def batches(source: Source, session: str, principal: Principal, after: int
     if not await store.may_see(principal, session):
         await source.note(principal, "follow", session)
         raise Refused(f"{session!r} is not yours to see")
-    with source.feed.following(session) as follower, closing(source.feed.tap(session, principal, follower)) as tap:
+    sees_prompts = "owner" in principal.roles  # a system prompt holds what is known of the owner
+    with (
+        source.feed.following(session, sees_prompts=sees_prompts) as follower,
+        closing(source.feed.tap(session, principal, follower)) as tap,
+    ):
         while True:
             if stale or follower.lost:
                 stale, follower.lost, told = False, False, False

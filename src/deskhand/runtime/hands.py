@@ -19,6 +19,7 @@ from ..types.errors import ToolError
 from ..types.identity import Principal
 from ..types.labels import Label
 from ..types.messages import Message
+from .alerts import Alerts
 from .background import Background, Beside
 from .broker import keys
 from .config import Config, Settings
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 class Ground(msgspec.Struct, frozen=True):
     """What they stand on. `settings` are those that hold now, `agent_of` says who drives a conversation, `as_now` gives
-    a person the roles that they still have."""
+    a person the roles that they still have, `alerts` are how owners are told something."""
 
     store: Store
     blobs: Blobs
@@ -50,6 +51,7 @@ class Ground(msgspec.Struct, frozen=True):
     settings: Callable[[], Settings]
     agent_of: Callable[[str], Agent]
     as_now: Callable[[Principal], Awaitable[Principal]]
+    alerts: Alerts
 
 
 class Hands:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -23,6 +23,15 @@ FRESH_S = 5.0
 """So long an attempt to write counts; nobody makes us write by asking."""
 LATE_S = 300.0
 """What was not sent for so long is told."""
+PROVIDER_FAULT_S = 900.0
+"""So long a provider's failure counts where it is not asked again; no cooldown is longer."""
+NOT_ITS_FAULT = frozenset({"ContextOverflow", "BudgetSpent", "AnswerUnfit"})
+"""Failures that say something of a conversation or a budget, and nothing of the provider. The text of an answer that
+does not fit a program's schema is that program's alone."""
+UNTIL_MENDED = frozenset({"ModelKeyRefused", "ModelUnknown"})
+"""Failures of a model that no time mends, but a person."""
+MODEL = "model "
+"""How the names of providers begin, among the parts."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -94,15 +103,22 @@ def configuration_fact(settings: Settings, problem: Problem | None, restart: Seq
     return Fact("configuration", "ok", "; ".join(settings.warnings) or str(settings.file))
 
 
-def note_models(vitals: Vitals, event: AnyEvent) -> None:
-    """Leave a note of what a provider did."""
+def note_models(vitals: Vitals, event: AnyEvent, configured: Callable[[], Collection[str]]) -> None:
+    """Leave a note of what a provider did. `configured` gives the models that agents are set to use."""
     match event:
         case ModelReplied(model=model):
-            vitals.succeeded(f"model {model.partition('/')[0]}")
-        case ModelFailed(model=model, error=error, detail=detail):
-            vitals.failed(f"model {model.partition('/')[0]}", f"{error}: {detail}")
+            vitals.succeeded(MODEL + model.partition("/")[0])
+        case ModelFailed(model=model, error=error, detail=detail) if error not in NOT_ITS_FAULT:
+            stays = error in UNTIL_MENDED and model in configured()
+            counts_s = None if stays else PROVIDER_FAULT_S
+            vitals.failed(MODEL + model.partition("/")[0], f"{error}: {detail}", counts_s)
         case _:
             pass
+
+
+def models_renewed(vitals: Vitals) -> None:
+    """Models or their keys may be others from now on: only what they do next says how their providers are."""
+    vitals.renewed(MODEL)
 
 
 def _size(count: int) -> str:

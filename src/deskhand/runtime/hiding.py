@@ -12,8 +12,8 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ..types import events as e
-from ..types.identity import Body, Command, Edit, Rewind, Said
-from ..types.messages import File, Message, Part, ResultPart, Text, Thinking, ToolCall
+from ..types.identity import Body, Command, Edit, Rewind, Said, ToolResults
+from ..types.messages import File, Message, Part, ResultPart, Text, Thinking, ToolCall, ToolResult
 
 Redact = Callable[[str], str]
 
@@ -22,8 +22,8 @@ def hidden(event: e.AnyEvent, redact: Redact) -> e.AnyEvent:
     """The event without any secret in what a tool, a provider or a person said."""
     match event:
         case e.ToolFinished(result=result):
-            parts = tuple(part for part in _parts(result.parts, redact) if isinstance(part, ResultPart))
-            return event if parts == result.parts else replace(event, result=replace(result, parts=parts))
+            kept = _hidden_result(result, redact)
+            return event if kept is result else replace(event, result=kept)
         case e.ModelReplied(message=message):
             said = hidden_message(message, redact)
             return event if said is message else replace(event, message=said)
@@ -45,10 +45,22 @@ def hidden_message(message: Message, redact: Redact) -> Message:
     return message if parts == message.parts else replace(message, parts=parts)
 
 
+def _hidden_result(result: ToolResult, redact: Redact) -> ToolResult:
+    """The same result where there was nothing to hide."""
+    parts = tuple(part for part in _parts(result.parts, redact) if isinstance(part, ResultPart))
+    return result if parts == result.parts else replace(result, parts=parts)
+
+
 def hidden_body(body: Body, redact: Redact) -> Body:
     """What a person hands in, before it is stored."""
     match body:
-        case Said(message=message) | Edit(message=message):
+        case Said(message=message, earlier=earlier):
+            told = tuple([hidden_message(each, redact) for each in earlier]) if earlier else ()
+            return replace(body, message=hidden_message(message, redact), earlier=told)
+        case ToolResults(results=results, message=message):
+            given = tuple(_hidden_result(each, redact) for each in results)
+            return replace(body, results=given, message=hidden_message(message, redact) if message else None)
+        case Edit(message=message):
             return replace(body, message=hidden_message(message, redact))
         case Rewind(message=Message() as message):
             return replace(body, message=hidden_message(message, redact))
@@ -70,6 +82,8 @@ def _part(part: Part, redact: Redact) -> Part:
             return replace(part, name=redact(name), shown=redact(shown))
         case Thinking(text=text) if (kept := redact(text)) != text:
             return replace(part, text=kept, signature="")  # the seal was over the other words
+        case ToolResult():
+            return _hidden_result(part, redact)
         case ToolCall(arguments=arguments):
             written = bytes(arguments).decode(errors="replace")
             return part if (kept := redact(written)) == written else replace(part, arguments=Raw(kept.encode()))

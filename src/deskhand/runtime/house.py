@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import anyio
@@ -11,6 +12,8 @@ import anyio.to_thread
 import msgspec
 
 from ..agent.state import State
+from ..models.probe import find_servers
+from ..models.request_fields import SMALL_MODEL_LACKS, lacking
 from ..models.weights import PROVIDER, Shelf
 from ..skills.skill import Skills
 from ..skills.write import write_skill
@@ -22,18 +25,26 @@ from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
 from ..types.options import SessionOptions
+from ..web.alert_views import AlertView
 from ..web.ports import House
 from ..web.views import (
     AgentView,
     ChangeDetail,
     ChangeView,
+    CurrentModel,
+    DeepWorkLimits,
     ErasedView,
     GrantView,
+    HostedProvider,
+    LocalModel,
+    LocalProvider,
     ModelsView,
     ModelView,
+    PinnedModel,
     PlaceView,
     PresetView,
     Price,
+    Providers,
     SettingsView,
     SkillDraft,
     SkillView,
@@ -47,7 +58,7 @@ from .app import App
 from .effects import Effect
 from .erasing import erase
 from .grants import StandingGrant, grants, revoke
-from .models import Models, catalogue_of, facts_of
+from .models import Models, catalogue_of, facts_of, is_small
 from .presets import presets
 from .setting_up import store_key
 from .toolbox import skills_of
@@ -55,7 +66,13 @@ from .trace import Trace
 
 SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
 _ADDRESS = re.compile(r"(://(?=[^/\s]*@)|://[^?\s]*\?)[^/@\s]+(?=@)?")
+LMSTUDIO, OPENROUTER = "lmstudio", "openrouter"
 NO_KEY = "there is no key for its provider yet: deskhand setup"
+
+
+def _current(name: str) -> CurrentModel:
+    provider, _, model = name.partition("/")
+    return CurrentModel(provider, model)
 
 
 class RunningHouse:
@@ -74,17 +91,33 @@ class RunningHouse:
         settings, name = self._app.settings, agent
         model = next(iter(settings.agent(name).models), "")
         provider, _, short = model.partition("/")
-        listed = catalogue_of(settings).providers.get(provider)
-        own = settings.config.providers.get(provider)
-        url = own.base_url if own and own.base_url else listed.base_url if listed else ""
+        url = self.base_url(provider)
         count = (await self._app.store.rows("session_count", ()))[0][0]
         tools = [tool.name for tool in self.tools(name)]
-        return StatusView(
-            "running", name, short, provider, url, tools, count, 0, {}, "", list(self.agents), self._began
-        )
+        deep = settings.config.deep_work
+        limits = DeepWorkLimits(self.long_work(name)[0], deep.tokens, deep.warn_at)
+        ours = version("deskhand")
+        agents = list(self.agents)
+        return StatusView("ok", name, short, provider, url, tools, count, 0, limits, ours, agents, self._began)
+
+    def base_url(self, provider: str) -> str:
+        """Where it is reached; '' for one that is not known."""
+        settings = self._app.settings
+        own = settings.config.providers.get(provider)
+        listed = catalogue_of(settings).providers.get(provider)
+        return own.base_url if own and own.base_url else listed.base_url if listed else ""
 
     async def health(self) -> Health:
         return await self._app.health()
+
+    async def alerts(self) -> list[AlertView]:
+        return [
+            AlertView(each.id, each.at, self._app.redact(each.text), each.state)
+            for each in await self._app.alerts.latest()
+        ]
+
+    async def see_alerts(self) -> None:
+        await self._app.alerts.see()
 
     def about(self, agent: str) -> AgentView:
         config = self._app.settings.agent(agent)
@@ -124,27 +157,46 @@ class RunningHouse:
         return [PresetView(each.name, each.description) for each in presets(self._app.settings.home.root / "prompts")]
 
     async def models(self) -> ModelsView:
-        return await anyio.to_thread.run_sync(self._list_models)
+        chosen = self._app.settings.agent(self.agents[0]).models
+        pinned = [_current(name) for name in chosen]
+        found = await anyio.to_thread.run_sync(self._list_models)
+        providers = Providers(await self._lmstudio(), self._openrouter())
+        return ModelsView(
+            current=pinned[0] if pinned else CurrentModel("", ""),
+            pinned=[PinnedModel(each.model_id, each.model_id, each.provider) for each in pinned],
+            providers=providers,
+            models=found,
+        )
 
-    def _list_models(self) -> ModelsView:
+    async def _lmstudio(self) -> LocalProvider:
+        """LM Studio's models, asked of it: it is on this machine, or where the configuration says."""
+        answered = await find_servers({LMSTUDIO: self.base_url(LMSTUDIO)})
+        names = [name for server in answered for name in server.models]
+        return LocalProvider("LM Studio", [LocalModel(name, name) for name in names], bool(answered))
+
+    def _openrouter(self) -> HostedProvider:
+        key = bool(self._models.key(OPENROUTER))
+        return HostedProvider("OpenRouter", key, "" if key else "There is no key for OpenRouter yet: deskhand setup")
+
+    def _list_models(self) -> list[ModelView]:
         settings = self._app.settings
-        chosen = list(settings.agent(self.agents[0]).models)
-        found = {name: self._model(name) for name in chosen}
+        found = {name: self._model(name) for name in settings.agent(self.agents[0]).models}
         for provider, listed in catalogue_of(settings).providers.items():
             if provider != PROVIDER and (self._models.key(provider) or listed.local):
                 for name in listed.models:
                     found.setdefault(f"{provider}/{name}", self._model(f"{provider}/{name}"))
         shelf = Shelf(settings.cache / "models")
         for name in shelf.known:
+            full = f"{PROVIDER}/{name}"
             why = "" if shelf.has(name) else f"its weights are not here yet: deskhand model pull {name}"
-            found[f"{PROVIDER}/{name}"] = ModelView(f"{PROVIDER}/{name}", PROVIDER, not why, why)
-        current = next(iter(chosen), "")
-        return ModelsView(current, current, list(found.values()))
+            found[full] = ModelView(full, PROVIDER, not why, why, name=full)
+        return list(found.values())
 
     def _model(self, name: str) -> ModelView:
         price = self.price(name)
         shown = None if price is None else (price.read, price.written)
-        return ModelView(name, name.partition("/")[0], window=facts_of(self._app.settings, name).window, price=shown)
+        window = facts_of(self._app.settings, name).window
+        return ModelView(name, name.partition("/")[0], window=window, price=shown, name=name)
 
     async def select_model(self, agent: str, model: str) -> None:
         self._models.check(model)
@@ -154,6 +206,28 @@ class RunningHouse:
         async with self._changing:
             await anyio.to_thread.run_sync(store_key, self._app.settings, path, [model])
             await self._app.current.reload()
+
+    def unsupported(self, agent: str, *, thinks: bool | None, temperature: float | None) -> Collection[str]:
+        settings = self._app.settings
+        model = next(iter(settings.agent(agent).models), "")
+        if is_small(settings, model):
+            return SMALL_MODEL_LACKS
+        provider, _, name = model.partition("/")
+        own = settings.config.providers.get(provider)
+        if thinks is None:
+            thinks = (settings.agent(agent).thinking or "off") != "off"
+        return lacking(
+            catalogue_of(settings),
+            provider,
+            name,
+            own.base_url if own else "",
+            thinks=thinks,
+            temperature=temperature,
+        )
+
+    def changes_answers(self, agent: str) -> bool:
+        hooks = self._app.current.agent(agent).hooks
+        return hooks is not None and hooks.has("before_agent_end")
 
     async def reach(self, agent: str) -> Reach:
         return await self._app.current.agent(agent).reach()
@@ -165,7 +239,7 @@ class RunningHouse:
         listed = catalogue_of(self._app.settings).providers
         names = [f"{provider}/{name}" for provider, each in listed.items() for name in each.models]
         found = [name for name in names if all(word in name.casefold() for word in words)]
-        ready = {each.id: each for each in self._list_models().models}
+        ready = {each.id: each for each in self._list_models()}
         return [
             ready.get(name) or msgspec.structs.replace(self._model(name), ready=False, why_not=NO_KEY) for name in found
         ]

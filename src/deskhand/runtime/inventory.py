@@ -18,6 +18,7 @@ from ..skills.python import PythonSkills, python_tools
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
+from .alerts import Alerts
 from .clock import RandomIds, SystemClock
 from .config import Settings
 from .dispatch import Dispatch
@@ -64,7 +65,9 @@ def _works(settings: Settings) -> Iterator[Works]:
             dispatch = Dispatch(store, _never, clock, _never)
             room = Room(open_sandbox, clock.now)
             about = (Net(), clock, RandomIds(), secrets_in(settings), Redactor(settings), dispatch)
-            ground = Ground(store, Blobs(Path(folder)), room, *about, lambda: settings, _never, _never)
+            ground = Ground(
+                store, Blobs(Path(folder)), room, *about, lambda: settings, _never, _never, Alerts(store, clock, ())
+            )
             yield Works(ground, _never, _never, _never)
         finally:
             anyio.run(store.close)

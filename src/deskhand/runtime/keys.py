@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
+from ..types.errors import ConfigError
 from .aliases import TOOLS, binding_of, by_name, model_name, snake
 
 _ELSEWHERE = re.compile(
@@ -52,6 +53,8 @@ def split(data: Mapping[str, Any], into: type[msgspec.Struct]) -> tuple[dict[str
             foreign[key] = value
             continue
         inner, by = _struct(kind), named(kind)
+        if value is None and (inner is not None or by is not None):  # a section whose keys are all comments
+            value = {}
         if by is not None and isinstance(value, list):
             value = by_name(value)
         if by is not None and isinstance(value, Mapping):
@@ -99,6 +102,18 @@ def overlay(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
     return both
 
 
+def with_defaults(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, map by map; `own` wins, and its order holds: of agents, the first one is the default."""
+    both = dict(own)
+    for key, value in defaults.items():
+        mine = both.get(key)
+        if key not in both:
+            both[key] = value
+        elif isinstance(mine, Mapping) and isinstance(value, Mapping):
+            both[key] = with_defaults(mine, value)
+    return both
+
+
 def put(data: dict[str, Any], path: Sequence[str], value: Any) -> None:
     """Set the value at a path, making what is missing on the way."""
     for part in path[:-1]:
@@ -123,14 +138,26 @@ def exists(path: str, into: type[msgspec.Struct]) -> bool:
     """Whether this dotted path names a key or a section."""
     kind: Any = into
     for part in path.split("."):
-        by, struct = named(kind), _struct(kind)
-        if by is not None:
-            kind = by
-        elif struct is not None and part in fields(struct):
-            kind = fields(struct)[part]
-        else:
+        kind = _inner(kind, part)
+        if kind is None:
             return False
     return True
+
+
+def is_entry(path: Sequence[str], into: type[msgspec.Struct]) -> bool:
+    """Whether this path names an entry of a map by name, such as `agents.main`."""
+    kind: Any = into
+    for part in path[:-1]:
+        kind = _inner(kind, part)
+    return named(kind) is not None
+
+
+def _inner(kind: Any, part: str) -> Any:
+    """The type of the key `part` in a section of this type, or None."""
+    by, struct = named(kind), _struct(kind)
+    if by is not None:
+        return by
+    return fields(struct).get(part) if struct is not None else None
 
 
 def every(into: type[msgspec.Struct], at: str = "") -> Iterator[str]:
@@ -146,15 +173,47 @@ def every(into: type[msgspec.Struct], at: str = "") -> Iterator[str]:
 
 
 def near(path: str, into: type[msgspec.Struct]) -> str:
-    """The key that was probably meant, or ''."""
+    """The key that was probably meant: one that exists and is not this one; or ''.
+
+    A name that is no key is compared with those at its own place first. If none is like it, the same name may stand in
+    another section, where it is not ambiguous.
+    """
+    if exists(path, into):
+        return ""
     parts = path.split(".")
-    known = list(every(into))
-    sections = {key.partition(".")[0] for key in known}
-    if len(parts) == 1:
-        return next(iter(get_close_matches(parts[0], sections, 1)), "")
-    by = {key.rpartition(".")[2]: key for key in known if key.split(".")[0] in (parts[0], "defaults")}
-    found = get_close_matches(parts[-1], by, 1)
-    return ".".join([*parts[:-1], found[0]]) if found else ""
+    return _mended(parts, into) or _elsewhere(parts[-1], into)
+
+
+def _mended(parts: Sequence[str], into: type[msgspec.Struct]) -> str:
+    """The path with the names in it that are no keys replaced by those that are like them, or ''."""
+    kind: Any = into
+    mended: list[str] = []
+    for part in parts:
+        found = part
+        if named(kind) is None:
+            struct = _struct(kind)
+            found = _like(part, fields(struct)) if struct is not None else ""
+        if not found:
+            return ""
+        mended.append(found)
+        kind = _inner(kind, found)
+    return ".".join(mended)
+
+
+def _like(name: str, names: Collection[str]) -> str:
+    """`name` itself, the one that it begins, or the one most like it; '' where none is."""
+    if name in names:
+        return name
+    longer = [each for each in names if each.startswith(f"{name}_")]
+    return longer[0] if len(longer) == 1 else next(iter(get_close_matches(name, names, 1)), "")
+
+
+def _elsewhere(name: str, into: type[msgspec.Struct]) -> str:
+    """The one key with this name that stands in no map by name, or ''."""
+    found = [key for key in every(into) if key.rpartition(".")[2] == name and "NAME" not in key.split(".")]
+    if len(found) > 1:
+        found = [key for key in found if key.startswith("defaults.")]
+    return found[0] if len(found) == 1 else ""
 
 
 def complaints(left: Sequence[tuple[str, Any]], into: type[msgspec.Struct]) -> list[str]:
@@ -214,11 +273,46 @@ def normalise(data: dict[str, Any]) -> None:
 
 
 def _normalise_models(asked: Any) -> None:
-    """A single name, or none, as a list of ours."""
-    if isinstance(asked, dict) and "models" in asked:
-        names = [asked["models"]] if isinstance(asked["models"], str) else asked["models"]
-        if isinstance(names, list):
-            asked["models"] = [model_name(name) if isinstance(name, str) else name for name in names if name]
+    """A single name as a list, all of them as ours; '' says nothing."""
+    if not isinstance(asked, dict) or "models" not in asked:
+        return
+    if asked["models"] in ("", [""]):
+        del asked["models"]
+        return
+    names = [asked["models"]] if isinstance(asked["models"], str) else asked["models"]
+    if isinstance(names, list):
+        asked["models"] = [model_name(name) if isinstance(name, str) else name for name in names if name]
+
+
+def check_lists(data: Mapping[str, Any]) -> None:
+    """Raises ConfigError for a list that is written down and empty, where that would mean the same as none: it would
+    read as `no model` and stand for the models of the defaults, or as `no program` and stand for all of them."""
+    for path in ("defaults", "agents.*", "reflection", "memory.harvester", "memory.cleaner"):
+        for place, section in _sections(data, path.split(".")):
+            models = section.get("models")
+            if isinstance(models, list | str) and not any(models):
+                raise ConfigError(
+                    f"{f'{place}.models'!r} is empty: name at least one model, such as [anthropic/claude-sonnet-5], "
+                    "or leave the key out"
+                )
+    rules = data.get("policy")
+    for number, rule in enumerate(rules if isinstance(rules, list) else ()):
+        if isinstance(rule, Mapping) and rule.get("commands") == []:
+            raise ConfigError(
+                f"'policy[{number}].commands' is empty: name at least one program, such as [git, ls], or leave the key "
+                "out for a rule about every command"
+            )
+
+
+def _sections(data: Any, path: Sequence[str], at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(its path, the section) for each that is there; `*` stands for every name."""
+    if not isinstance(data, Mapping):
+        return
+    if not path:
+        yield at.removeprefix("."), data
+        return
+    for name in list(data) if path[0] == "*" else [path[0]]:
+        yield from _sections(data.get(name), path[1:], f"{at}.{name}")
 
 
 def plainly(error: Exception) -> str:

@@ -16,7 +16,7 @@ from .drafts import Draft, Drafts
 
 log = logging.getLogger(__name__)
 
-POLL_S = 1.0
+POLL_S, LOOK_S = 1.0, 0.02
 BATCH = 200
 TRIES = 12
 SEND_S = 60.0
@@ -57,6 +57,7 @@ class Outbox:
         self._news = anyio.Event()
         self._busy: set[str] = set()
         self._old = 0
+        self._running = False
 
     def poke(self) -> None:
         """There may be something new to send."""
@@ -64,8 +65,27 @@ class Outbox:
 
     async def run(self) -> None:
         """Send for ever."""
-        first = await self._store.outbox_due(self._clock.now(), 1_000_000)
-        self._old = max((row.id for row in first), default=0)
+        ((self._old,),) = await self._store.rows("outbox_last", ())
+        self._running = True
+        try:
+            await self._send_for_ever()
+        finally:
+            self._running = False
+
+    async def drain(self) -> None:
+        """Wait until all that is due has been sent, or is put off. A row whose sending is cut off may have arrived, and
+        would have to be marked as a possible duplicate."""
+        while self._running and (self._busy or await self._is_due()):
+            self.poke()
+            await anyio.sleep(LOOK_S)
+
+    async def _is_due(self) -> bool:
+        try:
+            return bool(await self._store.outbox_due(self._clock.now(), 1, self._channels))
+        except StoreUnavailable:
+            return False
+
+    async def _send_for_ever(self) -> None:
         async with anyio.create_task_group() as tasks:
             while True:
                 self._news = anyio.Event()

@@ -21,6 +21,7 @@ from ..types.identity import Address, Inbound
 from ..types.labels import LOCAL
 from ..types.messages import Text
 from ..types.people import OWNER_NAME, Identity, Pairing, User
+from .alerts import Alerts
 from .roster import Records
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -109,10 +110,9 @@ class Pairings(Records):
         raise Refused(f"this code does not hold either; after {BAD_CODES} bad ones none is taken for an hour")
 
     async def _lock(self, now: float) -> None:
-        """Take no more codes, and tell the owner wherever they can be reached."""
-        rows = await self._store.rows("user_identity_addresses", (OWNER_NAME,))
+        """Take no more codes, and tell the owners."""
         text = f"Somebody tried {BAD_CODES} pairing codes that do not hold. None is taken for an hour. Was it you?"
-        told = [self._said(where, f"lock:{now}:{number}", text) for number, (where,) in enumerate(rows)]
+        told = await Alerts(self._store, self._clock).tell(f"lock:{now}", text)
         locked = [Change("pairing_lock", (now + LOCKED_S,)), Change("pairing_guess_clear", ())]
         await self._write("pairing locked", f"{BAD_CODES} bad codes", *locked, *told)
 

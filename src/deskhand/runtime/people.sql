@@ -31,9 +31,6 @@ INSERT INTO user_identity(channel, account, external_id, user, address, at) VALU
 -- user_identity_remove --
 DELETE FROM user_identity WHERE channel = ? AND account = ? AND external_id = ?
 
--- user_identity_addresses: where a person can be told something --
-SELECT address FROM user_identity WHERE user = ? AND address <> x''
-
 -- token_add --
 INSERT INTO token(id, hash, user, name, kind, scopes, created_at, expires_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
 

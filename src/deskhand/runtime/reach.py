@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +24,7 @@ from ..tools.way import Ways, no_way
 from ..types.errors import ConfigError, SandboxUnavailable
 from .config import Settings
 from .quarantine import Quarantine
+from .templates import SHARED
 
 
 class Room:
@@ -97,7 +99,8 @@ class Reaches:
         """The agent's reach now. `beside` gives folders that need no grant. Raises ToolError."""
         rows = await self._store.rows("path_grants", (agent,))
         allowed = tuple(Allowed(path, bool(write)) for path, write, _, _ in rows)
-        allowed += await beside()
+        granted = {each.path for each in allowed}  # what a person allowed counts, also where it is less
+        allowed += tuple(each for each in await beside() if each.path not in granted)
         known = self._open.get(agent)
         if known is not None and known[0] == allowed and known[1].files.fresh:
             return known[1]
@@ -136,6 +139,18 @@ def _opened(folder: Path, allowed: tuple[Allowed, ...]) -> tuple[Workspace, tupl
     folder.mkdir(parents=True, exist_ok=True)
     here = [grant for grant in allowed if Path(grant.path).is_dir() and str(Path(grant.path).resolve()) == grant.path]
     return Workspace(str(folder), here), tuple(Mount(grant.path, grant.write) for grant in here)
+
+
+def shared_folder(settings: Settings, agent: str) -> tuple[Allowed, ...]:
+    """The folder that all agents share, to read and write: where `shared` in the workspace is the link that `init`
+    makes, and in no workspace that lies elsewhere. Whatever else is called so leads nowhere."""
+    home, link = settings.home, settings.home.workspace(agent) / SHARED
+    if settings.agent(agent).workspace or not link.is_symlink():
+        return ()
+    real = Path(os.path.realpath(home.root / SHARED))
+    if os.path.realpath(link) != str(real) or not real.is_dir() or home.keeps(real, write=True):
+        return ()
+    return (Allowed(str(real), write=True),)
 
 
 def without_secrets(home: Path, own: Path) -> tuple[Allowed, ...]:

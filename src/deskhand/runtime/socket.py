@@ -120,13 +120,20 @@ async def _answer(stream: UnixStream, follow: Follow, health: Callable[[], Await
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(hung_up)
-        try:
-            async with aclosing(follow(ask.session, ask.principal, ask.after)) as items:
-                async for item in items:
-                    await _send(stream, Line(item) if isinstance(item, Recorded) else Line(progress=item))
-        except DeskhandError as error:
-            await _send(stream, Line(error=str(error)))
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # inside, where no group wraps them
+            await _tell(stream, ask, follow)
         tasks.cancel_scope.cancel()
+
+
+async def _tell(stream: UnixStream, ask: Ask, follow: Follow) -> None:
+    """What happens in the session that was asked for, until the other end is gone."""
+    assert ask.principal is not None
+    try:
+        async with aclosing(follow(ask.session, ask.principal, ask.after)) as items:
+            async for item in items:
+                await _send(stream, Line(item) if isinstance(item, Recorded) else Line(progress=item))
+    except DeskhandError as error:
+        await _send(stream, Line(error=str(error)))
 
 
 async def _send(stream: UnixStream, line: Line) -> None:

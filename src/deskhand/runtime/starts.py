@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from ..types.errors import DeskhandError, StoreCorrupt
 from .config import Home
 from .edit import write_private
 
@@ -63,7 +64,7 @@ def last_start(home: Home) -> float | None:
 
 def write_startup_error(home: Home, error: BaseException, now: float, redact: Callable[[str], str]) -> StartupError:
     """Write down why the worker ended, as `redact` leaves it. Raises OSError."""
-    innermost = _only(error)
+    innermost = cause(error)
     trace = "".join(traceback.format_exception(error))
     type_, time = type(innermost).__name__, datetime.fromtimestamp(now, UTC).isoformat()
     found = StartupError(type_, redact(str(innermost)), redact(trace), time)
@@ -83,8 +84,22 @@ def newer_startup_error(home: Home) -> StartupError | None:
     return None if began is not None and began > at else found
 
 
-def _only(error: BaseException) -> BaseException:
-    """The exception that task groups wrapped, where it is but one."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+def cause(error: BaseException) -> BaseException:
+    """The exception that task groups wrapped. Of several that which people can be told: an order to end, a damaged
+    database, or the first where all are such as people are told. Else the group: something broke that should not."""
+    parts = _parts(error)
+    for kind in (KeyboardInterrupt, SystemExit, StoreCorrupt):
+        for part in parts:
+            if isinstance(part, kind):
+                return part
+    if len(parts) == 1:
+        return parts[0]
+    if not all(isinstance(part, DeskhandError | OSError) for part in parts):
+        return error
+    return next((part for part in parts if isinstance(part, DeskhandError)), parts[0])
+
+
+def _parts(error: BaseException) -> list[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [part for each in error.exceptions for part in _parts(each)]

@@ -25,6 +25,8 @@ ABOUT = {
 """What each file is for, as `init` says it."""
 IN_WORKSPACE = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md", "HEARTBEAT.md", MEMORY_FILE)
 FOLDERS = ("memory", "knowledge", "skills", "tools")
+SHARED = "shared"
+"""The folder that all agents share, and the link to it in each workspace."""
 
 
 def lay_out(settings: Settings, agent: str) -> list[Path]:
@@ -64,10 +66,10 @@ def _file(path: Path) -> list[Path]:
 
 def _shared(home: Home, workspace: Path) -> list[Path]:
     """The link to the folder that all agents share."""
-    link, folder = workspace / "shared", home.root / "shared"
+    link, folder = workspace / SHARED, home.root / SHARED
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        link.symlink_to("../../../shared")
+        link.symlink_to(f"../../../{SHARED}")
     except FileExistsError:
         return []
     return [link]

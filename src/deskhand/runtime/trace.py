@@ -1,35 +1,48 @@
-"""A trace of a session: each call of a model or a tool, how long it took and what came of it. A fold of the log."""
+"""A trace of a session: each turn, and each call of a model or a tool in it: how long it took, what came of it. A fold
+of the log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from hashlib import blake2b
 from typing import Literal
 
 import msgspec
 
 from ..types import events as e
-from ..types.messages import ToolCall, ToolResult, Usage
+from ..types.messages import ToolCall, Usage
 
 DETAIL_CHARS = 2_000
+PREVIEW_CHARS = 200
 _ASIDE = (e.MessageDelivered, e.MessageEdited, e.Reacted, e.CommandRun, e.Erased)
 """They happen beside the turn and say nothing of when a call began."""
 
+SpanKind = Literal["agent_run", "llm_call", "tool_call"]
 
-class Span(msgspec.Struct, frozen=True, omit_defaults=False):
-    """One call. `seq` orders the calls of all sessions and only grows (0: it has not ended); `n` is the event of this
-    session that ended it, `parent` that of the model's reply which made a tool's call (0: none). `at` is when it ended,
-    in seconds since the epoch. `took_s` is counted from what the log has before it: calls that run side by side all
-    count until the last of them was over.
 
-    `status` is a model's finish, a result's status, `failed`, `running` or `waits`. `detail` is what a tool was called
-    with, or why a call failed.
+class Span(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """A turn (`agent_run`), or one call in it. The ids are the same each time that a log is read: `trace_id` is that of
+    the turn, `parent_id` is '' for a turn, the turn for a call of a model, the call of the model for what it called,
+    and the call of the tool for what that asked a model.
+
+    `seq` orders what has ended in all sessions and only grows (0: it has not ended); `n` is the event of this session
+    that ended it, `parent` that of the model's reply which made a tool's call (0: none). Times are in seconds since the
+    epoch: `began_at`, and `at`, when it ended. `took_s` is what a tool measured itself; of a model it is the time since
+    the event before, and in logs that are older, of a tool as well.
+
+    `status` is why a turn ended, a model's finish, a result's status, `failed`, `running` or `waits`. `detail` is what
+    a tool was called with, or why a call failed; `preview` how what came of it begins.
     """
 
-    seq: int
+    kind: SpanKind
+    trace_id: str
+    span_id: str
+    parent_id: str = ""
+    seq: int = 0
     n: int
     session: str
-    kind: Literal["model", "tool"]
     name: str
+    began_at: float
     at: float
     took_s: float
     status: str
@@ -38,6 +51,28 @@ class Span(msgspec.Struct, frozen=True, omit_defaults=False):
     cached_tokens: int = 0
     parent: int = 0
     detail: str = ""
+    preview: str = ""
+
+
+class _Run(msgspec.Struct):
+    """A turn that has not ended. `said` is what the model said last."""
+
+    n: int
+    began: float
+    usage: Usage = Usage()
+    said: str = ""
+
+
+class _LlmCall(msgspec.Struct, kw_only=True):
+    """What an event says of the call of a model that it ended. `call_id` is the call of the tool that made it."""
+
+    status: str
+    usage: Usage = Usage()
+    why: str = ""
+    said: str = ""
+    call_id: str = ""
+    took_s: float = 0.0
+    retry_at: float = 0.0
 
 
 class _Open(msgspec.Struct):
@@ -54,86 +89,212 @@ class Trace:
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
-        self._at = self._before = self._retry_at = 0.0
+        self._at = 0.0
+        self._last = 0.0
+        self._before = 0.0
+        self._retry_at = 0.0
+        self._run: _Run | None = None
         self._open: dict[str, _Open] = {}
 
     def add(self, recorded: e.Recorded) -> Iterator[Span]:
-        """The calls that this event ended."""
+        """What this event ended."""
         event = recorded.event
         if isinstance(event, _ASIDE):
             return
-        if recorded.at != self._at:
-            self._before, self._at = self._at or recorded.at, recorded.at
+        self._last = self._at or recorded.at
+        if recorded.at != self._at:  # calls that ran side by side are over at the same time
+            self._before = self._last
+        self._at = recorded.at
+        self._note(recorded)
         match event:
-            case e.ModelReplied(message=message, model=model, finish=finish, usage=usage):
-                yield self._model(recorded, model, finish, usage)
-                self._open = {call.id: _Open(call, recorded.n, recorded.at) for call in message.calls}
-            case e.ModelFailed(model=model, error=error, detail=detail, retry_at=retry_at):
-                yield self._model(recorded, model, "failed", Usage(), f"{error}: {detail}")
-                self._retry_at = retry_at or 0.0
-            case e.ToolFinished(result=result):
-                yield from self._tool(recorded, result.call_id, result.status, _why(result))
+            case e.ModelReplied() | e.ModelFailed() | e.AskedAside():
+                yield self._llm_call(recorded, event)
+            case e.ToolFinished(result=result, took_s=took_s):
+                yield from self._tool(recorded, result.call_id, result.status, result.text, took_s)
             case e.CallClosed(call_id=call_id, status=status, reason=reason):
                 yield from self._tool(recorded, call_id, status, reason)
-            case e.ApprovalAsked(call_id=call_id) | e.QuestionAsked(call_id=call_id) if call_id in self._open:
-                self._open[call_id].ask_id = event.ask_id
-            case e.ApprovalAnswered() | e.QuestionAnswered():
+            case e.TurnEnded(reason=reason, said=said) if self._run is not None:
+                yield self._ended(recorded, self._run, reason, said)
+            case e.Undone() if self._run is not None:
+                yield self._ended(recorded, self._run, "undone")
+            case _:
+                pass
+
+    def _note(self, recorded: e.Recorded) -> None:
+        """Remember what begins with this event, and who waits for whom."""
+        match recorded.event:
+            case e.MessageReceived() if self._run is None:
+                self._run = _Run(recorded.n, recorded.at)
+            case e.ModelReplied(message=message):
+                self._open = {call.id: _Open(call, recorded.n, recorded.at) for call in message.calls}
+                if self._run is not None and message.text.strip():
+                    self._run.said = message.text
+            case e.ToolStarted(call_id=call_id) if call_id in self._open:
+                self._open[call_id].began = recorded.at
+            case e.ApprovalAsked(call_id=call_id, ask_id=ask_id) | e.QuestionAsked(call_id=call_id, ask_id=ask_id):
+                if call_id in self._open:
+                    self._open[call_id].ask_id = ask_id
+            case e.ApprovalAnswered(ask_id=ask_id) | e.QuestionAnswered(ask_id=ask_id):
                 for each in self._open.values():
-                    each.ask_id = "" if each.ask_id == event.ask_id else each.ask_id
+                    each.ask_id = "" if each.ask_id == ask_id else each.ask_id
             case _:
                 pass
 
     def running(self, session: str) -> list[Span]:
-        """The calls that have no result yet."""
-        return [
-            Span(
-                0,
-                each.n,
-                session,
-                "tool",
-                each.call.name,
-                each.began,
-                0.0,
-                "waits" if each.ask_id else "running",
-                parent=each.n,
-                detail=self._arguments(each.call),
-            )
-            for each in self._open.values()
-        ]
+        """What has not ended yet."""
+        spans = [self._still(session, each) for each in self._open.values()]
+        if self._run is not None:
+            waits = any(each.ask_id for each in self._open.values())
+            spans.append(self._of_run(session, self._run, "waits" if waits else "running", seq=0, n=self._run.n))
+        return spans
 
-    def _model(self, recorded: e.Recorded, model: str, status: str, usage: Usage, why: str = "") -> Span:
-        took_s = max(0.0, recorded.at - max(self._before, self._retry_at))
-        self._retry_at = 0.0
-        spent = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
-        at, n, detail = recorded.at, recorded.n, self._redact(why)[:DETAIL_CHARS]
-        return Span(recorded.seq, n, recorded.session, "model", model, at, took_s, status, *spent, detail=detail)
+    # ------------------------------------------------------------------ turns
 
-    def _tool(self, recorded: e.Recorded, call_id: str, status: str, why: str) -> Iterator[Span]:
+    def _ended(self, recorded: e.Recorded, run: _Run, reason: str, said: str = "") -> Span:
+        self._run = None
+        self._open = {}
+        run.said = said or run.said
+        return self._of_run(recorded.session, run, reason, seq=recorded.seq, n=recorded.n, at=recorded.at)
+
+    def _of_run(self, session: str, run: _Run, status: str, *, seq: int, n: int, at: float | None = None) -> Span:
+        return Span(
+            kind="agent_run",
+            trace_id=_trace_id(session, run.n),
+            span_id=_span_id(session, run.n),
+            seq=seq,
+            n=n,
+            session=session,
+            name=session.partition("/")[0],
+            began_at=run.began,
+            at=run.began if at is None else at,
+            took_s=0.0 if at is None else max(0.0, at - run.began),
+            status=status,
+            input_tokens=run.usage.input_tokens,
+            output_tokens=run.usage.output_tokens,
+            cached_tokens=run.usage.cached_tokens,
+            preview=self._preview(run.said),
+        )
+
+    def _turn_of(self, recorded: e.Recorded) -> tuple[str, str]:
+        """The trace and the span of the turn in which this happens; outside of one a trace of its own."""
+        if self._run is None:
+            return _trace_id(recorded.session, recorded.n), ""
+        return _trace_id(recorded.session, self._run.n), _span_id(recorded.session, self._run.n)
+
+    # ------------------------------------------------------------------ calls of models
+
+    def _llm_call(self, recorded: e.Recorded, event: e.ModelReplied | e.ModelFailed | e.AskedAside) -> Span:
+        made = _llm_call_of(event)
+        if self._run is not None:
+            self._run.usage += made.usage
+
+        trace_id, parent_id = self._turn_of(recorded)
+        if made.call_id in self._open:
+            parent_id = _span_id(recorded.session, self._open[made.call_id].n, made.call_id)
+
+        began = min(max(self._last, self._retry_at), recorded.at)
+        if made.took_s:
+            began = recorded.at - made.took_s
+        self._retry_at = made.retry_at
+
+        return Span(
+            kind="llm_call",
+            trace_id=trace_id,
+            span_id=_span_id(recorded.session, recorded.n, "llm"),
+            parent_id=parent_id,
+            seq=recorded.seq,
+            n=recorded.n,
+            session=recorded.session,
+            name=event.model,
+            began_at=began,
+            at=recorded.at,
+            took_s=made.took_s or recorded.at - began,
+            status=made.status,
+            input_tokens=made.usage.input_tokens,
+            output_tokens=made.usage.output_tokens,
+            cached_tokens=made.usage.cached_tokens,
+            detail=self._redact(made.why)[:DETAIL_CHARS],
+            preview=self._preview(made.said),
+        )
+
+    # ------------------------------------------------------------------ calls of tools
+
+    def _tool(
+        self, recorded: e.Recorded, call_id: str, status: str, text: str, measured_s: float = 0.0
+    ) -> Iterator[Span]:
         known = self._open.pop(call_id, None)
         if known is None:
             return
         detail = self._arguments(known.call)
-        if status != "ok" and why:
+        if status != "ok" and (why := _first_line(text)):
             detail = f"{detail}  {self._redact(why)[:DETAIL_CHARS]}".strip()
-        took_s = max(0.0, recorded.at - max(self._before, known.began))
+        began = recorded.at - measured_s if measured_s else min(max(self._before, known.began), recorded.at)
         yield Span(
-            recorded.seq,
-            recorded.n,
-            recorded.session,
-            "tool",
-            known.call.name,
-            recorded.at,
-            took_s,
-            status,
+            kind="tool_call",
+            trace_id=self._turn_of(recorded)[0],
+            span_id=_span_id(recorded.session, known.n, call_id),
+            parent_id=_span_id(recorded.session, known.n, "llm"),
+            seq=recorded.seq,
+            n=recorded.n,
+            session=recorded.session,
+            name=known.call.name,
+            began_at=began,
+            at=recorded.at,
+            took_s=measured_s or recorded.at - began,
+            status=status,
             parent=known.n,
             detail=detail,
+            preview=self._preview(text),
         )
+
+    def _still(self, session: str, each: _Open) -> Span:
+        turn = self._run.n if self._run is not None else each.n
+        return Span(
+            kind="tool_call",
+            trace_id=_trace_id(session, turn),
+            span_id=_span_id(session, each.n, each.call.id),
+            parent_id=_span_id(session, each.n, "llm"),
+            n=each.n,
+            session=session,
+            name=each.call.name,
+            began_at=each.began,
+            at=each.began,
+            took_s=0.0,
+            status="waits" if each.ask_id else "running",
+            parent=each.n,
+            detail=self._arguments(each.call),
+        )
+
+    # ------------------------------------------------------------------ words
 
     def _arguments(self, call: ToolCall) -> str:
         """What it was called with, on one line; redacted before it is cut, so that no half of a secret is left."""
         raw = bytes(call.arguments).decode(errors="replace")
         return self._redact("" if raw == "{}" else raw)[:DETAIL_CHARS]
 
+    def _preview(self, text: str) -> str:
+        return self._redact(text.strip())[:PREVIEW_CHARS]
 
-def _why(result: ToolResult) -> str:
-    return next((line for line in result.text.splitlines() if line.strip()), "")
+
+def _llm_call_of(event: e.ModelReplied | e.ModelFailed | e.AskedAside) -> _LlmCall:
+    match event:
+        case e.ModelReplied(message=message, finish=finish, usage=usage):
+            return _LlmCall(status=finish, usage=usage, said=message.text)
+        case e.ModelFailed(error=error, detail=detail, retry_at=retry_at):
+            return _LlmCall(status="failed", why=f"{error}: {detail}", retry_at=retry_at or 0.0)
+        case e.AskedAside(call_id=call_id, usage=usage, took_s=took_s):
+            return _LlmCall(status="stop", usage=usage, call_id=call_id, took_s=took_s)
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in text.splitlines() if line.strip()), "")
+
+
+def _trace_id(session: str, n: int) -> str:
+    """32 hexadecimal digits, as OpenTelemetry has them, from the event that opened the turn."""
+    return blake2b(f"{session}\0{n}".encode(), digest_size=16).hexdigest()
+
+
+def _span_id(session: str, n: int, call: str = "") -> str:
+    """16 hexadecimal digits, from the event that began it, and which of its calls it is."""
+    return blake2b(f"{session}\0{n}\0{call}".encode(), digest_size=8).hexdigest()

@@ -15,7 +15,17 @@ from typing import Any, Literal
 import msgspec
 
 from ..types.errors import ConfigError
-from ..types.events import AnyEvent, CallClosed, MessageReceived, ModelReplied, Recorded, ToolFinished, TurnEnded
+from ..types.events import (
+    AnyEvent,
+    CallClosed,
+    Compacted,
+    HistoryMessage,
+    MessageReceived,
+    ModelReplied,
+    Recorded,
+    ToolFinished,
+    TurnEnded,
+)
 from ..types.identity import Address, Principal
 from ..types.labels import Label
 from ..types.messages import Message, Text, ToolCall, ToolResult, Usage, clean
@@ -65,11 +75,14 @@ def lines_of(events: Iterable[Recorded]) -> Iterator[dict[str, Any]]:
         match recorded.event:
             case MessageReceived(message=message):
                 yield {"role": "user", "content": message.text, **when}
+            case HistoryMessage(message=Message(role="tool", parts=parts)):
+                for part in parts:
+                    if isinstance(part, ToolResult):
+                        yield _tool(part.call_id, names, part.text, when)
+            case HistoryMessage(message=message):
+                yield _spoken(message, names, when)
             case ModelReplied(message=message, usage=usage, model=model):
-                names |= {call.id: call.name for call in message.calls}
-                calls = [Call(each.id, each.name, bytes(each.arguments).decode()) for each in message.calls]
-                made = {"tool_calls": msgspec.to_builtins(calls)} if calls else {}
-                yield {"role": "assistant", "content": message.text, **when, **made}
+                yield _spoken(message, names, when)
                 used = {name: getattr(usage, name) for name in _USED}
                 yield {"role": "meta", "content": {"model": model, "usage": used}, **when}
             case ToolFinished(result=result):
@@ -80,6 +93,32 @@ def lines_of(events: Iterable[Recorded]) -> Iterator[dict[str, Any]]:
                 yield {"role": "assistant", "content": said, **when}
             case _:
                 pass
+
+
+def before_compaction(events: Sequence[Recorded], number: int) -> list[Recorded]:
+    """The log as it was when the conversation was compacted for this time: 1 is the first, -1 the last.
+
+    Raises ConfigError where it was not compacted so often.
+    """
+    places = [i for i, recorded in enumerate(events) if _is_compaction(recorded.event)]
+    if not number or abs(number) > len(places):
+        often = f"{len(places)} times" if len(places) != 1 else "once"
+        raise ConfigError(f"this conversation was compacted {often}: there is no compaction {number}")
+    return list(events[: places[number - 1 if number > 0 else number]])
+
+
+def _is_compaction(event: AnyEvent) -> bool:
+    """Whether the model is shown less from here on. What goes back or branches off writes the same event, and leaves
+    nothing out."""
+    return isinstance(event, Compacted) and event.dropped > 0
+
+
+def _spoken(message: Message, names: dict[str, str], when: dict[str, str]) -> dict[str, Any]:
+    """What a person or the model said; the `names` of its calls are remembered for their results."""
+    names |= {call.id: call.name for call in message.calls}
+    calls = [Call(each.id, each.name, bytes(each.arguments).decode()) for each in message.calls]
+    made = {"tool_calls": msgspec.to_builtins(calls)} if calls else {}
+    return {"role": message.role, "content": message.text, **when, **made}
 
 
 def _tool(call_id: str, names: dict[str, str], text: str, when: dict[str, str]) -> dict[str, Any]:

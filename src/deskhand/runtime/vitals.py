@@ -28,7 +28,8 @@ ERROR_CHARS = 500
 
 class Vital(msgspec.Struct):
     """What is known of one part. `failures` are those in a row; `refused`: trying again does not help, a person must
-    do something; `ready`: it has begun well."""
+    do something; `ready`: it has begun well. `counts_until` is when its failures say nothing of it any more, None for
+    not by the time alone."""
 
     since: float | None = None
     last_success_at: float | None = None
@@ -36,6 +37,7 @@ class Vital(msgspec.Struct):
     last_error_at: float | None = None
     restarts: int = 0
     failures: int = 0
+    counts_until: float | None = None
     refused: bool = False
     ready: bool = True
     vital: bool = False
@@ -56,7 +58,8 @@ def state_of(vital: Vital, now: float) -> State:
     if vital.refused:
         return "down"
     anew = vital.since is not None and vital.since >= (vital.last_error_at or 0.0) and now - vital.since >= SETTLED_S
-    if vital.failures and not anew:
+    outdated = vital.counts_until is not None and now >= vital.counts_until
+    if vital.failures and not anew and not outdated:
         return "down" if vital.failures >= DOWN_AFTER else "degraded"
     return "ok" if vital.ready else "starting"
 
@@ -106,11 +109,17 @@ class Vitals:
         if error_at > (known.last_error_at or 0.0):
             known.last_error, known.last_error_at = self._redact(error)[:ERROR_CHARS], error_at
 
-    def failed(self, name: str, error: BaseException | str) -> int:
-        """It did not. Returns how often that was in a row."""
+    def failed(self, name: str, error: BaseException | str, counts_s: float | None = None) -> int:
+        """It did not. Returns how often that was in a row.
+
+        `counts_s` is for what does nothing by itself, and so may never have a chance to succeed: after so many seconds
+        its failure says nothing any more. None: until it succeeds, or has run on for a while.
+        """
         known, now = self.of(name), self._clock.now()
         settled = known.since is not None and now - known.since >= SETTLED_S
-        known.failures = 1 if settled else known.failures + 1
+        outdated = known.counts_until is not None and now >= known.counts_until
+        known.failures = 1 if settled or outdated else known.failures + 1
+        known.counts_until = None if counts_s is None else now + counts_s
         said = error if isinstance(error, str) else sentence(error)
         known.last_error, known.last_error_at = self._redact(said)[:ERROR_CHARS], now
         known.refused = isinstance(error, LoginRefused)
@@ -121,9 +130,11 @@ class Vitals:
         """It does not run now."""
         self.of(name).since = None
 
-    def forget(self, name: str) -> None:
-        """It is no longer a part."""
-        self._known.pop(name, None)
+    def renewed(self, prefix: str) -> None:
+        """Parts whose names begin so are set up anew: how they failed before says nothing of them any more."""
+        for name, known in self._known.items():
+            if name.startswith(prefix):
+                known.failures = 0
 
     def facts(self) -> list[Fact]:
         now = self._clock.now()

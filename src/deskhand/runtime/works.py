@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from ..agent.profile import Agent
 from ..agent.state import State
 from ..models.base import Model
+from ..policy.roles import may_talk
 from ..tools.base import Tool
-from ..types.events import Recalled, Recorded
-from ..types.identity import EVERYBODY, Waiting, acts_for, company
+from ..types.events import CommandRun, Recalled, Recorded
+from ..types.identity import EVERYBODY, Waiting, only_person
 from .automation import Automation
 from .budgets import BudgetLedger
 from .children import Child
@@ -18,6 +19,7 @@ from .condense import Condense
 from .continuing import Continuing
 from .deep.keeper import Deep
 from .hands import Ground
+from .jobs.chat import JobsCommand
 from .jobs.jobs import Jobs
 from .learning.asked import Asked
 from .learning.chores import Learning
@@ -54,7 +56,7 @@ class Works:
         self.past = Past(ground.store, lambda: ground.settings().config.timezone)
         self.learning = Learning(ground, self.thinking, self.remembering.memory)
         self.learning.register(self.jobs)
-        self.condense = Condense(ground.store, self.thinking)
+        self.condense = Condense(ground.store, self.thinking, ground.clock)
         self.deep = Deep(ground, self.waker, self.thinking)
         self.automation = Automation(ground, self.jobs, self.waker)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
@@ -66,6 +68,7 @@ class Works:
         yield Child("budgets", lambda: self.budgets.run(self.waker))
         yield Child("going on", self.continuing.run)
         yield Child("memory files", self.learning.notebook.follow)
+        yield Child("looking back", self.learning.run)
         yield Child("long work", self.deep.run)
         yield from self.remembering.children()
         yield Child("memory commands", self.asked.run)
@@ -79,8 +82,13 @@ class Works:
         return (*self.remembering.tools(), *own, *self.automation.tools, propose_skill)
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
-        """What memory holds of what was just said to this agent; None for nothing."""
-        return self.deep.told(state, await self.remembering.recall(agent, state))
+        """What memory holds of what was just said to this agent, and how far a long work is; None for nothing."""
+        found = None
+        if state.turn is None or len(state.turn.said) > state.turn.recalled:
+            found = await self.remembering.recall(agent, state)
+        if state.options.mode != "deep_work":
+            return found
+        return await self.deep.told(state, found)
 
     def shown(self, session: str) -> str:
         """How what goes on by itself in this conversation stands, for people; '' for nothing."""
@@ -96,12 +104,20 @@ class Works:
         return {
             "cost": lambda state, row, args: self.budgets.cost(state.session, row.principal),
             "memory": self.asked.answer,
+            "agents": self._agents,
+            "jobs": JobsCommand(self.ground, self.jobs.files).answer,
             "skills": self._proposals,
         }
 
+    def _agents(self, state: State, row: Waiting, args: str) -> str:
+        settings, here = self.ground.settings(), state.session.partition("/")[0]
+        custom = {name: role.agents for name, role in settings.config.roles.items()}
+        names = [name for name in settings.agents if may_talk(row.principal, name, custom)]
+        return "\n".join(["You may talk to:", *(f"{name} (this one)" if name == here else name for name in names)])
+
     def _proposals(self, state: State, row: Waiting, args: str) -> str:
-        here = company(state.person, row.inbound.address, acts_for(row.principal))
-        return self.reviewing.answer(row.principal, args, alone=here != EVERYBODY)
+        alone = only_person(state.participants_with(row)) != EVERYBODY
+        return self.reviewing.answer(row.principal, args, alone=alone)
 
     def see(self, recorded: Recorded) -> None:
         """An event passes. Never waits."""
@@ -111,6 +127,8 @@ class Works:
         self.jobs.see(recorded)
         self.deep.see(recorded)
         self.asked.see(recorded)
+        if isinstance(recorded.event, CommandRun):
+            self.learning.see(recorded)
 
     def driving(self, session: str, agent: Agent) -> Agent:
         """The agent as it is in this conversation."""

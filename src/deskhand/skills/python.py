@@ -1,6 +1,6 @@
 """Skills that are Python: each public async function of a file is a tool. Files are read here, and run in the sandbox.
 
-A file lies in `memory/skills` or `skills` of a workspace. Its parameters are text, numbers and yes or no.
+A file lies in `memory/skills`, `skills` or `tools` of a workspace. Its parameters are text, numbers and yes or no.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..tools.shell import run_watched
 from ..types.errors import ToolError
 from ..types.messages import clean
 
-FOLDERS = ("memory/skills", "skills")
+FOLDERS = ("memory/skills", "skills", "tools")
 FILE_BYTES, MOST_FILES, MOST_TOOLS, MOST_PARAMETERS = 64 * 1024, 100, 60, 20
 DOC_CHARS, NAME_CHARS, DEFAULT_CHARS = 300, 64, 200
 LIMIT_S = 120.0

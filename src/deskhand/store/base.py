@@ -247,7 +247,7 @@ class Store(Protocol):
         ...
 
     async def session_of_ask(self, ask_id: str) -> str:
-        """In which session this is open; '' where it is not."""
+        """In which session this is open, an ask or a call that a program was given; '' where it is not."""
         ...
 
     async def search(self, principal: Principal, query: str, limit: int = 20, session: str = "") -> list[Hit]:

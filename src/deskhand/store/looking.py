@@ -16,6 +16,7 @@ from ..types.events import (
     ApprovalAsked,
     AskedAside,
     CallClosed,
+    HistoryMessage,
     MessageReceived,
     ModelReplied,
     QuestionAnswered,
@@ -167,6 +168,8 @@ def _said(event: AnyEvent) -> tuple[str, str]:
     match event:
         case MessageReceived(message=message) | QuestionAnswered(message=message):
             return "user", message.text
+        case HistoryMessage(message=message):
+            return message.role, message.text
         case ModelReplied(message=message):
             return "assistant", message.text
         case _:

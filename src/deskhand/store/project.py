@@ -12,18 +12,22 @@ from ..types.events import (
     ApprovalAsked,
     Branched,
     CallClosed,
+    CallsHandedOver,
     CommandRun,
     MessageReceived,
+    ModelReplied,
     OptionsSet,
     QuestionAnswered,
     QuestionAsked,
     Recorded,
+    ResultsReturned,
     ToolFinished,
     TurnEnded,
 )
 from ..types.goals import GOALS, OFF, goal_of
 from ..types.identity import Principal
 from ..types.options import TITLE_CHARS
+from ..types.turn import TURN
 from . import looking
 
 _BLOB = re.compile(rb'"(sha256:[0-9a-f]{64})"')
@@ -33,30 +37,51 @@ def event(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, body:
     """Project one event, in the transaction that appends it. `body` is the event as stored."""
     session, at = recorded.session, recorded.at
     match recorded.event:
-        case MessageReceived(principal=principal, address=address, message=message):
+        case MessageReceived(principal=principal, address=address, message=message, succeeds=succeeds):
             title = " ".join(message.text[: TITLE_CHARS * 2].split())[:TITLE_CHARS]
             agent = session.partition("/")[0]
-            db.execute(sql["session_seen"], (session, agent, address.channel, address.chat, title, at, at))
+            row = (session, agent, address.channel, address.chat, title, at, at, int(not address.group))
+            db.execute(sql["session_seen"], row)
+            if succeeds:
+                db.execute(sql["session_leave"], (session, succeeds))
             db.execute(sql["session_join"], (session, principal.id))
+            if principal.on_behalf_of:  # what a job writes in somebody's chat is theirs to read
+                db.execute(sql["session_join"], (session, principal.on_behalf_of))
         case Branched(principal=principal, title=title):
             _begun(db, sql, recorded, principal, title)
         case OptionsSet() | CommandRun():
             _held(db, sql, recorded)
+        case TurnEnded():
+            db.execute(sql["session_turn"], (at, session))
+        case ModelReplied():  # nearly every other event
+            pass
+        case _:
+            _waits(db, sql, recorded)
+    if b'"sha256:' in body:
+        for digest in _BLOB.findall(body):
+            db.execute(sql["blob_used"], (digest.decode(), session, recorded.n))
+
+
+def _waits(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
+    """What waits for a person to answer, or for a program to return a result, and what does no more."""
+    session, n = recorded.session, recorded.n
+    match recorded.event:
         case ApprovalAsked(ask_id=ask_id, call_id=call_id) | QuestionAsked(ask_id=ask_id, call_id=call_id):
-            db.execute(sql["ask_add"], (ask_id, session, recorded.n, call_id))
+            db.execute(sql["ask_add"], (ask_id, session, n, call_id))
         case ApprovalAnswered(ask_id=ask_id) | QuestionAnswered(ask_id=ask_id):
             db.execute(sql["ask_answered"], (ask_id,))
+        case CallsHandedOver(ids=ids):
+            for call_id, name in ids.items():
+                db.execute(sql["ask_add"], (name, session, n, call_id))
+        case ResultsReturned(ids=names):
+            for name in names:
+                db.execute(sql["ask_answered"], (name,))
         case CallClosed(call_id=call_id):
             db.execute(sql["ask_closed"], (session, call_id))
         case ToolFinished(result=result) if result.status in ("expired", "unasked"):
             db.execute(sql["ask_closed"], (session, result.call_id))
-        case TurnEnded():
-            db.execute(sql["session_turn"], (at, session))
         case _:
             pass
-    if b'"sha256:' in body:
-        for digest in _BLOB.findall(body):
-            db.execute(sql["blob_used"], (digest.decode(), session, recorded.n))
 
 
 def _held(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
@@ -71,6 +96,8 @@ def _held(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> No
                 db.execute(sql["long_work_deep"], (session, int(options.mode == "deep_work")))
         case CommandRun(principal=Principal(kind="system", on_behalf_of=person), reply=reply) if person:
             _begun(db, sql, recorded, Principal(person), " ".join(reply[: TITLE_CHARS * 2].split())[:TITLE_CHARS])
+        case CommandRun(name="start" | "stop", args=args, refused=False) if args != TURN:
+            db.execute(sql["session_over"], (session, recorded.n))
         case CommandRun(name=name, args=args, refused=False) if name in GOALS and (goal := goal_of(name, args)):
             db.execute(sql["long_work_goal"], (session, int(goal != OFF)))
         case _:
@@ -81,7 +108,7 @@ def _begun(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded, prin
     """A session that may begin without a message: its key says where it belongs."""
     agent, _, place = recorded.session.partition("/")
     channel, _, chat = place.partition(":")
-    row = (recorded.session, agent, channel, chat, title, recorded.at, recorded.at)
+    row = (recorded.session, agent, channel, chat, title, recorded.at, recorded.at, 0)
     db.execute(sql["session_seen"], row)
     db.execute(sql["session_join"], (recorded.session, principal.id))
 

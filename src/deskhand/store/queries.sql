@@ -100,10 +100,17 @@ INSERT INTO dead_letter(session, n, at, reason) VALUES(?, ?, ?, ?)
 -- outbox_insert --
 INSERT INTO outbox(key, session, body, state, at, channel) VALUES(?, ?, ?, 'pending', ?, ?)
 
--- outbox_due: what must be sent now, the oldest first; who is put off for more than an hour has seen the clock go back --
-SELECT id, session, body, state, attempts, at, sent_id, mark FROM outbox
+-- outbox_due: what must be sent now; not what is behind a waiting row of its place. An hour on: the clock went back --
+SELECT id, session, body, state, attempts, at, sent_id, mark FROM outbox AS due INDEXED BY outbox_waiting
 WHERE state IN ('pending', 'sending') AND (due_at <= ?1 OR due_at > ?1 + 3600)
+AND NOT EXISTS(
+  SELECT 1 FROM outbox WHERE place = due.place AND id < due.id AND state IN ('pending', 'sending')
+  AND due_at > ?1 AND due_at <= ?1 + 3600
+)
 AND (?3 IS NULL OR channel IN (SELECT value FROM json_each(?3))) ORDER BY id LIMIT ?2
+
+-- outbox_last: the number of the newest row --
+SELECT coalesce(max(id), 0) FROM outbox
 
 -- outbox_sending --
 UPDATE outbox SET state = 'sending', attempts = attempts + 1, mark = ? WHERE key = ? AND state IN ('pending', 'sending')
@@ -148,10 +155,16 @@ INSERT INTO long_work(session, deep) VALUES(?, ?) ON CONFLICT(session) DO UPDATE
 INSERT INTO long_work(session, goal) VALUES(?, ?) ON CONFLICT(session) DO UPDATE SET goal = excluded.goal
 
 -- session_seen: to the minute, since a page that is not written costs nothing; the end of the turn writes it anyway --
-INSERT INTO session(session, agent, channel, chat, title, opened_at, last_at) VALUES(?, ?, ?, ?, ?, ?, ?)
+INSERT INTO session(session, agent, channel, chat, title, opened_at, last_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT(session) DO UPDATE
-SET last_at = excluded.last_at, title = CASE title WHEN '' THEN excluded.title ELSE title END
-WHERE excluded.last_at >= last_at + 60 OR (title = '' AND excluded.title <> '')
+SET last_at = excluded.last_at, title = CASE title WHEN '' THEN excluded.title ELSE title END, over = over AND NOT ?8
+WHERE excluded.last_at >= last_at + 60 OR (title = '' AND excluded.title <> '') OR (over AND ?8)
+
+-- session_over: unless a turn is open, which a command like this does not end --
+UPDATE session SET over = 1 WHERE session = ?1 AND coalesce((
+  SELECT kind FROM event WHERE session = ?1 AND n < ?2 AND kind IN ('message_received', 'turn_ended')
+  ORDER BY n DESC LIMIT 1
+), 'turn_ended') <> 'message_received'
 
 -- session_title --
 UPDATE session SET title = ? WHERE session = ?
@@ -161,6 +174,9 @@ UPDATE session SET turns = turns + 1, last_at = ? WHERE session = ?
 
 -- session_join --
 INSERT OR IGNORE INTO session_member(session, principal) VALUES(?, ?)
+
+-- session_leave --
+DELETE FROM session_member WHERE session = ? AND principal = ?
 
 -- session_forget --
 DELETE FROM session WHERE session = ?
@@ -250,10 +266,10 @@ DELETE FROM ask WHERE session = ?
 -- ask_session --
 SELECT session FROM ask WHERE ask_id = ?
 
--- ask_open: the oldest first --
+-- ask_open: what waits for a person and not for a program, the oldest first --
 SELECT ask.session, coalesce(session.title, ''), event.at, event.body FROM ask
 JOIN event ON event.session = ask.session AND event.n = ask.n LEFT JOIN session ON session.session = ask.session
-WHERE event.body IS NOT NULL
+WHERE event.body IS NOT NULL AND event.kind <> 'calls_handed_over'
 AND (?1 OR ask.session IN (SELECT session FROM session_member WHERE principal = ?2)) ORDER BY event.seq
 
 -- said_add --
@@ -289,7 +305,7 @@ SELECT (SELECT coalesce(max(seq), 0) FROM event) > seq FROM looked_up
 
 -- looked_up_next --
 SELECT seq, session, at, body FROM event WHERE seq > (SELECT seq FROM looked_up) AND body IS NOT NULL
-AND kind IN ('message_received', 'model_replied', 'question_answered', 'asked_aside') ORDER BY seq LIMIT ?
+AND kind IN ('message_received', 'history_message', 'model_replied', 'question_answered', 'asked_aside') ORDER BY seq LIMIT ?
 
 -- looked_up_to: this event, or all there is --
 UPDATE looked_up SET seq = coalesce(?1, (SELECT max(seq) FROM event), 0)

@@ -151,10 +151,12 @@ class SqliteStore(Looking):
 
     def _append(self, db: apsw.Connection, commit: Commit, head: bytes) -> tuple[int, int]:
         """Write the events; returns the number and the `seq` of the last."""
-        session, at, n, seq = commit.session, commit.at, commit.n - 1, 0
+        session, n, seq = commit.session, commit.n - 1, 0
+        times = commit.times or (commit.at,) * len(commit.events)
         salts = os.urandom(16 * len(commit.events))
         for i, event in enumerate(commit.events):
             n += 1
+            at = times[i]
             body, salt, tag = encode_event(event), salts[16 * i : 16 * i + 16], kind(event)
             head = next_hash(head, (session, n, at, tag), content_digest(salt, body))
             db.execute(self._sql["event_insert"], (session, n, at, tag, body, salt, head))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -12,7 +13,7 @@ from typing import Generic, TypeVar
 
 import apsw
 
-from ..types.errors import StoreBusy, StoreError
+from ..types.errors import StoreBusy, StoreError, StoreUnavailable
 from .schema import plain_errors
 
 T = TypeVar("T")
@@ -20,6 +21,7 @@ Work = Callable[[apsw.Connection], T]
 PATIENCE_S = 30.0
 OWN_FAULT = (apsw.BindingsError, apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
 """What a statement or its arguments can be wrong in: it fails the one job that made them."""
+CLOSED = "the database is closed, so nothing can be written to it"
 
 
 class _Job(Generic[T]):
@@ -49,6 +51,9 @@ class Writer:
     def __init__(self, db: apsw.Connection, path: Path, on_fatal: Callable[[BaseException], None]) -> None:
         self._db, self._path, self._on_fatal = db, path, on_fatal
         self._queue: SimpleQueue[_Job[object] | None] = SimpleQueue()
+        self._gate = threading.Lock()
+        """Whoever puts a job into the queue holds it, so that none is put behind the end."""
+        self._closed = False
         self._thread = threading.Thread(target=self._run, name="deskhand-writer", daemon=True)
         self._thread.start()
 
@@ -56,19 +61,25 @@ class Writer:
         """Run `work` in a transaction and return its result once that is on disk. It may be run twice, where another in
         the same transaction failed: it does nothing but read and write rows.
 
-        Raises what `work` raised, or StoreUnavailable when the transaction could not be committed. Cancelling the
-        caller does not undo the work: whoever must know its outcome shields the call.
+        Raises what `work` raised, or StoreUnavailable when the transaction could not be committed or the writer is
+        closed. Cancelling the caller does not undo the work: whoever must know its outcome shields the call.
         """
         job: _Job[T] = _Job(work, asyncio.get_running_loop())
-        self._queue.put(job)  # type: ignore[arg-type]  # invariant T; the thread only passes it through
+        with self._gate:
+            if self._closed:
+                raise StoreUnavailable(CLOSED)
+            self._queue.put(job)  # type: ignore[arg-type]  # invariant T; the thread only passes it through
         return await job.future
 
     def close(self) -> None:
-        """Finish what is queued, then end the thread and close its connection."""
-        self._queue.put(None)
+        """Finish what is queued, then end the thread and close its connection. May be called again."""
+        with self._gate:
+            self._closed = True
+            self._queue.put(None)
         self._thread.join()
 
     def _run(self) -> None:
+        batch: list[_Job[object]] = []
         try:
             while (first := self._queue.get()) is not None:
                 batch, last = [first], False
@@ -79,12 +90,27 @@ class Writer:
                 except Empty:
                     pass
                 self._transact(batch)
+                batch = []
                 if last:
                     break
         except BaseException as error:  # noqa: BLE001 -- without this thread nobody would ever be answered again
             self._on_fatal(error)
         finally:
+            self._refuse(batch)
             self._db.close()
+
+    def _refuse(self, batch: list[_Job[object]]) -> None:
+        """Answer whoever still waits when the thread ends: where it broke, and not because it was closed."""
+        with self._gate:
+            self._closed = True
+        with suppress(Empty):
+            while True:
+                job = self._queue.get_nowait()
+                if job is not None:
+                    batch.append(job)
+        for job in batch:
+            job.error = StoreUnavailable(CLOSED)
+        self._answer(batch)
 
     def _transact(self, batch: list[_Job[object]]) -> None:
         try:
@@ -104,11 +130,19 @@ class Writer:
         except StoreError as error:
             for job in batch:
                 job.error = job.error or error
-        loops = {job.loop for job in batch}
-        for loop in loops:
-            settled = [job for job in batch if job.loop is loop]
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_settle, settled)
+        self._answer(batch)
+
+    def _answer(self, batch: list[_Job[object]]) -> None:
+        """Tell each caller, in its own event loop, what became of its job."""
+        callers: dict[asyncio.AbstractEventLoop, list[_Job[object]]] = {}
+        for job in batch:
+            callers.setdefault(job.loop, []).append(job)
+
+        for loop, jobs in callers.items():
+            try:
+                loop.call_soon_threadsafe(_settle, jobs)
+            except RuntimeError:  # the loop is closed: nobody waits there any more
+                continue
 
     def _begin(self) -> None:
         """Take the write lock, however long another process holds it (within reason). Nobody waits longer for less."""

@@ -22,6 +22,8 @@ from .scripted import ScriptedModel, say
 
 OWNER = Principal("owner", ("owner",))
 POLL_S = 0.01
+PATIENCE_S = 120.0
+"""For what hangs: on a busy machine a command may take twenty times as long to begin."""
 
 
 def script(request: Request) -> Message:
@@ -88,7 +90,7 @@ async def results(app: App, session: str) -> list[str]:
 
 async def until(app: App, found: Callable[[list[str]], bool], session: str) -> None:
     """Until the session is at rest and its results are so."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_S):
         while not (found(await results(app, session)) and await at_rest(app, session)):  # noqa: ASYNC110 -- of the log
             await anyio.sleep(POLL_S)
 
@@ -112,7 +114,7 @@ async def rows(app: App, session: str = "default/terminal:1") -> list[Process]:
     return await app.background.of(session)
 
 
-async def wait_for(condition: Callable[[], Any], seconds: float = 30) -> Any:
+async def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_S) -> Any:
     """What the condition gives once it gives something."""
     with anyio.fail_after(seconds):
         while not (found := await condition()):  # noqa: ASYNC110 -- it is whatever a test looks at

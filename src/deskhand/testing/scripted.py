@@ -16,17 +16,25 @@ Script = Callable[[Request], Message | Reply]
 
 class ScriptedModel:
     """Replies by rule. `latency_s` passes before the first piece; text comes in pieces of `piece` characters, and
-    `pause_s` between them. `requests` keeps what it was asked."""
+    `pause_s` between them. `requests` has what it was asked, unless it is not to `remember` that."""
 
     def __init__(
-        self, script: Script | None = None, *, latency_s: float = 0.0, piece: int = 16, pause_s: float = 0.0
+        self,
+        script: Script | None = None,
+        *,
+        latency_s: float = 0.0,
+        piece: int = 16,
+        pause_s: float = 0.0,
+        remember: bool = True,
     ) -> None:
         self.script = script or echo
         self.latency_s, self.piece, self.pause_s = latency_s, piece, pause_s
+        self.remember = remember
         self.requests: list[Request] = []
 
     async def reply(self, request: Request) -> AsyncIterator[Item]:
-        self.requests.append(request)
+        if self.remember:
+            self.requests.append(request)
         await anyio.sleep(self.latency_s)
         said = self.script(request)
         reply = said if isinstance(said, Reply) else Reply(said, "calls" if said.calls else "stop", Usage(10, 10))
@@ -57,7 +65,7 @@ def open_scripted(name: str, key: str = "", base_url: str = "") -> ScriptedModel
     scripts = {"echo": echo, "tour": tour}
     if name not in scripts:
         raise ConfigError(f"There is no scripted model {name!r}; there are: {', '.join(scripts)}.")
-    return ScriptedModel(scripts[name], pause_s=0.02 if name == "tour" else 0.0)
+    return ScriptedModel(scripts[name], pause_s=0.02 if name == "tour" else 0.0, remember=False)
 
 
 _: type[Model] = ScriptedModel

@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import anyio
+from msgspec.structs import replace
 
 from ..store.base import INBOX_LIMIT, OpenSession, Store
 from ..types.commit import Change, Commit, Outgoing
 from ..types.errors import Refused, StaleSession, StoreError
 from ..types.events import (
     AnyEvent,
+    CommandRun,
     Compacted,
     Erased,
     Hinted,
@@ -24,6 +26,7 @@ from ..types.events import (
 )
 from ..types.identity import Address, Inbound, Principal, Said
 from ..types.messages import Message, Text
+from ..types.turn import TURN
 
 Open = Callable[[], Store]
 Case = Callable[[Open], Awaitable[None]]
@@ -307,9 +310,52 @@ async def outbox_goes_one_way(open_store: Open) -> None:
         await store.outbox_again("b", "sending", T0 + 5, "busy")
         await store.outbox_failed("c", "gone")
         await store.outbox_sending("c", "")
-        assert [r.outgoing.key for r in await store.outbox_due(T0, 9)] == ["d"]
+        assert await store.outbox_due(T0, 9) == [], "d waits for b"
         due = [(r.outgoing.key, r.state, r.attempts) for r in await store.outbox_due(T0 + 5, 9)]
         assert due == [("b", "sending", 1), ("d", "pending", 0)]
+
+
+async def what_waits_holds_up_its_place_alone(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        there = replace(outgoing("c"), address=replace(outgoing("c").address, chat="2"))
+        rows = (
+            outgoing("a"),
+            outgoing("b"),
+            there,
+            replace(there, key="d", address=replace(there.address, thread="7")),
+        )
+        await store.commit(Commit(S, 1, T0, (Hinted("loop", ""),), outbox=rows))
+        await store.outbox_sending("a", "")
+        await store.outbox_again("a", "pending", T0 + 5, "busy")
+        assert [row.outgoing.key for row in await store.outbox_due(T0, 9)] == ["c", "d"]
+        assert [row.outgoing.key for row in await store.outbox_due(T0, 1)] == ["c"]
+        assert [row.outgoing.key for row in await store.outbox_due(T0 + 5, 9)] == ["a", "b", "c", "d"]
+        early = T0 - 2 * 3600  # the clock went back: nobody waits for what will not come soon
+        assert [row.outgoing.key for row in await store.outbox_due(early, 9)] == ["a", "b", "c", "d"]
+        await store.outbox_sending("a", "")
+        await store.outbox_again("a", "sending", T0 + 5, "busy")
+        await store.outbox_failed("a", "gone")
+        assert [row.outgoing.key for row in await store.outbox_due(T0, 9)] == ["b", "c", "d"]
+
+
+async def a_new_conversation_is_for_who_takes_part_in_it(open_store: Open) -> None:
+    async with opened(open_store) as store:
+        group = replace(received(1).address, group=True)
+        alone, together = "agent/chat:1", "agent/chat:2"
+        for session, place in ((alone, received(1).address), (together, group)):
+            first = replace(received(1, "one", ANN), address=place)
+            await store.commit(Commit(session, 1, T0, (first, CommandRun(2, BOB, "start"), TurnEnded("done"))))
+            await store.commit(Commit(session, 4, T0, (replace(first, principal=BOB), TurnEnded("done"))))
+            assert await store.may_see(ANN, session), "in the midst of a turn nothing begins anew"
+            await store.commit(Commit(session, 6, T0, (CommandRun(2, BOB, "stop", TURN), CommandRun(2, BOB, "start"))))
+            assert await store.may_see(ANN, session), "it is still the old one"
+            await store.commit(Commit(session, 8, T0, (replace(first, principal=BOB), TurnEnded("done"))))
+            assert await store.may_see(BOB, session)
+        assert not await store.may_see(ANN, alone) and await store.may_see(ANN, together)
+        await store.commit(Commit(alone, 10, T0, (CommandRun(2, BOB, "start"),)))
+        job = Principal("job:tea", kind="clock", on_behalf_of="bob")
+        await store.commit(Commit(alone, 11, T0, (received(1, "tea", job), TurnEnded("done"))))
+        assert await store.may_see(BOB, alone), "what his job writes there is for him"
 
 
 async def deliveries_are_reported_once(open_store: Open) -> None:
@@ -389,8 +435,10 @@ CASES: tuple[Case, ...] = (
     session_stays_open_while_something_waits,
     crashes_are_counted,
     outbox_goes_one_way,
+    what_waits_holds_up_its_place_alone,
     deliveries_are_reported_once,
     people_see_their_own_sessions,
+    a_new_conversation_is_for_who_takes_part_in_it,
     erasing_leaves_only_the_shape,
     news_are_seen_elsewhere,
 )

@@ -16,7 +16,6 @@ from ..runtime.web import Site
 from ..store.sqlite import SqliteStore
 from ..tools.base import Context, Outcome, Spec, done
 from ..types.commit import Commit
-from ..types.events import Recorded
 from ..types.identity import Inbound, Principal
 from ..types.tuning import tune
 from .platform import HttpChannel
@@ -47,8 +46,7 @@ class EagerStore(SqliteStore):
     app: App | None = None
 
     async def commit(self, commit: Commit) -> int:
-        for i, event in enumerate(commit.events):
-            recorded = Recorded(self.last_seq() + 1 + i, commit.session, commit.n + i, commit.at, event)
+        for recorded in commit.recorded(self.last_seq() + 1):
             if self.app is not None:
                 self.app.feed.publish(commit.session, recorded)
         await anyio.sleep(EAGER_S)

@@ -19,7 +19,7 @@ from .aliases import canonical, unquoted
 from .base import Ask, Context, Done, Outcome, Spec
 from .output import shown
 
-Function = Callable[..., Awaitable[Outcome | str]]
+Function = Callable[..., Awaitable[Any]]
 _PARAMETER = re.compile(r"^\s*(\w+): (.+)$")
 
 
@@ -52,7 +52,16 @@ class FunctionTool:
         given = {name: getattr(values, name) for name in values.__struct_fields__}
         given.update(dict.fromkeys(self._context, context))
         outcome = await self._function(**given)
-        return outcome if isinstance(outcome, (Done, Ask)) else await shown(outcome, context, self._spec.reads)
+        if isinstance(outcome, (Done, Ask)):
+            return outcome
+        return await shown(_text(outcome), context, self._spec.reads)
+
+
+def _text(outcome: Any) -> str:
+    """What a function returned, as the model reads it: other values than text as JSON, None as nothing."""
+    if outcome is None:
+        return ""
+    return outcome if isinstance(outcome, str) else msgspec.json.encode(outcome).decode()
 
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -157,8 +166,8 @@ def tool(
 ) -> FunctionTool | Callable[[Function], FunctionTool]:
     """Make a tool of an async function. Its name, types and defaults become the schema; the docstring's first
     paragraph the description, and lines `parameter: what it means` in it those of the parameters. A parameter that
-    is annotated Context, or named `context`, gets it and is not shown to the model. The function returns text or an
-    Outcome."""
+    is annotated Context, or named `context`, gets it and is not shown to the model. The function returns text, another
+    value, which the model reads as JSON, or an Outcome."""
 
     def make(function: Function) -> FunctionTool:
         parameters, hints = inspect.signature(function).parameters, get_type_hints(function)

@@ -89,6 +89,10 @@ class Hooks:
     ) -> None:
         self._agent, self._handlers, self._handler_s = agent, handlers, handler_s
 
+    def has(self, name: HookName) -> bool:
+        """Whether anybody listens to this hook."""
+        return bool(self._handlers.get(name))
+
     async def around_llm(
         self, session: str, turn: Open, request: Request, call: Callable[[Request], Awaitable[Reply]]
     ) -> Reply:

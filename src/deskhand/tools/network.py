@@ -5,10 +5,21 @@ from __future__ import annotations
 from ..net.egress import is_address, parse_entry
 from ..types.commit import Change
 from ..types.errors import AddressRefused, ToolError
+from ..types.labels import Label
 from .base import Context, Done, Tool, done
 from .define import tool
 
 REQUEST = "request_host"
+OUTSIDE, PRIVATE = 1, 2
+"""What a person knew who allowed a host: that something from outside had been read, which covers all; or only what is
+private."""
+
+
+def read_so_far(label: Label) -> int:
+    """What the person who says yes knows that the conversation has read: OUTSIDE, PRIVATE, or 0 for nothing of that."""
+    if label.integrity == "untrusted":
+        return OUTSIDE
+    return PRIVATE if label.readers is not None else 0
 
 
 @tool(effect="network", replay="commit", name=REQUEST)
@@ -24,8 +35,8 @@ async def request_host(host: str, context: Context) -> Done:
         raise ToolError(str(error)) from error
     if is_address(entry.host):
         raise ToolError(f"{entry} is an IP address: a person allows those with `deskhand egress allow {entry}`")
-    knowing = context.label.integrity == "untrusted"
-    row = (context.agent, context.session, str(entry), int(knowing), context.clock.now(), context.principal.id)
+    knowing = read_so_far(context.label)
+    row = (context.agent, context.session, str(entry), knowing, context.clock.now(), context.principal.id)
     told = done(f"Commands of this conversation may reach {entry} now. Run the command again.")
     return Done(told.parts, changes=(Change("egress_grant_set", row),))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from codecs import getincrementaldecoder
 from typing import IO
@@ -24,6 +25,10 @@ TIMEOUT_S, LONGEST_S = 120.0, 600.0
 KEPT_BYTES = 32 << 20
 """What is kept of a command's output to be read later; what comes after is counted and dropped."""
 EMIT_BYTES = 4000
+STDOUT, STDERR = "[stdout]", "[stderr]"
+"""The lines at which the output goes on from the other stream."""
+NO_OUTPUT = "[no output]"
+EXIT_CODE = re.compile(r"\n\[exit code: (\d+)\]")
 
 
 class _Output:
@@ -42,7 +47,7 @@ class _Output:
         if stderr != self._on_stderr:
             self._on_stderr = stderr
             fresh = not self.size or self.tail.endswith(b"\n")
-            self._add((b"" if fresh else b"\n") + (b"[stderr]\n" if stderr else b"[stdout]\n"))
+            self._add((b"" if fresh else b"\n") + f"{STDERR if stderr else STDOUT}\n".encode())
         self._add(data)
         if self._live:
             self._context.emit(self._decode(data[-EMIT_BYTES:]))
@@ -133,7 +138,27 @@ def how_it_ended(ended: Exit, limit_s: float, said: bool) -> str:
         return f"\n[killed by signal {ended.signal}]"
     if ended.code != 0:
         return f"\n[exit code: {ended.code}]"
-    return "" if said else "[no output]"
+    return "" if said else NO_OUTPUT
+
+
+def output_of(text: str, *, good: bool) -> tuple[int, str, str] | None:
+    """The exit code, stdout and stderr of a command, from its result; None for one that was killed or not run."""
+    code = 0
+    if not good:
+        found = list(EXIT_CODE.finditer(text))
+        if not found:
+            return None
+        last = found[-1]
+        code = int(last[1])
+        text = text[: last.start()] + text[last.end() :]
+    streams: dict[str, list[str]] = {STDOUT: [], STDERR: []}
+    current = STDOUT
+    for line in text.removesuffix(NO_OUTPUT).splitlines(keepends=True):
+        if line.rstrip("\n") in streams:
+            current = line.rstrip("\n")
+        else:
+            streams[current].append(line)
+    return code, "".join(streams[STDOUT]), "".join(streams[STDERR])
 
 
 def shell_tool(*, wide: bool, timeout_s: float = TIMEOUT_S) -> Tool:

@@ -114,7 +114,7 @@ async def todo_write(items: list[Todo], context: Context) -> Done:
     items: each with content, activeForm (what is shown while it is being done) and status
     """
     graph = await graph_of(context)
-    return told(graph, written(graph, items, label_now(context)), context)
+    return told(graph, written(graph, items, label_now(context)), context, todos=True)
 
 
 @tool(replay="commit")
@@ -125,7 +125,7 @@ async def todo_add(content: str, active_form: str, context: Context) -> Done:
     """
     graph = await graph_of(context)
     items = [*_items(graph), Todo(content, active_form)]
-    return told(graph, written(graph, items, label_now(context)), context)
+    return told(graph, written(graph, items, label_now(context)), context, todos=True)
 
 
 @tool(replay="commit")
@@ -141,7 +141,7 @@ async def todo_complete(content: str, context: Context) -> Done:
         there = ", ".join(repr(each["content"]) for each in of_todos(graph)) or "none"
         raise ToolError(f"there is no item {wanted!r} on the to-do list; there are: {there}")
     task = next((each for each in found if not each.closed), found[0])
-    return told(graph, graphs.update(graph, task.id, label_now(context), status="completed"), context)
+    return told(graph, graphs.update(graph, task.id, label_now(context), status="completed"), context, todos=True)
 
 
 @tool

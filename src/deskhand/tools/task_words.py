@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from ..types.labels import LOCAL, Label, join
 from ..types.tasks import MARKS, Graph, Task
 from .task_graph import blockers
@@ -88,7 +90,7 @@ def _tree(graph: Graph) -> Iterator[tuple[int, Task]]:
 
 
 def of_computer(graph: Graph) -> list[dict[str, Any]]:
-    """As agent_computer has them."""
+    """As agent_computer has them. When a task was made, and where it stands in a drawing, is not kept here."""
     return [
         {
             "id": task.id,
@@ -96,12 +98,25 @@ def of_computer(graph: Graph) -> list[dict[str, Any]]:
             "description": task.description,
             "status": task.status,
             "parent_id": task.parent or None,
-            "result": task.result or None,
-            "depends_on": list(task.depends_on),
+            "result": task.result,
             "node_type": task.node,
+            "depends_on": list(task.depends_on),
+            "config": task.config,
+            "inputs": task.config.get("arguments", {}),
+            "output_schema": task.config.get("output_schema", {}),
+            "output": _output(task.result),
+            "position": None,
         }
         for task in there(graph)
     ]
+
+
+def _output(result: str) -> dict[str, Any]:
+    """A result that is a JSON object, as its fields."""
+    try:
+        return msgspec.json.decode(result, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}
 
 
 def of_openagent(graph: Graph) -> list[dict[str, Any]]:

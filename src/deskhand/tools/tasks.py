@@ -88,8 +88,8 @@ def label_now(context: Context) -> Label:
     return context.label if lasting(context.label) else LOCAL
 
 
-def told(graph: Graph, changed: Changed, context: Context) -> Done:
-    """What has changed, how far the whole is, and the rows of it."""
+def told(graph: Graph, changed: Changed, context: Context, *, todos: bool = False) -> Done:
+    """What has changed, how far the whole is (with `todos`: the to-do list alone), and the rows of it."""
     after = merged(graph, changed)
     if not changed:
         said = "ok, nothing changed"
@@ -97,7 +97,8 @@ def told(graph: Graph, changed: Changed, context: Context) -> Done:
         said = f"ok, {line(after, changed[0])}"
     else:
         said = f"ok, {len(changed)} tasks changed"
-    said = "\n".join(filter(None, (said, progress(after))))
+    counted = {task.id: task for task in after.values() if task.todo} if todos else after
+    said = "\n".join(filter(None, (said, progress(counted))))
     finished = bool(changed) and not left(after) and any(task.status == "completed" for task in changed)
     said += ALL_DONE if finished else _next(after, changed)
     words = Text(said, label_of(after))

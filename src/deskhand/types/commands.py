@@ -30,6 +30,8 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("context", "what I still see of this conversation, and how full it is"),
         ChatCommand("compact", "sum up what was said before; /compact WHAT says what matters"),
         ChatCommand("uncompact", "see all again that was summed up or shortened", back=True),
+        ChatCommand("agents", "the agents that you may talk to"),
+        ChatCommand("jobs", "your jobs, and when they run next; /jobs NAME shows one"),
         ChatCommand("memory", "what I remember of you; /memory why, undo, keep or forget NUMBER"),
         ChatCommand("trust", "take what comes from a host as yours, here; /trust off ends it"),
         ChatCommand("model", "which model answers here; /model provider/name chooses one"),
@@ -42,3 +44,6 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("restart", "end the service and start it anew", "owner"),
     )
 }
+
+OTHER_NAMES = {"memories": "memory"}
+"""What other systems call a command of ours -> ours."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from .events import AnyEvent
+from .events import AnyEvent, Recorded
 from .identity import Address
 from .messages import File, Image, Text
 
@@ -69,6 +69,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 class Commit(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One atomic step of a session: `events` become numbers n, n+1, … and everything else happens with them.
 
+    `at` is when it was made, `times` when each of its events was recorded; () where that was all at once.
     `admitted` are the inbox rows that these events take in. Afterwards the session is closed (`close`: nothing is owed
     unless something waits in its inbox), rests until `wake_at` (seconds since the epoch), or is being driven.
     """
@@ -83,3 +84,12 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     delivered: tuple[str, ...] = ()
     wake_at: float | None = None
     close: bool = False
+    times: tuple[float, ...] = ()
+
+    def recorded(self, seq: int) -> list[Recorded]:
+        """Its events as they stand in the log, where the first of them has this `seq`."""
+        times = self.times or (self.at,) * len(self.events)
+        found = []
+        for i, event in enumerate(self.events):
+            found.append(Recorded(seq + i, self.session, self.n + i, times[i], event))
+        return found

@@ -14,6 +14,8 @@ from .moment import Moment
 from .options import SessionOptions
 
 PREVIEW_CHARS = 2_000
+TEXT_CHARS = 1_000_000
+"""The longest message that a conversation takes; more belongs in a file."""
 
 
 class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -22,16 +24,21 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     `n` is the event that this is going to become, `attempt` counts tries at it, `offset` is where in the text (in
     characters) this piece begins. `snapshot` is all the text so far, for who comes late; `reset` means that a try
     failed and its text is void. `tool_result` is the beginning of what came of one of several calls that run side by
-    side, with its `status`; the event follows when all of them are over.
+    side, with its `status`; the event follows when all of them are over. The first piece of a reply names the `model`
+    that gives it, which was asked with `recalled` memories. In a conversation that is traced, `prompt` is the system
+    prompt with which the model is asked now, which owners alone are shown, and `request` the rest of it (see
+    `agent.tracing`).
     """
 
-    kind: Literal["text", "thinking", "tool_output", "tool_result", "status", "snapshot", "reset"]
+    kind: Literal["text", "thinking", "tool_output", "tool_result", "status", "snapshot", "reset", "prompt", "request"]
     n: int
     attempt: int = 0
     offset: int = 0
     text: str = ""
     call_id: str = ""
     status: ResultStatus = "ok"
+    model: str = ""
+    recalled: int = 0
 
 
 class Door(Protocol):

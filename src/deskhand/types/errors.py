@@ -24,6 +24,7 @@
     + ContextOverflow
     + MalformedReply
     + BudgetSpent
+    + AnswerUnfit
   x PictureRefused
   x ToolError
     + OutsideWorkspace
@@ -152,6 +153,10 @@ class MalformedReply(ModelError):
 class BudgetSpent(ModelError):
     """A budget is spent. The message says which, when it is fresh again and how it is lifted: no other model is tried,
     and trying again would not help."""
+
+
+class AnswerUnfit(ModelError):
+    """The answer does not follow the JSON schema that was asked for, not even at the second try."""
 
 
 class ModelTooSmall(DeskhandError):

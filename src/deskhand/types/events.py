@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
-from .identity import Address, Principal
+from .client import ClientRequest
+from .identity import Address, Participant, Principal
 from .labels import OWNER, Label
 from .messages import Message, ResultStatus, Text, ToolResult, Usage
 from .options import SessionOptions
@@ -18,7 +18,9 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class MessageReceived(Event, frozen=True, tag="message_received"):
-    """A message entered the conversation. `external_id` is the platform's id of it."""
+    """A message entered the conversation. `external_id` is the platform's id of it, `request` what a program wants of
+    the turn, `sender` who wrote it there. `succeeds` is the person whom this sender was until now: they do not take
+    part any more."""
 
     inbox_id: int
     principal: Principal
@@ -26,6 +28,18 @@ class MessageReceived(Event, frozen=True, tag="message_received"):
     message: Message
     external_id: str = ""
     reply_to: str = ""
+    request: ClientRequest | None = None
+    sender: str = ""
+    succeeds: str = ""
+
+
+class HistoryMessage(Event, frozen=True, tag="history_message"):
+    """A program says that this was said before the message that is received next. It was said elsewhere: the labels of
+    its parts tell whose word it is."""
+
+    inbox_id: int
+    principal: Principal
+    message: Message
 
 
 class MessageEdited(Event, frozen=True, tag="message_edited"):
@@ -87,19 +101,23 @@ class ToolStarted(Event, frozen=True, tag="tool_started"):
 
 class ToolFinished(Event, frozen=True, tag="tool_finished"):
     """`end_turn`: the turn ends with this result, which is said as it is; the model is not asked again. `allowed` is
-    why the call was run without asking anybody."""
+    why the call was run without asking anybody. `took_s` is how long it ran, 0 where it did not or nobody measured it.
+    """
 
     result: ToolResult
     end_turn: bool = False
     allowed: str = ""
+    took_s: float = 0.0
 
 
 class AskedAside(Event, frozen=True, tag="asked_aside"):
-    """The tool of this call asked a model away from the conversation; without one, the runtime did, to sum up."""
+    """The tool of this call asked a model away from the conversation; without one, the runtime did, to sum up.
+    `took_s` is how long that took, 0 where nobody measured it."""
 
     call_id: str
     model: str
     usage: Usage = Usage()
+    took_s: float = 0.0
 
 
 class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
@@ -152,6 +170,24 @@ class CallClosed(Event, frozen=True, tag="call_closed"):
     reason: str
 
 
+class CallsHandedOver(Event, frozen=True, tag="calls_handed_over"):
+    """These open calls are for tools of the program that asked. The turn rests until it returns their results, or
+    `until` passes. `ids` are the names by which the program knows them, by the id of the call."""
+
+    ids: dict[str, str]
+    until: float
+
+
+class ResultsReturned(Event, frozen=True, tag="results_returned"):
+    """The program returned results: they follow, and the turn goes on as `request` wants. `ids` are the names of the
+    calls that the program was given."""
+
+    inbox_id: int
+    principal: Principal
+    ids: tuple[str, ...]
+    request: ClientRequest | None = None
+
+
 class Recalled(Event, frozen=True, tag="recalled"):
     """What memory holds of what was just said: `part` is shown to the model at the end of that message. It came from
     `facts` (their ids), so it is never stored as something new."""
@@ -163,7 +199,7 @@ class Recalled(Event, frozen=True, tag="recalled"):
 class Hinted(Event, frozen=True, tag="hinted"):
     """The runtime told the model something. `why` names the rule."""
 
-    why: Literal["wrap_up", "final", "loop", "continue", "empty"]
+    why: Literal["wrap_up", "final", "loop", "continue", "empty", "schema"]
     text: str
 
 
@@ -195,6 +231,11 @@ class TurnEnded(Event, frozen=True, tag="turn_ended"):
     reason: TurnReason
     answers: tuple[int, ...] = ()
     said: str = ""
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether there was no answer, because something failed or a limit was reached."""
+        return self.reason in ("failed", "dead") or (self.reason in ("steps", "tokens") and bool(self.said))
 
 
 class MessageDelivered(Event, frozen=True, tag="message_delivered"):
@@ -238,27 +279,65 @@ class Branched(Event, frozen=True, tag="branched"):
     title: str = ""
 
 
-class OpenTurn(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The part of a `Ledger` that only exists while a turn is open."""
+class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What is going on for the person who opened it. The fold changes it; a `Ledger` holds a copy.
+
+    `pieces` is the answer so far, where it came in several replies; `marks` are the hashes of (tool, arguments, result)
+    that the loop guard looks at; `said` is what people wrote in this turn, of which so many as `recalled` says were
+    looked up in memory; `ending` is what a tool ends it with, `asked` how often it asked for a yes. `overflows` counts
+    the requests in a row that were too long, `compacted` how many of them the context has been shortened for.
+    """
 
     principal: Principal
     address: Address
-    answers: tuple[int, ...]
+    answers: list[int]
     opened_at: float
     steps: int
     usage: Usage
     reply_to: str = ""
-    failures: tuple[ModelFailed, ...] = ()
-    hinted: tuple[str, ...] = ()
-    marks: tuple[bytes, ...] = ()
-    pieces: tuple[str, ...] = ()
+    failures: list[ModelFailed] = []
+    hinted: set[str] = set()
+    marks: list[bytes] = []
+    pieces: list[str] = []
     continued: int = 0
     empty: int = 0
     finish: str = ""
     overflows: int = 0
     asked: int = 0
-    said: tuple[str, ...] = ()
+    said: list[str] = []
     recalled: int = 0
+    compacted: int = 0
+    stopped: bool = False
+    ending: str = ""
+    request: ClientRequest | None = None
+
+    def copy(self) -> Turn:
+        """The turn as it is now."""
+        return _decode_turn(_encode_turn(self))
+
+    def reply(self, event: ModelReplied) -> None:
+        """Count a reply, and keep what it says of the answer."""
+        self.steps += 1
+        self.usage += event.usage
+        self.finish = event.finish
+        self.overflows = 0
+        self.compacted = 0
+        if self.failures:
+            self.failures = []
+        if self.hinted:
+            self.hinted -= {"loop", "continue", "empty"}
+        text, calls = event.message.text, event.message.calls
+        self.empty = 0 if calls or text.strip() else self.empty + 1
+        if calls:
+            self.pieces = []
+            self.continued = 0
+        else:
+            self.pieces.append(text)
+            self.continued += event.finish == "length"
+
+
+_decode_turn = msgspec.json.Decoder(Turn).decode
+_encode_turn = msgspec.json.Encoder().encode
 
 
 class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -266,7 +345,7 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     usage: Usage = Usage()
     masked_up_to: int = 0
-    turn: OpenTurn | None = None
+    turn: Turn | None = None
     archived: bool = False
     label: Label = OWNER
     asides: dict[str, Text] = {}
@@ -275,10 +354,12 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     options: SessionOptions = SessionOptions()
     shared: bool = False
     person: str = ""
+    participants: dict[str, Participant] = {}
 
 
 AnyEvent = (
     MessageReceived
+    | HistoryMessage
     | MessageEdited
     | Reacted
     | CommandRun
@@ -292,6 +373,8 @@ AnyEvent = (
     | QuestionAsked
     | QuestionAnswered
     | CallClosed
+    | CallsHandedOver
+    | ResultsReturned
     | Recalled
     | Hinted
     | Masked
@@ -314,12 +397,6 @@ class Recorded(msgspec.Struct, frozen=True, gc=False):
     n: int
     at: float
     event: AnyEvent
-
-
-def stored(events: Sequence[Recorded], last: int) -> Iterator[Recorded]:
-    """The events of one commit as they stand in the log, where the last of them has this `seq`."""
-    for seq, each in enumerate(events, last - len(events) + 1):
-        yield Recorded(seq, each.session, each.n, each.at, each.event)
 
 
 decode_event = msgspec.json.Decoder(AnyEvent).decode

@@ -12,6 +12,8 @@ GOALS = frozenset({GOAL, REACHED, ENDED})
 OFF = "off"
 SPENT = "deep_work_spent"
 """The note that what a deep work may use is used up."""
+COMPACTED = "deep_work_compacted"
+"""The note with which a deep work that has used much is summed up, and its tokens count anew."""
 
 
 def goal_of(name: str, args: str) -> str:
@@ -27,8 +29,8 @@ State = Literal["planning", "working", "asking", "blocked", "stopped", "resting"
 
 class LongWork(msgspec.Struct, frozen=True):
     """How a conversation stands that goes on by itself: `done` of `tasks` are done, `doing` is the one that is worked
-    on, `used` of `most` tokens are used. Without `deep` it is no deep work. A `goal`, '' for none, was worked on again
-    `round` of `rounds` times."""
+    on, `used` of `most` tokens are used since it was summed up, `compactions` of `max_compactions` times so far.
+    Without `deep` it is no deep work. A `goal`, '' for none, was worked on again `round` of `rounds` times."""
 
     session: str
     state: State
@@ -44,6 +46,8 @@ class LongWork(msgspec.Struct, frozen=True):
     goal_most: int = 0
     round: int = 0
     rounds: int = 0
+    compactions: int = 0
+    max_compactions: int = 0
 
     @property
     def left(self) -> int:

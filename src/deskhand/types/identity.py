@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
-from .messages import Message, ResultPart
+from .client import ClientRequest
+from .messages import Message, ResultPart, ToolResult
 from .options import SessionOptions
 
 
@@ -36,10 +38,66 @@ SYSTEM = Principal("system", ("owner",), "system")
 EVERYBODY = "*"
 
 
-def company(before: str, address: Address, person: str) -> str:
-    """Who takes part in a conversation ('' before anybody did) once this person has said something at this address:
-    their id while they are alone with the agent, else EVERYBODY."""
-    return person if before in ("", person) and not address.group else EVERYBODY
+OWN_SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
+"""Surfaces of our own: they know users, and no identities of a platform."""
+
+
+class Participant(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Somebody who takes part in a conversation. `person` is who they are now; EVERYBODY: a group reads it. `owner`:
+    they have the role of an owner."""
+
+    person: str
+    owner: bool = False
+
+
+Participants = Mapping[str, Participant]
+"""Those who take part in a conversation, by how they are known where they write: an identity of a platform is one
+participant, whoever it is linked to."""
+
+
+def with_participant(before: Participants, principal: Principal, address: Address, sender: str) -> Participants:
+    """These, and who now says something at this address. An identity that is linked to another user than before is
+    that user from now on, and no further participant."""
+    if address.group:
+        return {**before, EVERYBODY: Participant(EVERYBODY)}
+    return {
+        **before,
+        known_as(principal, address, sender): Participant(acts_for(principal), "owner" in principal.roles),
+    }
+
+
+def succeeded(before: Participants, principal: Principal, address: Address, sender: str) -> str:
+    """The person who wrote as this identity until now, where it is somebody else's, and who takes part in no other way;
+    '' for nobody."""
+    if address.group or not before:
+        return ""
+    person = principal.on_behalf_of or principal.id
+    if len(before) == 1 and next(iter(before.values())).person == person:
+        return ""  # as nearly always
+    mine = known_as(principal, address, sender)
+    known = before.get(mine)
+    if known is None or known.person == person:
+        return ""
+    elsewhere = any(each.person == known.person for name, each in before.items() if name != mine)
+    return "" if elsewhere else known.person
+
+
+def known_as(principal: Principal, address: Address, sender: str) -> str:
+    """How somebody is known where they write: by the identity on its platform, on surfaces of our own by their name."""
+    if principal.kind != "person" or not sender or address.channel in OWN_SURFACES:
+        return principal.on_behalf_of or principal.id
+    return f"{address.channel}:{address.account}:{sender}"
+
+
+def only_person(participants: Participants) -> str:
+    """The id of the one person who takes part, EVERYBODY where it is a group or several have, '' before anybody did."""
+    people = {each.person for each in participants.values()}
+    return people.pop() if len(people) == 1 else EVERYBODY if people else ""
+
+
+def read_by_others(participants: Participants) -> bool:
+    """Whether others than owners read the conversation."""
+    return not all(each.owner for each in participants.values())
 
 
 def readers_of(principal: Principal) -> tuple[str, ...]:
@@ -67,10 +125,13 @@ class Command(msgspec.Struct, frozen=True, tag="command", omit_defaults=True, gc
     prefix: Literal["/", "!"] = "/"
 
 
-class Said(msgspec.Struct, frozen=True, tag="said", gc=False):
-    """A message for the agent."""
+class Said(msgspec.Struct, frozen=True, tag="said", omit_defaults=True):
+    """A message for the agent. `earlier` is what a program says was said before it, `request` what it wants of the
+    turn."""
 
     message: Message
+    earlier: tuple[Message, ...] = ()
+    request: ClientRequest | None = None
 
 
 class Result(msgspec.Struct, frozen=True, tag="result", gc=False):
@@ -78,6 +139,15 @@ class Result(msgspec.Struct, frozen=True, tag="result", gc=False):
 
     call_id: str
     parts: tuple[ResultPart, ...]
+
+
+class ToolResults(msgspec.Struct, frozen=True, tag="tool_results", omit_defaults=True):
+    """What a program's own tools gave for calls that were handed over to it, all at once, and what is said after them.
+    The `call_id` of each is the one under which it was handed over."""
+
+    results: tuple[ToolResult, ...]
+    message: Message | None = None
+    request: ClientRequest | None = None
 
 
 class Edit(msgspec.Struct, frozen=True, tag="edit", gc=False):
@@ -107,7 +177,7 @@ class Configure(msgspec.Struct, frozen=True, tag="configure", gc=False):
     options: SessionOptions
 
 
-Body = Said | Answer | Command | Result | Edit | Reaction | Rewind | Configure
+Body = Said | Answer | Command | Result | ToolResults | Edit | Reaction | Rewind | Configure
 When = Literal["steer", "queue", "interrupt"]
 
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from .errors import JobInvalid
-from .identity import Address
+from .events import TurnReason
+from .identity import Address, Principal
 from .schedules import Schedule, parse_schedule, zone_of
 
 Kind = Literal["prompt", "deliver", "chore"]
@@ -177,6 +178,33 @@ class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
     last: Run | None = None
     last_result: str = ""
     counters: Counters = Counters()
+
+
+_SORRY = "Sorry, I could not answer: "
+_REASONS: dict[TurnReason, str] = {
+    "steps": "it took all its steps without an answer; raise `steps:` in its file, or ask for less at a time",
+    "tokens": "it used all its tokens without an answer; raise `tokens:` in its file, or ask for less at a time",
+    "loop": "it repeated the same step without getting further; say in its file what to do instead",
+    "stopped": "it was stopped",
+}
+
+
+def reason_of(reason: TurnReason, said: str) -> str:
+    """Why the turn of a job failed, in a half sentence. `said` is what was said at its end."""
+    return _REASONS.get(reason) or said.removeprefix(_SORRY)
+
+
+def as_job(principal: Principal, reason: TurnReason, said: str) -> str:
+    """What is sent at the end of a turn. Where it was a job's and failed, nobody who reads it has just asked for
+    anything: it says which job failed, why, and what to do."""
+    job = principal.id.removeprefix("job:")
+    if principal.kind != "clock" or job == principal.id or reason == "done":
+        return said
+    why = reason_of(reason, said).rstrip(".")
+    return (
+        f"The job {job!r} failed: {why}.\n"
+        f"See `deskhand jobs runs {job}`; `deskhand jobs disable {job}` switches it off."
+    )
 
 
 def job_of_session(session: str) -> str:

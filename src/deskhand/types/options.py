@@ -19,8 +19,9 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     tool that is not on the safe list; False is the normal policy, never less. `trust` are hosts and other sources whose
     words are taken for this machine's own here. `plan_mode`: it only looks, until a person said yes to its plan.
     `compact` asks for a shorter context, once no call is open: what matters in it, `all` for no more of one thing than
-    of another. `loaded_tools` are deferred ones that it has asked for, in that order; they only become more. `teams`,
-    `tracing` and `mode` are kept for the parts that act on them.
+    of another. `loaded_tools` are deferred ones that it has asked for, in that order; they only become more.
+    `tracing`: who follows it is shown what the model is asked. `teams` and `mode` are kept for the parts that act on
+    them.
     """
 
     model: str | None = None
@@ -43,3 +44,10 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         if newer.loaded_tools is not None:
             given["loaded_tools"] = tuple(dict.fromkeys((*(self.loaded_tools or ()), *newer.loaded_tools)))
         return replace(self, **given)
+
+    def for_new_conversation(self) -> SessionOptions:
+        """These options without those that are about what has been said: the sources that are trusted, the tools that
+        were loaded, a summary that was asked for."""
+        if self.trust is None and self.loaded_tools is None and self.compact is None:
+            return self
+        return replace(self, trust=None, loaded_tools=None, compact=None)

@@ -1,4 +1,4 @@
-"""What is open in a conversation: its turn, the calls without a result, and what a person was asked."""
+"""What is open in a conversation: the calls without a result, and what a person was asked."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from .events import (
     CallClosed,
     CommandRun,
     MessageReceived,
-    ModelFailed,
-    ModelReplied,
     QuestionAnswered,
     QuestionAsked,
 )
-from .identity import Address, Command, Principal, Waiting
+from .identity import Command, Participants, Said, ToolResults, Waiting, succeeded
 from .labels import LOCAL
-from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, Usage, clean
+from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, clean
 
 TURN = "turn"
 """What a stop is given that means what runs, and never the conversation."""
@@ -28,6 +26,12 @@ MEMORIES = '<context_snapshot source="memories">'
 """Begins the part of a message that tells what memory found for it."""
 TASK_LIST = "<tasks>"
 """Begins the part of a message that tells how the tasks of a long work stand."""
+SESSION_SUMMARY = "<session_summary>"
+"""Begins the part of a message that tells what a long work has done so far."""
+BESIDE = (MEMORIES, SESSION_SUMMARY, TASK_LIST)
+"""How what the runtime tells beside a person's words may begin."""
+LEFT_OUT = "earlier messages are"
+"""Stands in the first line of a conversation of which the model is shown less: `[12 earlier messages are …]`."""
 
 
 class OpenAsk(msgspec.Struct):
@@ -42,9 +46,16 @@ class OpenAsk(msgspec.Struct):
     about: str = ""
 
 
+class HandedOver(msgspec.Struct, frozen=True):
+    """A call that waits for the program that asked, which knows it as `id`."""
+
+    id: str
+    until: float
+
+
 class OpenCall(msgspec.Struct):
     """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed what
-    `yes_binds` names."""
+    `yes_binds` names. `handed` where a program is to run it."""
 
     call: ToolCall
     n: int
@@ -54,6 +65,7 @@ class OpenCall(msgspec.Struct):
     yes_binds: str = ""
     refusal: str = ""
     answer: Message | None = None
+    handed: HandedOver | None = None
 
     def hear(self, event: ApprovalAnswered | QuestionAnswered, at: float) -> None:
         """Take in what a person answered, which was written at this time."""
@@ -66,52 +78,6 @@ class OpenCall(msgspec.Struct):
             self.refusal = f"{event.principal.id} said {event.choice}"
 
 
-class Turn(msgspec.Struct):
-    """What is going on for the person who opened it. `pieces` is the answer so far, where it came in several
-    replies; `marks` are the hashes of (tool, arguments, result) that the loop guard looks at; `said` is what people
-    wrote in this turn, of which so many as `recalled` says were looked up in memory; `ending` is what a tool ends it
-    with, `asked` how often it asked for a yes."""
-
-    principal: Principal
-    address: Address
-    reply_to: str
-    opened_at: float
-    answers: list[int]
-    steps: int = 0
-    usage: Usage = Usage()
-    failures: list[ModelFailed] = []
-    hinted: set[str] = set()
-    marks: list[bytes] = []
-    pieces: list[str] = []
-    continued: int = 0
-    empty: int = 0
-    finish: str = ""
-    stopped: bool = False
-    overflows: int = 0
-    compacted: int = 0
-    said: list[str] = []
-    ending: str = ""
-    asked: int = 0
-    recalled: int = 0
-
-    def reply(self, event: ModelReplied) -> None:
-        """Count a reply, and keep what it says of the answer."""
-        self.steps += 1
-        self.usage += event.usage
-        self.finish, self.overflows, self.compacted = event.finish, 0, 0
-        if self.failures:
-            self.failures = []
-        if self.hinted:
-            self.hinted -= {"loop", "continue", "empty"}
-        text, calls = event.message.text, event.message.calls
-        self.empty = 0 if calls or text.strip() else self.empty + 1
-        if calls:
-            self.pieces, self.continued = [], 0
-        else:
-            self.pieces.append(text)
-            self.continued += event.finish == "length"
-
-
 def asked_with(event: ApprovalAsked | QuestionAsked) -> OpenAsk:
     """What a person is asked with this."""
     if isinstance(event, QuestionAsked):
@@ -120,10 +86,20 @@ def asked_with(event: ApprovalAsked | QuestionAsked) -> OpenAsk:
     return OpenAsk(event.ask_id, event.binds, event.question, choices, event.until, event.elsewhere, event.about)
 
 
-def received(row: Waiting, message: Message) -> MessageReceived:
-    """The event with which what waits enters, as this message."""
-    inbound = row.inbound
-    return MessageReceived(row.inbox_id, row.principal, inbound.address, message, inbound.external_id, inbound.reply_to)
+def received(row: Waiting, message: Message, participants: Participants) -> MessageReceived:
+    """The event with which what waits enters, as this message; these take part until now."""
+    inbound, body = row.inbound, row.inbound.body
+    return MessageReceived(
+        row.inbox_id,
+        row.principal,
+        inbound.address,
+        message,
+        external_id=inbound.external_id,
+        reply_to=inbound.reply_to,
+        request=body.request if isinstance(body, Said | ToolResults) else None,
+        sender=inbound.sender,
+        succeeds=succeeded(participants, row.principal, inbound.address, inbound.sender),
+    )
 
 
 def closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:

@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket
 
 from ..types.errors import DeskhandError
 from ..types.people import Grant
-from .errors import HttpProblem, error_response, problem_of
+from .errors import OPENAI, HttpProblem, error_response, problem_of
 from .guard import (
     FORGERY_HEADER,
     SAFE,
@@ -89,7 +89,7 @@ class Guarded:
                 raise problem_of(error) from error
             await self._app(scope, receive, with_headers)
         except HttpProblem as problem:
-            await error_response(problem, request_id)(scope, receive, with_headers)
+            await error_response(problem, request_id, scope["path"])(scope, receive, with_headers)
         finally:
             self._open -= 1
 
@@ -119,9 +119,11 @@ def _serves(web: Web, endpoint: Endpoint) -> Route:
                 return Response(media_type=endpoint.media)  # of a stream there is no end to wait for
             return as_response(endpoint, await endpoint.handler(call))
         except HttpProblem as problem:
-            return error_response(problem, request.state.request_id)
+            if problem.faults and endpoint.invalid is not None:
+                problem.status = endpoint.invalid
+            return error_response(problem, request.state.request_id, request.url.path)
         except DeskhandError as error:
-            return error_response(problem_of(error), request.state.request_id)
+            return error_response(problem_of(error), request.state.request_id, request.url.path)
 
     return Route(endpoint.path, serve, methods=[endpoint.method], name=endpoint.name)
 
@@ -138,7 +140,7 @@ async def _call(web: Web, endpoint: Endpoint, request: Request) -> Call:
     query = query_of(request, endpoint.query)
     body = None
     if endpoint.body is not None and not endpoint.raw:
-        body = await body_of(request, endpoint.body, optional=endpoint.optional)
+        body = await body_of(request, endpoint.body, endpoint.limit, optional=endpoint.optional)
     return Call(web, request, grant, grant.principal if grant else STRANGER, query, body)
 
 
@@ -160,17 +162,25 @@ def _socket(web: Web, socket: Socket) -> WebSocketRoute:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == 405 and _is_unknown(request):
+        status = 404
     words = {404: "There is nothing at this address.", 405: "This address takes other methods."}
     codes = {404: "not_found", 405: "method_not_allowed"}
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     message = words.get(status, "This request cannot be understood.")
-    return error_response(HttpProblem(status, codes.get(status, "bad_request"), message, headers), _id(request))
+    problem = HttpProblem(status, codes.get(status, "bad_request"), message, headers)
+    return error_response(problem, _id(request), request.url.path)
+
+
+def _is_unknown(request: Request) -> bool:
+    """Whether nothing of OpenAI's API is at this address: all that matched is the page, which has any path."""
+    return request.url.path.startswith(OPENAI) and "path" in request.path_params
 
 
 async def _broken(request: Request, error: Exception) -> Response:
     log.exception("%s %s broke (request %s)", request.method, request.url.path, _id(request), exc_info=error)
     said = "Something broke on our side; the log has it under this request id: deskhand logs."
-    return error_response(HttpProblem(500, "failed", said), _id(request))
+    return error_response(HttpProblem(500, "failed", said), _id(request), request.url.path)
 
 
 def _id(request: Request) -> str:

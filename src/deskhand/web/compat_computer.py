@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import anyio
@@ -10,22 +12,26 @@ import msgspec
 
 from ..types import events as e
 from ..types.identity import Said
-from ..types.messages import Message, Usage
-from .dialect_computer import State, mode_of, options_of, translate, usage_of
+from ..types.messages import Message, ResultStatus, ToolResult, Usage
+from .dialect_computer import State, mode_of, options_of, result_of, translate
 from .errors import HttpProblem, bad, not_found, sentence
 from .job_views import JobView
 from .routing import Call, Endpoint
-from .seen import seen, session_of
+from .seen import seen, seen_or_new, session_of
 from .session import state_of
-from .talk import Say, message_of, submit
+from .talk import Say, message_of, submit, token_usage
+from .tasks import limits_of
 
 ANSWER_S = 600.0
+LOOK_S = 0.05
+LATEST = 20
+"""Of so many runs of a job, the one that was begun here is looked for."""
 
 
 class Ask(msgspec.Struct, frozen=True):
     """`mode`: `bounded`, or `deep_work`, which plans first and then works on by itself."""
 
-    message: str
+    message: str = ""
     mode: Literal["bounded", "deep_work"] | None = None
 
 
@@ -38,15 +44,35 @@ class Answered(msgspec.Struct, frozen=True, omit_defaults=True):
     waiting: dict[str, Any] | None = None
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message of the conversation, as its clients show it."""
+class Function(msgspec.Struct, frozen=True):
+    """`arguments` is JSON."""
+
+    name: str
+    arguments: str
+
+
+class Called(msgspec.Struct, frozen=True):
+    id: str
+    function: Function
+    type: str = "function"
+
+
+class Replied(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the model said, with its calls."""
 
     role: str
-    content: str
-    at: float
-    n: int
-    tool_calls: list[dict[str, Any]] = []
+    tool_calls: list[Called]
+    content: str = ""
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A message of the conversation. `timestamp` is in seconds since the epoch."""
+
+    role: str
+    content: str | Replied
+    timestamp: float
     tool_call_id: str = ""
+    tool_name: str = ""
 
 
 class History(msgspec.Struct, frozen=True):
@@ -56,16 +82,15 @@ class History(msgspec.Struct, frozen=True):
 
 
 class Cron(msgspec.Struct, frozen=True):
-    """A job as its clients show one. `id` is its name."""
+    """A job. `id` is its name, `session_id` the conversation of its last run; times are written in UTC."""
 
     id: str
     name: str
     schedule: str
     enabled: bool
-    message: str
-    next_run: float | None
-    last_run: float | None
-    last_result: str
+    session_id: str
+    last_run: str | None
+    next_run: str | None
     run_count: int
     prompt_preview: str
 
@@ -76,13 +101,22 @@ class Jobs(msgspec.Struct, frozen=True):
     jobs: list[Cron] = []
 
 
-class Did(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of it. `enabled` is how it is now."""
+class JobRan(msgspec.Struct, frozen=True):
+    """A run of the job `job` is over (`ok`), or took longer than this request waits and goes on (`running`)."""
 
-    status: str
-    id: str = ""
-    enabled: bool | None = None
-    jobs: int | None = None
+    status: Literal["ok", "running"]
+    job: str
+    run_count: int
+
+
+class JobSwitched(msgspec.Struct, frozen=True):
+    status: Literal["enabled", "disabled"]
+    job: str
+
+
+class JobsLoaded(msgspec.Struct, frozen=True):
+    status: Literal["reloaded"]
+    jobs_loaded: int
 
 
 async def chat(call: Call) -> Answered:
@@ -90,7 +124,7 @@ async def chat(call: Call) -> Answered:
     wanted: Ask = call.body
     if not wanted.message.strip():
         raise bad("The message is empty: send `message`.")
-    mode = await _held(call, wanted.mode)
+    mode = await _mode(call, wanted.mode)
     said = Say(wanted.message)
     receipt = await submit(call, session_of(call), Said(await message_of(call, said)), said)
     name = call.path("name")
@@ -99,7 +133,7 @@ async def chat(call: Call) -> Answered:
     return Answered("It still works on this. Ask for the history later.", name, mode, {"running": True})
 
 
-async def _held(call: Call, wanted: str | None) -> str:
+async def _mode(call: Call, wanted: str | None) -> str:
     """The mode of the conversation, once it is as it is wanted. Raises HttpProblem."""
     session = session_of(call)
     now = mode_of((await state_of(call, session)).options.mode)
@@ -111,15 +145,18 @@ async def _held(call: Call, wanted: str | None) -> str:
 
 
 async def _answer(call: Call, session: str, mode: str, after: int, inbox_id: int) -> Answered:
-    state, name = State(call.web.redact, mode=mode), call.path("name")
+    name = call.path("name")
+    state = State(call.web.redact, mode=mode, long=limits_of(call.web, session))
     async with aclosing(call.web.door.follow(session, call.principal, after)) as items:
         async for item in items:
             for message in translate(state, item):
-                if message["type"] in ("plan_ready", "approval_request", "question"):
-                    asked = message.get("question") or message["text"]
-                    return Answered(asked, name, state.mode, message)
-                if message["type"] == "done" and _ends(item, inbox_id):
-                    return Answered(message["text"], name, mode)
+                match message["type"]:
+                    case "plan_ready" | "approval_request" | "question":
+                        return Answered(message.get("question") or message["text"], name, state.mode, message)
+                    case "done" if _ends(item, inbox_id):
+                        return Answered(message["text"], name, mode)
+                    case "error" if _ends(item, inbox_id):
+                        return Answered(f"Error: {message['message']}", name, mode)
             if (
                 isinstance(item, e.Recorded)
                 and isinstance(item.event, e.CommandRun)
@@ -134,73 +171,145 @@ def _ends(item: object, inbox_id: int) -> bool:
 
 
 async def history(call: Call) -> History:
-    log = await call.web.store.events(await seen(call))
-    used = sum((each.event.usage for each in log if isinstance(each.event, e.ModelReplied)), Usage())
-    lines = [line for each in log for line in lines_of(each, call.web.redact)]
-    return History(call.path("name"), lines, usage_of(used))
+    session = await seen_or_new(call)
+    log = await call.web.store.events(session) if session is not None else []
+    replies = [each.event for each in log if isinstance(each.event, e.ModelReplied)]
+    used = sum((each.usage for each in replies), Usage())
+    tokens = token_usage(used.input_tokens, used.output_tokens, len(replies))
+    return History(call.path("name"), lines_of(log, call.web.redact), tokens)
 
 
-def lines_of(recorded: e.Recorded, redact: Any) -> list[Line]:
-    """The messages that this event brought, oldest first."""
-    event, at, n = recorded.event, recorded.at, recorded.n
-    match event:
-        case e.MessageReceived(message=message):
-            return [Line("user", redact(message.text), at, n)]
-        case e.ModelReplied(message=message):
-            return [Line("assistant", redact(message.text), at, n, _calls(message, redact))]
-        case e.ToolFinished(result=result):
-            return [Line("tool", redact(result.text), at, n, [], result.call_id)]
-        case e.CallClosed(call_id=call_id, reason=reason):
-            return [Line("tool", redact(reason), at, n, [], call_id)]
-        case e.TurnEnded(said=said) if said:
-            return [Line("assistant", redact(said), at, n)]
-        case _:
-            return []
+def lines_of(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> list[Line]:
+    """The messages of a conversation since it was last cleared, oldest first."""
+    lines: list[Line] = []
+    tools: dict[str, str] = {}
+    for recorded in log:
+        event, at = recorded.event, recorded.at
+        match event:
+            case e.CommandRun(name="start"):
+                lines.clear()
+            case e.MessageReceived(message=message):
+                lines.append(Line("user", redact(message.text), at))
+            case e.HistoryMessage(message=Message(role="user") as message):
+                lines.append(Line("user", redact(message.text), at))
+            case e.HistoryMessage(message=Message(role="tool", parts=parts)):
+                results = [part for part in parts if isinstance(part, ToolResult)]
+                lines += [_result(at, each.call_id, tools, redact(each.text), each.status) for each in results]
+            case e.ModelReplied(message=message) | e.HistoryMessage(message=message):
+                tools |= {each.id: each.name for each in message.calls}
+                lines.append(Line("assistant", _said(message, redact), at))
+            case e.ToolFinished(result=result):
+                lines.append(_result(at, result.call_id, tools, redact(result.text), result.status))
+            case e.CallClosed(call_id=call_id, reason=reason, status=status):
+                lines.append(_result(at, call_id, tools, redact(reason), status))
+            case e.TurnEnded(said=said) if said:
+                lines.append(Line("assistant", redact(said), at))
+            case _:
+                pass
+    return lines
 
 
-def _calls(message: Message, redact: Any) -> list[dict[str, Any]]:
-    return [
-        {"id": call.id, "tool": call.name, "input": msgspec.Raw(redact(bytes(call.arguments).decode()).encode())}
-        for call in message.calls
+def _said(message: Message, redact: Callable[[str], str]) -> str | Replied:
+    text = redact(message.text)
+    if not message.calls:
+        return text
+    calls = [
+        Called(each.id, Function(each.name, redact(bytes(each.arguments).decode(errors="replace"))))
+        for each in message.calls
     ]
+    return Replied("assistant", calls, text)
+
+
+def _result(at: float, call_id: str, tools: Mapping[str, str], text: str, status: ResultStatus) -> Line:
+    tool = tools.get(call_id, "")
+    return Line("tool", result_of(tool, text, status), at, call_id, tool)
 
 
 async def cron(call: Call) -> Jobs:
-    return Jobs([_cron(each) for each in await call.web.jobs.listed(call.principal)])
+    return Jobs([await _cron(call, each) for each in await _jobs_of_people(call)])
 
 
-def _cron(job: JobView) -> Cron:
-    seen = (job.name, job.name, job.when, job.enabled, job.description)
-    return Cron(*seen, job.next_at, job.last_at, job.last_result, job.runs, job.preview)
+async def _jobs_of_people(call: Call) -> list[JobView]:
+    """The jobs that people made: those with a prompt, and those whose text is said as it is. Chores are our own."""
+    return [each for each in await call.web.jobs.listed(call.principal) if each.kind != "chore"]
 
 
-async def run_job(call: Call) -> Did:
-    await call.web.jobs.run(call.principal, call.path("id"))
-    return Did("triggered", call.path("id"))
+async def _cron(call: Call, job: JobView) -> Cron:
+    runs = await call.web.jobs.runs(call.principal, job.name, 1)
+    return Cron(
+        id=job.name,
+        name=job.name,
+        schedule=job.schedule or job.when,
+        enabled=job.enabled,
+        session_id=runs[0].name if runs else "",
+        last_run=_time(job.last_at),
+        next_run=_time(job.next_at),
+        run_count=job.runs,
+        prompt_preview=job.preview,
+    )
 
 
-async def toggle_job(call: Call) -> Did:
+def _time(at: float | None) -> str | None:
+    return None if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+async def run_job(call: Call) -> JobRan:
+    """Run it and wait until this run is over, ten minutes at most."""
+    name, jobs = call.path("id"), call.web.jobs
+    slot = await jobs.run(call.principal, name)
+    with anyio.move_on_after(ANSWER_S) as waiting:
+        while not await _over(call, name, slot):  # noqa: ASYNC110 -- the table of runs tells
+            await anyio.sleep(LOOK_S)
+    job = await _job(call, name)
+    return JobRan("running" if waiting.cancelled_caught else "ok", name, job.runs)
+
+
+async def _over(call: Call, name: str, slot: str) -> bool:
+    runs = await call.web.jobs.runs(call.principal, name, LATEST)
+    return any(each.slot == slot and each.ended_at is not None for each in runs)
+
+
+async def toggle_job(call: Call) -> JobSwitched:
     name = call.path("id")
-    there = next((each for each in await call.web.jobs.listed(call.principal) if each.name == name), None)
-    if there is None:
+    job = await _job(call, name)
+    now = await call.web.jobs.switch(call.principal, name, not job.enabled)
+    return JobSwitched("enabled" if now.enabled else "disabled", name)
+
+
+async def _job(call: Call, name: str) -> JobView:
+    found = next((each for each in await call.web.jobs.listed(call.principal) if each.name == name), None)
+    if found is None:
         raise not_found("such job")
-    now = await call.web.jobs.switch(call.principal, name, not there.enabled)
-    return Did("ok", name, now.enabled)
+    return found
 
 
-async def reload_jobs(call: Call) -> Did:
+async def reload_jobs(call: Call) -> JobsLoaded:
     """What was changed in their files is seen by itself; this is for who asks for it."""
-    return Did("reloaded", jobs=len(await call.web.jobs.listed(call.principal)))
+    return JobsLoaded("reloaded", len(await _jobs_of_people(call)))
 
 
 _T = "agent_computer"
+
+
+def _on_job(rest: str, handler: Any, summary: str, returns: Any) -> Endpoint:
+    return Endpoint("POST", f"/api/cron/{rest}", "chat", handler, summary, returns=returns, tag=_T)
+
+
 ENDPOINTS = (
     Endpoint(
-        "POST", "/api/chat/{name}", "chat", chat, "Ask and wait for the answer", body=Ask, returns=Answered, tag=_T
+        "POST",
+        "/api/chat/{name}",
+        "chat",
+        chat,
+        "Ask and wait for the answer",
+        body=Ask,
+        returns=Answered,
+        invalid=422,
+        tag=_T,
     ),
     Endpoint("GET", "/api/sessions/{name}/history", "read", history, "Its messages", returns=History, tag=_T),
     Endpoint("GET", "/api/cron", "read", cron, "Jobs", returns=Jobs, tag=_T),
-    Endpoint("POST", "/api/cron/{id}/run", "chat", run_job, "Run a job now", returns=Did, tag=_T),
-    Endpoint("POST", "/api/cron/{id}/toggle", "chat", toggle_job, "Turn a job on or off", returns=Did, tag=_T),
-    Endpoint("POST", "/api/cron/reload", "chat", reload_jobs, "Read the jobs again", returns=Did, tag=_T),
+    _on_job("{id}/run", run_job, "Run a job now", JobRan),
+    _on_job("{id}/toggle", toggle_job, "Turn a job on or off", JobSwitched),
+    _on_job("reload", reload_jobs, "Read the jobs again", JobsLoaded),
 )

@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Collection
+from pathlib import PurePosixPath
+from typing import Annotated, Any
 from uuid import uuid4
 
 import anyio.to_thread
 import msgspec
 from starlette.responses import Response
 
+from ..agent.state import State, fold
+from ..models.base import Thinking
+from ..store.base import SessionRow
 from ..tools.paths import Workspace
 from ..types import events as e
 from ..types.errors import ToolError
+from ..types.identity import Principal
 from ..types.messages import Usage
 from ..types.options import SessionOptions
-from .compat_computer import Line, lines_of
-from .errors import HttpProblem, sentence
-from .files import HIDDEN, Into, PreviewView, Uploaded, check_place, download, keep_uploads, previewed, workspace
+from .blocks import Line, iso, lines_of
+from .errors import Fault, HttpProblem, bad, not_found, sentence
+from .files import (
+    HIDDEN,
+    PRIVATE,
+    Into,
+    Uploaded,
+    check_place,
+    download,
+    keep_uploads,
+    plainly,
+    previewed,
+    workspace,
+)
 from .names import key_of, name_of
+from .ports import Web
 from .routing import Call, Endpoint
 from .seen import seen
 
 MOST_FILES, DEEPEST = 2_000, 12
 LISTED = 500
+CUT = "\n\n[cut after 100 KB]"
+PLAIN = (".txt", ".log", ".csv")
+EFFORTS: dict[str, Thinking] = {"low": "low", "medium": "medium", "high": "high", "max": "max", "xhigh": "max"}
+"""What `thinking_effort` may be."""
 NOT_YET = {
     "teams": "not yet: the choice is kept, and there are no teammates so far",
 }
@@ -38,8 +60,8 @@ class Begin(msgspec.Struct, frozen=True):
     enable_tracing: bool = False
     enable_approval: bool = False
     enable_plan_mode: bool = False
-    enable_thinking: bool = False
-    thinking_effort: Literal["low", "medium", "high", "max"] | None = None
+    enable_thinking: bool | None = None
+    thinking_effort: str | None = None
 
 
 class Begun(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,39 +72,58 @@ class Begun(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
+    """`message_count` counts what people and models said."""
+
     id: str
-    title: str
-    created_at: float
-    updated_at: float
+    title: str | None
+    created_at: str
+    message_count: int
 
 
-class ConversationDetail(msgspec.Struct, frozen=True):
+class ConversationDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation, how it is held, and what was said and used in it."""
+
     id: str
-    title: str
+    title: str | None
+    system_prompt: str | None
+    preset: str | None
+    enable_teams: bool
+    enable_tracing: bool
+    enable_approval: bool
+    enable_plan_mode: bool
+    enable_thinking: bool
+    thinking_effort: str
+    created_at: str
     messages: list[Line]
     total_input_tokens: int
     total_output_tokens: int
 
 
 class Deleted(msgspec.Struct, frozen=True):
-    deleted: bool
+    status: str = "deleted"
 
 
 class WorkspaceFile(msgspec.Struct, frozen=True):
+    name: str
+    path: str
+    size: int
+
+
+class FileContent(msgspec.Struct, frozen=True):
+    """`content` is None where it is no text (`binary`), `language` where nobody knows it."""
+
     path: str
     name: str
     size: int
-    modified_at: float
-
-
-class WorkspaceFiles(msgspec.Struct, frozen=True):
-    files: list[WorkspaceFile]
-    truncated: bool = False
+    content: str | None
+    binary: bool
+    language: str | None
 
 
 class AuthConfig(msgspec.Struct, frozen=True):
-    """How one signs in here. Sign-in by Google is not offered."""
+    """How one signs in here. `enabled` is sign-in by Google, which is not offered."""
 
+    enabled: bool = False
     auth_required: bool = True
     google_client_id: str | None = None
     methods: tuple[str, ...] = ("token", "link")
@@ -93,9 +134,9 @@ async def begin(call: Call) -> Begun:
     wanted: Begin = call.body
     name = uuid4().hex[:12]
     session = key_of(name, call.principal, call.web.house.agents[0])
-    effort = wanted.thinking_effort or "medium" if wanted.enable_thinking else None
+    effort = _effort(wanted.thinking_effort)
     options = SessionOptions(
-        thinking=effort,
+        thinking=effort if wanted.enable_thinking else None,
         preset=wanted.preset or None,
         system_prompt=wanted.system_prompt or None,
         approval=wanted.enable_approval,
@@ -111,11 +152,29 @@ async def begin(call: Call) -> Begun:
     return Begun(name, {f"enable_{what}": NOT_YET[what] for what, wished in on if wished and what in NOT_YET})
 
 
+def _effort(wanted: str | None) -> Thinking:
+    """Raises HttpProblem for one that there is not."""
+    if wanted is None:
+        return "medium"
+    if wanted not in EFFORTS:
+        said = f"There is no effort {wanted[:100]!r}; there are: {', '.join(EFFORTS)}."
+        raise bad(said, Fault("literal_error", ("body", "thinking_effort"), said, wanted))
+    return EFFORTS[wanted]
+
+
 async def conversations(call: Call) -> list[Conversation]:
     rows = await call.web.store.sessions(call.principal, LISTED)
     agent = call.web.house.agents[0]
+    listed = msgspec.json.encode([row.session for row in rows]).decode()
+    counts = dict(await call.web.store.rows("session_messages", (listed,)))
     return [
-        Conversation(name_of(row.session, call.principal, agent), row.title, row.opened_at, row.last_at) for row in rows
+        Conversation(
+            id=name_of(row.session, call.principal, agent),
+            title=row.title or None,
+            created_at=iso(row.opened_at),
+            message_count=counts.get(row.session, 0),
+        )
+        for row in rows
     ]
 
 
@@ -123,46 +182,117 @@ async def conversation(call: Call) -> ConversationDetail:
     session = await seen(call)
     log = await call.web.store.events(session)
     used = sum((each.event.usage for each in log if isinstance(each.event, e.ModelReplied)), Usage())
-    lines = [line for each in log for line in lines_of(each, call.web.redact)]
-    title = (await call.web.store.rows("session_get", (session,)))[0][4]
-    return ConversationDetail(call.path("name"), title, lines, used.input_tokens, used.output_tokens)
+    options = fold(State(session), log).options
+    row = SessionRow(*(await call.web.store.rows("session_get", (session,)))[0])
+    thinking = options.thinking or "off"
+    return ConversationDetail(
+        id=call.path("name"),
+        title=row.title or None,
+        system_prompt=options.system_prompt or None,
+        preset=options.preset or None,
+        enable_teams=bool(options.teams),
+        enable_tracing=bool(options.tracing),
+        enable_approval=bool(options.approval),
+        enable_plan_mode=bool(options.plan_mode),
+        enable_thinking=thinking != "off",
+        thinking_effort=thinking,
+        created_at=iso(row.opened_at),
+        messages=lines_of(log, call.web.redact),
+        total_input_tokens=used.input_tokens,
+        total_output_tokens=used.output_tokens,
+    )
 
 
 async def delete(call: Call) -> Deleted:
     await call.web.house.erase(call.principal, await seen(call))
-    return Deleted(True)
+    return Deleted()
 
 
-async def all_files(call: Call) -> WorkspaceFiles:
+async def all_files(call: Call) -> Response:
+    """At most 2,000: a header says if there are more."""
     files = await workspace(call, "")
-    found = await anyio.to_thread.run_sync(_walk, files)
-    return WorkspaceFiles(found[:MOST_FILES], len(found) > MOST_FILES)
+    found = await anyio.to_thread.run_sync(_walk, files, _hidden_from(call.principal))
+    response = Response(msgspec.json.encode(found[:MOST_FILES]), media_type="application/json")
+    if len(found) > MOST_FILES:
+        response.headers["x-truncated"] = "true"
+    return response
 
 
-def _walk(files: Workspace) -> list[WorkspaceFile]:
+async def files_for(web: Web, principal: Principal, agent: str) -> list[WorkspaceFile]:
+    """The files of this agent's workspace, as `GET /api/workspace/files` lists them. None where it cannot be
+    reached, or is not theirs."""
+    if not web.people.may_talk(principal, agent):
+        return []
+    try:
+        files = (await web.house.reach(agent)).files
+    except ToolError:
+        return []
+    return (await anyio.to_thread.run_sync(_walk, files, _hidden_from(principal)))[:MOST_FILES]
+
+
+def _hidden_from(principal: Principal) -> frozenset[str]:
+    """What is left out at the top of the workspace, in lower case."""
+    return HIDDEN if "owner" in principal.roles else HIDDEN | PRIVATE
+
+
+def _walk(files: Workspace, hidden: Collection[str]) -> list[WorkspaceFile]:
     found: list[WorkspaceFile] = []
     left = [("", 0)]
     while left and len(found) <= MOST_FILES:
         folder, depth = left.pop()
         try:
-            entries = files.list(folder or ".")
+            entries = files.list(folder or ".", MOST_FILES + 1)
         except ToolError:
             continue  # it went away in between
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.kind == "folder" and path not in HIDDEN and depth < DEEPEST:
+            if path.lower() in hidden:
+                continue
+            if entry.kind == "folder" and depth < DEEPEST:
                 left.append((path, depth + 1))
             elif entry.kind == "file":
-                found.append(WorkspaceFile(path, entry.name, entry.size_bytes, entry.modified_s))
+                found.append(WorkspaceFile(entry.name, path, entry.size_bytes))
     return sorted(found, key=lambda file: file.path)
 
 
-async def one_file(call: Call) -> PreviewView:
-    check_place(call, call.path("path"))
-    return await anyio.to_thread.run_sync(previewed, await workspace(call, ""), call.path("path"))
+def _check_hidden(path: str) -> None:
+    """Raises HttpProblem for another system's own folders: they are not shown, and nothing is put there."""
+    first = PurePosixPath(path).parts[:1]
+    if first and first[0] in HIDDEN:
+        raise HttpProblem(403, "forbidden", f"{first[0]!r} is not shown here, and nothing can be put there.")
+
+
+async def one_file(call: Call) -> FileContent:
+    path = call.path("path")
+    check_place(call, path)
+    _check_hidden(path)
+    return await anyio.to_thread.run_sync(_content, await workspace(call, ""), path)
+
+
+def _content(files: Workspace, path: str) -> FileContent:
+    """Raises HttpProblem."""
+    _check_file(files, path)
+    found = previewed(files, path)
+    content = found.content
+    if content is not None and found.truncated:
+        content += CUT
+    known = found.language if found.language != "text" or PurePosixPath(path).suffix in PLAIN else None
+    language = None if found.binary else "plaintext" if known in ("text", "csv") else known
+    return FileContent(path, found.name, found.size, content, found.binary, language)
+
+
+def _check_file(files: Workspace, path: str) -> None:
+    """Raises HttpProblem for what is no file."""
+    try:
+        kind = files.stat(path).kind
+    except ToolError as error:
+        raise plainly(error) from error
+    if kind != "file":
+        raise not_found("such file")
 
 
 async def upload(call: Call) -> Uploaded:
+    _check_hidden(call.query.subdir)
     files = await workspace(call, call.query.agent)
     return Uploaded(await keep_uploads(call, files, call.query.subdir))
 
@@ -172,6 +302,7 @@ async def of_conversation(call: Call) -> Response:
     session = await seen(call)
     files = await workspace(call, session.partition("/")[0])
     check_place(call, call.path("path"))
+    _check_hidden(call.path("path"))
     return await anyio.to_thread.run_sync(download, files, call.path("path"))
 
 
@@ -189,7 +320,7 @@ ENDPOINTS = (
         "Begin a conversation",
         body=Begin,
         returns=Begun,
-        optional=True,
+        invalid=422,
         tag=_T,
     ),
     Endpoint(
@@ -199,8 +330,8 @@ ENDPOINTS = (
         "GET", "/api/conversations/{name}", "read", conversation, "One of them", returns=ConversationDetail, tag=_T
     ),
     Endpoint("DELETE", "/api/conversations/{name}", "chat", delete, "Erase it", returns=Deleted, tag=_T),
-    Endpoint("GET", "/api/workspace/files", "read", all_files, "All files", returns=WorkspaceFiles, tag=_T),
-    Endpoint("GET", "/api/workspace/file/{path:path}", "read", one_file, "One of them", returns=PreviewView, tag=_T),
+    Endpoint("GET", "/api/workspace/files", "read", all_files, "All files", returns=list[WorkspaceFile], tag=_T),
+    Endpoint("GET", "/api/workspace/file/{path:path}", "read", one_file, "One of them", returns=FileContent, tag=_T),
     Endpoint(
         "POST",
         "/api/workspace/upload",
@@ -210,6 +341,7 @@ ENDPOINTS = (
         query=Into,
         returns=Uploaded,
         raw=True,
+        invalid=422,
         takes="multipart/form-data",
         tag=_T,
     ),

@@ -5,25 +5,32 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict
 from starlette.websockets import WebSocket
 
 from ..agent.state import State as Session
 from ..agent.state import fold
+from ..models.base import ToolSchema
 from ..policy.plan import EXIT
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer
 from ..types.people import Grant
+from ..types.process import process_of
 from . import dialect_computer, dialect_openagent
+from .compat_openagent import files_for
+from .dialect_openagent import WITH_FILES, notice_of
 from .names import name_of
 from .ports import Web
 from .sockets import Socket
 from .talking import Asked, Talk, listening, serve, until_gone
-from .tasks import Board
+from .tasks import Board, limits_of
 from .watch import Calls
 
+ENDED = 50
+"""So many of the latest commands in the background are looked through."""
 UNKNOWN = "a frame of type {0!r} is not known here; there are: {1}"
 
 
@@ -31,10 +38,8 @@ class Computer:
     """agent_computer's. It implements `talking.Dialect`."""
 
     def __init__(self, web: Web, session: str) -> None:
-        agent, board = session.partition("/")[0], Board(web, session)
-        steps, tokens = web.house.long_work(agent if agent in web.house.agents else web.house.agents[0])
         self.state = dialect_computer.State(web.redact)
-        self._long = dialect_computer.Long(steps, tokens, board.of_computer)
+        self._long = limits_of(web, session)
 
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
         return dialect_computer.translate(self.state, item)
@@ -46,6 +51,9 @@ class Computer:
 
     def plain(self, text: str) -> Asked:
         raise Refused('a frame is a JSON object with a "type"')
+
+    async def complete(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
+        return message
 
     async def asked(self, asked: Asked, talk: Talk) -> None:
         match asked.type:
@@ -76,9 +84,15 @@ class Computer:
         ask_id = next((call.ask_id for call in self.state.calls.values() if call.ask_id and call.tool == EXIT), "")
         if not ask_id:
             raise Refused("no plan waits for an answer at the moment")
-        await talk.submit(Answer(ask_id, "once" if asked.type == "approve_plan" else "no"))
-        if asked.text("feedback").strip():
-            await talk.say(asked.text("feedback"))
+        feedback = asked.text("feedback")
+        if asked.type == "revise_plan":
+            if not feedback.strip():
+                raise Refused("say what is to change in the plan: send `feedback`")
+            await talk.say(feedback)  # it overtakes the question, so that the model reads it with the refusal
+            return
+        await talk.submit(Answer(ask_id, "once"))
+        if feedback.strip():
+            await talk.say(feedback)
 
 
 class OpenAgent:
@@ -86,9 +100,10 @@ class OpenAgent:
 
     def __init__(self, web: Web, session: str) -> None:
         agent = session.partition("/")[0]
-        agent = agent if agent in web.house.agents else web.house.agents[0]
-        tools = tuple(tool.name for tool in web.house.tools(agent))
-        self.state = dialect_openagent.State(web.redact, tools)
+        self._web, self._agent = web, agent if agent in web.house.agents else web.house.agents[0]
+        tools = web.house.tools(self._agent)
+        schemas = tuple(ToolSchema(tool.name, tool.description, tool.parameters) for tool in tools if not tool.deferred)
+        self.state = dialect_openagent.State(web.redact, schemas)
         self._session, self._board = Session(session), Board(web, session)
 
     def translate(self, item: Recorded | Progress) -> list[dict[str, Any]]:
@@ -101,6 +116,18 @@ class OpenAgent:
         for recorded in log:
             self.translate(recorded)
         self.state.tasks = self._board.of_openagent
+        self.state.ended = self._ended
+
+    def _ended(self, id_: str) -> dict[str, Any] | None:
+        """How a command in the background has ended; None where its row is gone."""
+        rows = self._web.store.look("process_list", (self._session.session, ENDED))
+        found = next((each for each in map(process_of, rows) if each.id == id_), None)
+        return None if found is None else notice_of(found, self._web.redact)
+
+    async def complete(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
+        if message["type"] in WITH_FILES:
+            return {**message, "files": await files_for(self._web, talk.principal, self._agent)}
+        return message
 
     def _trace(self, item: Recorded) -> None:
         """Calls of the model are shown while the conversation is to be traced."""
@@ -109,10 +136,19 @@ class OpenAgent:
         self.state.traced = self._session if self._session.options.tracing else None
 
     def plain(self, text: str) -> Asked:
-        return Asked("message", {"content": text})
+        """Words that are no frame are a message, and so is a frame without a type."""
+        try:
+            found = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            return Asked("message", {"content": text})
+        if not isinstance(found, dict):
+            return Asked("message", {"content": text})
+        if "type" in found:
+            raise Refused("the type of a frame is a text")
+        return Asked("message", found)
 
     async def asked(self, asked: Asked, talk: Talk) -> None:
-        on = asked.body.get("enabled", True) is not False
+        on = asked.body.get("enabled", False) is True
         match asked.type:
             case "message":
                 await talk.say(asked.text("content"))
@@ -138,6 +174,7 @@ class OpenAgent:
         if not any(call.ask_id and call.tool == EXIT for call in self.state.calls.values()):
             raise Refused("no plan waits for an answer at the moment")
         yes = decision in ("approve", "approved")
+        self.state.feedback = "" if yes else feedback
         await self._decide("approve" if yes else "deny", talk)
         if not yes and feedback.strip():
             await talk.say(feedback)
@@ -158,7 +195,7 @@ async def computer(web: Web, socket: WebSocket, grant: Grant) -> None:
 
 
 async def openagent(web: Web, socket: WebSocket, grant: Grant) -> None:
-    await serve(web, socket, grant, OpenAgent)
+    await serve(web, socket, grant, OpenAgent, begins=False)
 
 
 async def activity(web: Web, socket: WebSocket, grant: Grant) -> None:

@@ -8,14 +8,20 @@ from typing import Any
 import msgspec
 
 from ..policy.plan import EXIT
+from ..tools.shell import output_of
 from ..tools.task_board import TASK_TOOLS
 from ..types import events as e
 from ..types.door import Progress
 from ..types.goals import ENDED, SPENT
-from ..types.messages import Usage
+from ..types.messages import ResultStatus, Usage
 from ..types.options import SessionOptions
 
 PREVIEW_CHARS = 500
+STDOUT_CHARS, STDERR_CHARS = 10_000, 5_000
+CHARS_OF_TOKEN = 4
+SHELL = "shell"
+FINISHED = {"calls": "tool_calls", "filtered": "content_filter"}
+"""Why the model stopped, in OpenAI's words, where those are not ours."""
 Out = dict[str, Any]
 
 
@@ -24,8 +30,14 @@ class Open(msgspec.Struct):
 
     tool: str
     began: float
+    arguments: Any = msgspec.field(default_factory=dict)
     ask_id: str = ""
-    plan: str = ""
+
+    @property
+    def plan(self) -> str:
+        """The plan that it shows, of the tool that does."""
+        shows = self.tool == EXIT and isinstance(self.arguments, dict)
+        return str(self.arguments.get("plan", "")) if shows else ""
 
 
 class Long(msgspec.Struct, frozen=True):
@@ -37,17 +49,26 @@ class Long(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct):
-    """What must be remembered from one event to the next."""
+    """What must be remembered from one event to the next. `iteration` counts the calls of the model in this run,
+    `asking` says that such a call was announced, `searching` that the memory search before the first was. `recalled`
+    memories were found. Of the context, `known` tokens were counted by the provider and `fresh` characters came since.
+    """
 
     redact: Callable[[str], str] = str
     mode: str = "bounded"
     open: bool = False
     iteration: int = 0
+    searching: bool = False
+    asking: bool = False
+    recalled: int = 0
     text: str = ""
     model: str = ""
+    finish: e.Finish = "stop"
     usage: Usage = Usage()
     calls: dict[str, Open] = {}
     used: int = 0
+    known: int = 0
+    fresh: int = 0
     long: Long | None = None
 
 
@@ -64,19 +85,32 @@ def options_of(mode: str) -> SessionOptions:
 def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
     """What a client is sent for this."""
     if isinstance(item, Progress):
-        return [{"type": "status", "text": item.text}] if item.kind == "status" else []
+        return _progress(state, item)
     event, at = item.event, item.at
     match event:
-        case e.MessageReceived():
+        case e.MessageReceived(message=message):
+            state.fresh += len(message.text)
             return _opened(state)
+        case e.Recalled(facts=facts):
+            state.recalled = len(facts)
+            return []
+        case e.ModelFailed(model=model):
+            return [] if state.asking else _called(state, model)
         case e.ModelReplied():
             return _replied(state, event, at)
-        case e.ModelFailed(retry_at=None, detail=detail):
-            return [{"type": "error", "message": state.redact(detail)}]
         case e.ToolFinished(result=result):
-            return _result(state, at, result.call_id, result.text, result.status == "ok")
-        case e.CallClosed(call_id=call_id, reason=reason):
-            return _result(state, at, call_id, reason, False)
+            return _result(state, at, result.call_id, result.text, result.status)
+        case e.CallClosed(call_id=call_id, reason=reason, status=status):
+            return _result(state, at, call_id, reason, status)
+        case e.TurnEnded():
+            return _ended(state, event)
+        case _:
+            return _asked_or_set(state, event)
+
+
+def _asked_or_set(state: State, event: e.AnyEvent) -> list[Out]:
+    """What people were asked, answered, set and commanded."""
+    match event:
         case e.ApprovalAsked() | e.QuestionAsked():
             return _asked(state, event)
         case e.ApprovalAnswered() | e.QuestionAnswered():
@@ -85,10 +119,17 @@ def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
             return _mode(state, options.mode)
         case e.CommandRun():
             return _ran(state, event)
-        case e.TurnEnded():
-            return _ended(state, event)
         case _:
             return []
+
+
+def _progress(state: State, item: Progress) -> list[Out]:
+    if item.kind == "status":
+        return [{"type": "status", "text": item.text}]
+    if not item.model or not state.open or state.asking:
+        return []
+    state.recalled = item.recalled
+    return _called(state, item.model)
 
 
 def _mode(state: State, mode: str) -> list[Out]:
@@ -98,6 +139,7 @@ def _mode(state: State, mode: str) -> list[Out]:
 
 def _ran(state: State, event: e.CommandRun) -> list[Out]:
     if event.name == "start":
+        state.known = state.fresh = 0
         return [{"type": "cleared"}]
     words = state.redact(event.reply)
     if event.principal.kind == "system" and event.name in (SPENT, ENDED):
@@ -111,93 +153,178 @@ def _thinking(state: State) -> Out:
     if state.mode != "deep_work" or state.long is None:
         return out
     long = state.long
-    told = {"max_iterations": long.steps, "tokens_used": state.used, "token_budget": long.tokens}
-    return {**out, **told, "task_summary": long.tasks()["summary"]}
+    limits = {"max_iterations": long.steps, "tokens_used": state.used, "token_budget": long.tokens}
+    return {**out, **limits, "task_summary": long.tasks()["summary"]}
 
 
 def _opened(state: State) -> list[Out]:
+    """A run begins: memory is searched once, before the model is called."""
     if state.open:
         return []
-    state.open, state.iteration, state.text, state.usage, state.calls = True, 1, "", Usage(), {}
-    return [_thinking(state)]
+    _begin(state)
+    state.searching = True
+    return [{"type": "thinking", "iteration": 0, "phase": "memory_search"}]
+
+
+def _begin(state: State) -> None:
+    state.open, state.asking = True, False
+    state.iteration = 1
+    state.recalled = 0
+    state.text = ""
+    state.usage = Usage()
+    state.calls = {}
+
+
+def _called(state: State, model: str) -> list[Out]:
+    """The model is being called."""
+    out: list[Out] = []
+    if state.searching:
+        found = {"type": "thinking", "iteration": 0, "phase": "memory_search_done", "count": state.recalled}
+        out += [found, _thinking(state)]
+        state.searching = False
+    state.asking = True
+    tokens = state.known + state.fresh // CHARS_OF_TOKEN
+    call = {"model": model, "prompt_tokens_estimate": tokens}
+    return [*out, {"type": "thinking", "iteration": state.iteration, "phase": "llm_call", **call}]
 
 
 def _replied(state: State, event: e.ModelReplied, at: float) -> list[Out]:
-    out: list[Out] = []
-    state.model, state.usage = event.model, state.usage + event.usage
-    state.used += event.usage.input_tokens + event.usage.output_tokens
-    if said := state.redact(event.message.text):
+    out = [] if state.asking else _called(state, event.model)
+    state.asking = False
+    answered = {"type": "thinking", "iteration": state.iteration, "phase": "llm_response"}
+    out.append({**answered, "response_tokens": event.usage.output_tokens})
+    state.model, state.finish = event.model, event.finish
+    state.usage += event.usage
+    state.known = event.usage.input_tokens + event.usage.output_tokens
+    state.fresh = 0
+    state.used += state.known
+    said = state.redact(event.message.text)
+    if said:
         state.text = said
         out.append({"type": "text", "text": said})
     for call in event.message.calls:
-        shown = msgspec.json.decode(state.redact(bytes(call.arguments).decode()))
-        plan = str(shown.get("plan", "")) if call.name == EXIT and isinstance(shown, dict) else ""
-        state.calls[call.id] = Open(call.name, at, plan=plan)
-        out.append({"type": "tool_call", "tool": call.name, "input": shown, "tool_call_id": call.id})
+        arguments = msgspec.json.decode(state.redact(bytes(call.arguments).decode()))
+        opened = Open(call.name, at, arguments)
+        state.calls[call.id] = opened
+        if not opened.plan:
+            out.append({"type": "tool_call", "tool": call.name, "input": arguments, "tool_call_id": call.id})
     return out
 
 
-def _result(state: State, at: float, call_id: str, text: str, good: bool) -> list[Out]:
+def _result(state: State, at: float, call_id: str, text: str, status: ResultStatus) -> list[Out]:
     call = state.calls.pop(call_id, None) or Open("", at)
+    state.fresh += len(text)
+    if call.plan:
+        return _planned(state, status)
+    told = result_of(call.tool, state.redact(text), status)
     result = {
         "type": "tool_result",
         "tool": call.tool,
-        "result_preview": state.redact(text)[:PREVIEW_CHARS],
-        "duration_ms": max(0, round((at - call.began) * 1000)),
-        "success": good,
         "tool_call_id": call_id,
+        "result_preview": told[:PREVIEW_CHARS],
+        "duration_ms": max(0, round((at - call.began) * 1000)),
+        "success": status == "ok",
+        "result_length": len(told),
     }
-    out: list[Out] = [result]
-    if good and call.tool in TASK_TOOLS and state.long is not None:
+    out: list[Out] = []
+    if call.ask_id:  # nobody answered, or it was overtaken
+        out.append(_approval(call_id, call.tool, "timeout" if status == "expired" else "deny"))
+    out.append(result)
+    if status == "ok" and call.tool in TASK_TOOLS and state.long is not None:
         out.append({"type": "task_update", **state.long.tasks()})
+    return out + _next(state)
+
+
+def _planned(state: State, status: ResultStatus) -> list[Out]:
+    """A plan was answered: for these clients what follows a yes, or what is to change, is a run of its own."""
+    if status == "superseded":
+        state.open = bool(state.calls)  # the message that says what is to change begins it
+        return []
+    if status != "ok" or state.calls:
+        return _next(state)
+    _begin(state)
+    return [_thinking(state)]
+
+
+def _next(state: State) -> list[Out]:
+    """The next call of the model is due when all calls of tools are over."""
     if state.calls or not state.open:
-        return out
+        return []
     state.iteration += 1
-    return [*out, _thinking(state)]
+    return [_thinking(state)]
+
+
+def result_of(tool: str, text: str, status: ResultStatus) -> str:
+    """A result as these clients read it: a command as JSON with its exit code, a failure as JSON with its error."""
+    if tool == SHELL and (ended := output_of(text, good=status == "ok")) is not None:
+        code, stdout, stderr = ended
+        return _json({"exit_code": code, "stdout": stdout[:STDOUT_CHARS], "stderr": stderr[:STDERR_CHARS]})
+    if status == "ok":
+        return text
+    return _json({"error": text} if status == "error" else {"error": text, "tool": tool})
+
+
+def _json(value: Out) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
     call = state.calls.get(event.call_id)
     if call is not None:
         call.ask_id = event.ask_id
-    asked = {"tool_call_id": event.call_id, "tool": call.tool if call else "", "question": state.redact(event.question)}
-    if isinstance(event, e.ApprovalAsked):
-        request: Out = {"type": "approval_request", **asked, "reason": state.redact(event.reason), "until": event.until}
-        if call is None or call.tool != EXIT:
-            return [request]
-        tasks = state.long.tasks() if state.long is not None else {"tasks": [], "summary": ""}
-        return [{"type": "plan_ready", "text": call.plan, "tool_call_id": event.call_id, **tasks}, request]
-    return [{"type": "question", **asked, "choices": list(event.choices), "until": event.until}]
+    if call is not None and call.plan:
+        return [_plan_ready(state, call.plan)]
+    tool = call.tool if call is not None else ""
+    out: Out = {"tool_call_id": event.call_id, "tool": tool, "question": state.redact(event.question)}
+    if isinstance(event, e.QuestionAsked):
+        return [{"type": "question", **out, "choices": list(event.choices), "until": event.until}]
+    wanted = call.arguments if call is not None else {}
+    more = {"input": wanted, "reason": state.redact(event.reason), "until": event.until}
+    return [{"type": "approval_request", **out, **more}]
+
+
+def _plan_ready(state: State, plan: str) -> Out:
+    tasks = state.long.tasks() if state.long is not None else {"tasks": [], "summary": ""}
+    used = {"iterations": state.iteration, "model": state.model, "usage": usage_of(state.usage)}
+    return {"type": "plan_ready", "text": plan, **tasks, **used}
 
 
 def _resolved(state: State, event: e.ApprovalAnswered | e.QuestionAnswered) -> list[Out]:
-    call_id = next((call_id for call_id, call in state.calls.items() if call.ask_id == event.ask_id), "")
-    if call_id:
-        state.calls[call_id].ask_id = ""
-    if isinstance(event, e.QuestionAnswered):
+    found = next(((call_id, call) for call_id, call in state.calls.items() if call.ask_id == event.ask_id), None)
+    if found is None:
         return []
-    yes = event.choice in ("once", "always")
-    why = "" if yes else "a person said no"
-    return [{"type": "approval_resolved", "tool_call_id": call_id, "approved": yes, "reason": why}]
+    call_id, call = found
+    call.ask_id = ""
+    if isinstance(event, e.QuestionAnswered) or call.plan:
+        return []
+    approved = event.choice in ("once", "always")
+    return [_approval(call_id, call.tool, "allow" if approved else "deny")]
+
+
+def _approval(call_id: str, tool: str, reason: str) -> Out:
+    """What became of an approval: `allow`, `deny`, or `timeout` where nobody answered."""
+    resolved = {"type": "approval_resolved", "tool_call_id": call_id, "tool": tool}
+    return {**resolved, "approved": reason == "allow", "reason": reason}
 
 
 def _ended(state: State, event: e.TurnEnded) -> list[Out]:
     text = state.redact(event.said) or state.text
-    failed = event.reason in ("failed", "dead")
-    out: list[Out] = [{"type": "error", "message": text}] if failed else []
-    if event.said and not failed and event.said != state.text:
+    state.open = state.searching = state.asking = False
+    if event.unanswered:
+        return [{"type": "error", "message": text}]  # it ends the run: nothing is done
+    out: list[Out] = []
+    if event.said and event.said != state.text:
         out.append({"type": "text", "text": text})
-    state.open = False
     return [
         *out,
         {
             "type": "done",
             "text": text,
             "iterations": state.iteration,
+            "finish_reason": FINISHED.get(state.finish, state.finish) if event.reason == "done" else event.reason,
             "model": state.model,
             "usage": usage_of(state.usage),
             "mode": state.mode,
-            "reason": event.reason,
         },
     ]
 

@@ -8,14 +8,23 @@ from typing import Any
 import msgspec
 
 from ..agent import state as session
+from ..agent.tracing import TracedRequest, read_request
+from ..models.base import Thinking, ToolSchema
 from ..policy.plan import EXIT
 from ..tools.task_board import TASK_TOOLS
 from ..types import events as e
 from ..types.door import Progress
-from ..types.messages import ToolCall, Usage
+from ..types.messages import Message, Usage
+from ..types.process import Process
+from .blocks import content_of, input_of, messages_of
 
 Out = dict[str, Any]
-WRITES = frozenset({"write_file", "edit_file"})
+RESULT_CHARS = 2_000
+NOTICE_CHARS = 500
+WITH_FILES = ("done", "interrupted")
+"""Messages that list the files of the workspace: `files` is filled in by who sends them."""
+PROCESS = "process:"
+"""So begins the id of the message that tells how a command in the background has ended."""
 NOT_YET = {
     "teams": "not yet: the choice is kept, and there are no teammates so far",
 }
@@ -30,21 +39,33 @@ class Open(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """What must be remembered from one event to the next. `traced` is the conversation as the model sees it, where its
-    calls are to be shown; `tasks` what is told of the tasks after a call of this tool."""
+    """What must be remembered from one event to the next.
+
+    `traced` is the conversation as the model sees it, where its calls are to be shown; `prompt` the system prompt of
+    the call that goes on, `asked` whether that call was shown. `compacting`: a summary was asked for, and told of.
+    `feedback` is what this client wants of a plan that it turns
+    down. `tasks` gives what is told of the tasks after a call of this tool, `ended` what is told of a command in the
+    background that has ended, by its id.
+    """
 
     redact: Callable[[str], str] = str
-    tools: tuple[str, ...] = ()
+    tools: tuple[ToolSchema, ...] = ()
+    effort: Thinking = "off"
     open: bool = False
     cut: bool = False
     sent: int = 0
-    attempt: int = 0
     seq: int = 0
     usage: Usage = Usage()
+    last_input_tokens: int = 0
+    plan_mode: bool = False
+    compacting: bool = False
     calls: dict[str, Open] = {}
-    files: list[str] = []
+    feedback: str = ""
     traced: session.State | None = None
+    prompt: str = ""
+    asked: bool = False
     tasks: Callable[[str], Out] | None = None
+    ended: Callable[[str], Out | None] | None = None
 
 
 def translate(state: State, item: e.Recorded | Progress) -> list[Out]:
@@ -62,25 +83,33 @@ def _progress(state: State, item: Progress) -> list[Out]:
         case "text" | "snapshot":
             fresh = item.text[max(0, state.sent - item.offset) :]
             state.sent = max(state.sent, item.offset + len(item.text))
-            return [{"type": "text_delta", "content": state.redact(fresh)}] if fresh else []
+            return [_text(state, fresh)] if fresh else []
         case "thinking":
-            return [{"type": "thinking_delta", "content": state.redact(item.text)}]
+            return [{"type": "thinking_delta", "content": state.redact(item.text), "effort": state.effort}]
         case "reset":
             state.sent = 0
             return [{"type": "text_reset"}]
+        case "prompt":
+            state.prompt = item.text
+            return []
+        case "request":
+            state.asked = True
+            return [_request(state, read_request(item.text))]
         case _:
             return []
+
+
+def _text(state: State, text: str) -> Out:
+    return {"type": "text_delta", "content": state.redact(text)}
 
 
 def _recorded(state: State, item: e.Recorded) -> list[Out]:
     event = item.event
     match event:
         case e.MessageReceived():
-            return _received(state)
+            return _received(state, event)
         case e.ModelReplied():
             return _replied(state, event)
-        case e.ModelFailed(retry_at=None, detail=detail):
-            return [{"type": "error", "message": state.redact(detail)}]
         case e.ToolFinished(result=result):
             return _result(state, result.call_id, result.text, result.status)
         case e.CallClosed(call_id=call_id, reason=reason, status=status):
@@ -89,98 +118,110 @@ def _recorded(state: State, item: e.Recorded) -> list[Out]:
         case e.ApprovalAsked() | e.QuestionAsked():
             return _asked(state, event)
         case e.ApprovalAnswered(ask_id=ask_id, choice=choice):
-            tools = [_named(call_id, call) for call_id, call in state.calls.items() if call.ask_id == ask_id]
-            yes = choice in ("once", "always")
-            plans = [tool for tool in tools if tool["name"] == EXIT]
-            told = [{"type": "plan_approved" if yes else "plan_rejected", "id": each["id"]} for each in plans]
-            decision = "approve" if yes else "deny"
-            return [{"type": "tool_approval_result", "decision": decision, "tools": tools}, *told]
-        case e.OptionsSet(options=options):
-            changed = (("plan_mode", options.plan_mode), ("teams", options.teams), ("approval", options.approval))
-            return [
-                {
-                    "type": f"{name}_changed",
-                    "enabled": on,
-                    **({"not_yet": NOT_YET[name]} if on and name in NOT_YET else {}),
-                }
-                for name, on in changed
-                if on is not None
-            ]
-        case e.Compacted(dropped=dropped) if dropped:
+            return _answered(state, ask_id, yes=choice in ("once", "always"))
+        case e.OptionsSet():
+            return _options(state, event)
+        case e.Compacted(dropped=dropped):
+            asked_for, state.compacting = state.compacting, False
+            if asked_for or not dropped:
+                return []
             return [{"type": "compact", "message": f"{dropped} earlier messages were left out to make room."}]
         case e.CommandRun(reply=reply) if reply:
-            return [{"type": "text_delta", "content": state.redact(reply)}]
+            return [_text(state, reply)]
         case e.TurnEnded():
             return _ended(state, event)
         case _:
             return []
 
 
-def _received(state: State) -> list[Out]:
+def _received(state: State, event: e.MessageReceived) -> list[Out]:
     out: list[Out] = []
     if state.open and state.cut:
-        out = [{"type": "interrupted", "usage": usage_of(state.usage), "files": state.files}]
+        out = [_rest(state, "interrupted")]
     if not state.open or state.cut:
-        state.usage, state.files = Usage(), []
+        state.usage = Usage()
     state.open, state.cut, state.sent = True, False, 0
+    if event.external_id.startswith(PROCESS) and state.ended is not None:
+        notice = state.ended(event.external_id.removeprefix(PROCESS))
+        if notice is not None:
+            out.append({"type": "background_result", "notifications": [notice]})
     return out
 
 
 def _replied(state: State, event: e.ModelReplied) -> list[Out]:
     text = event.message.text
     rest = text[state.sent :]
-    out: list[Out] = [{"type": "text_delta", "content": state.redact(rest)}] if rest else []
+    out: list[Out] = [_text(state, rest)] if rest else []
     state.sent, state.usage = 0, state.usage + event.usage
+    state.last_input_tokens = event.usage.input_tokens
     state.cut = event.finish == "interrupted"
     if state.traced is not None:
-        out = [_request(state, event), *out, _response(state, event)]
+        if not state.asked:  # it was asked before this client came, or elsewhere
+            out.insert(0, _request(state, _from_log(state, state.traced, event)))
+        out.append(_response(state, event))
+    state.asked, state.prompt = False, ""
     for call in event.message.calls:
-        shown = _input(state, call)
+        shown = input_of(call, state.redact)
         state.calls[call.id] = Open(call.name, shown)
-        if call.name in WRITES and isinstance(shown, dict) and isinstance(shown.get("path"), str):
-            state.files = [*dict.fromkeys([*state.files, shown["path"]])]
         out.append({"type": "tool_call", "tool": call.name, "input": shown, "id": call.id})
     return out
 
 
-def _input(state: State, call: ToolCall) -> Any:
-    return msgspec.json.decode(state.redact(bytes(call.arguments).decode()))
-
-
-def _request(state: State, event: e.ModelReplied) -> Out:
-    """The call that this reply answers, as the log has it."""
-    assert state.traced is not None
+def _request(state: State, asked: TracedRequest) -> Out:
+    """`max_tokens` and `temperature` are null where nothing is set: the model's own hold."""
     state.seq += 1
-    shown = [{"role": each.message.role, "content": state.redact(each.message.text)} for each in state.traced.messages]
-    tools, model = list(state.tools), event.model
+    messages = messages_of(asked.messages, state.redact)
+    tools = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in asked.tools
+    ]
     return {
         "type": "llm_request",
         "seq": state.seq,
-        "model": model,
-        "messages": shown,
+        "model": asked.model,
+        "system": state.prompt,
+        "messages": messages,
         "tools": tools,
-        "max_tokens": None,
+        "max_tokens": asked.max_output_tokens,
+        "temperature": asked.temperature,
+        "thinking_enabled": asked.thinking != "off",
+        "thinking_effort": asked.thinking,
+        "message_count": len(messages),
+        "tool_count": len(tools),
     }
 
 
+def _from_log(state: State, traced: session.State, event: e.ModelReplied) -> TracedRequest:
+    """The call that this reply answers, as far as the log has it."""
+    messages: tuple[Message, ...] = tuple(each.message for each in traced.messages)
+    return TracedRequest(
+        model=event.model,
+        messages=messages,
+        tools=state.tools,
+        max_output_tokens=None,
+        thinking=state.effort,
+        temperature=None,
+    )
+
+
 def _response(state: State, event: e.ModelReplied) -> Out:
-    calls = [{"id": call.id, "name": call.name, "input": _input(state, call)} for call in event.message.calls]
+    calls = [{"id": call.id, "name": call.name, "input": input_of(call, state.redact)} for call in event.message.calls]
     return {
         "type": "llm_response",
         "seq": state.seq,
-        "content": state.redact(event.message.text),
+        "content": content_of(event.message, state.redact),
         "tool_calls": calls,
         "done": not calls,
-        "usage": usage_of(event.usage),
+        "usage": tokens_of(event.usage),
     }
 
 
 def _result(state: State, call_id: str, text: str, status: str) -> list[Out]:
     call = state.calls.pop(call_id, None)
     tool = call.tool if call else ""
-    said: Out = {"type": "tool_result", "tool": tool, "result": state.redact(text), "id": call_id, "status": status}
-    if status == "denied" and call is not None and not call.ask_id:
-        return [{"type": "tool_approval_result", "decision": "deny", "tools": [_named(call_id, call)]}, said]
+    shown = state.redact(text)
+    if len(shown) > RESULT_CHARS:
+        shown = shown[:RESULT_CHARS] + "..."
+    said: Out = {"type": "tool_result", "tool": tool, "result": shown, "id": call_id, "status": status}
     if status == "ok" and tool in TASK_TOOLS and state.tasks is not None:
         return [said, state.tasks(tool)]
     return [said]
@@ -192,27 +233,81 @@ def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
     if isinstance(event, e.QuestionAsked):
         words = {"question": state.redact(event.question), "choices": list(event.choices)}
         return [{"type": "question", "id": event.call_id, **words}]
+    if call.tool == EXIT:
+        plan = call.input.get("plan", "") if isinstance(call.input, dict) else ""
+        rest = _rest(state, "done", reason="plan")
+        state.usage = Usage()
+        return [{"type": "plan_ready", "plan": plan, "id": event.call_id}, rest]
     said = {"question": state.redact(event.question), "reason": state.redact(event.reason)}
-    request: Out = {"type": "tool_approval_request", "tools": [_named(event.call_id, call)], **said}
-    if call.tool != EXIT:
-        return [request]
-    plan = call.input.get("plan", "") if isinstance(call.input, dict) else ""
-    return [{"type": "plan_ready", "plan": plan, "id": event.call_id}, request]
+    return [{"type": "tool_approval_request", "tools": [_named(event.call_id, call)], **said}]
 
 
 def _named(call_id: str, call: Open) -> Out:
     return {"name": call.tool, "input": call.input, "id": call_id}
 
 
+def _answered(state: State, ask_id: str, *, yes: bool) -> list[Out]:
+    """A yes to a call is seen by its result; a no, and what becomes of a plan, are told."""
+    call = next((call for call in state.calls.values() if call.ask_id == ask_id), None)
+    if call is None:
+        return []
+    if call.tool == EXIT:
+        if yes:
+            return [{"type": "plan_approved"}]
+        feedback, state.feedback = state.feedback, ""
+        return [{"type": "plan_rejected", "feedback": feedback}]
+    return [] if yes else [{"type": "tool_approval_result", "decision": "denied", "tools": [call.tool]}]
+
+
+def _options(state: State, event: e.OptionsSet) -> list[Out]:
+    options = event.options
+    if options.thinking is not None:
+        state.effort = options.thinking or "off"
+    if options.plan_mode is not None:
+        state.plan_mode = options.plan_mode
+    out: list[Out] = []
+    if options.compact:
+        state.compacting = True
+        out = [{"type": "compact", "message": "The conversation is summed up."}]
+    changed = (("plan_mode", options.plan_mode), ("teams", options.teams), ("approval", options.approval))
+    return out + [
+        {"type": f"{name}_changed", "enabled": on, **({"not_yet": NOT_YET[name]} if on and name in NOT_YET else {})}
+        for name, on in changed
+        if on is not None
+    ]
+
+
 def _ended(state: State, event: e.TurnEnded) -> list[Out]:
     out: list[Out] = []
-    if event.reason in ("failed", "dead"):
+    if event.unanswered:
         out = [{"type": "error", "message": state.redact(event.said) or "The turn failed."}]
     elif event.said:
-        out = [{"type": "text_delta", "content": state.redact(event.said)}]
+        out = [_text(state, event.said)]
     state.open, state.cut, state.sent = False, False, 0
-    return [*out, {"type": "done", "usage": usage_of(state.usage), "files": state.files, "reason": event.reason}]
+    return [*out, _rest(state, "done", reason=event.reason)]
 
 
-def usage_of(usage: Usage) -> dict[str, int]:
+def _rest(state: State, type_: str, **more: str) -> Out:
+    """The end of a turn, or of its part up to here."""
+    usage = {
+        **tokens_of(state.usage),
+        "last_input_tokens": state.last_input_tokens,
+        "plan_mode": state.plan_mode,
+    }
+    return {"type": type_, "usage": usage, "files": [], **more}
+
+
+def notice_of(process: Process, redact: Callable[[str], str]) -> Out:
+    """How a command in the background has ended, with the beginning of what it printed."""
+    head = f"$ {process.command[:200]}\n"
+    result = process.said.partition(head)[2] or process.said
+    return {
+        "task_id": process.id,
+        "status": process.state,
+        "command": redact(process.command[:80]),
+        "result": redact(result[:NOTICE_CHARS]),
+    }
+
+
+def tokens_of(usage: Usage) -> dict[str, int]:
     return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}

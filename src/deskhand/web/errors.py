@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from starlette.responses import Response
@@ -29,18 +30,58 @@ class Problem(msgspec.Struct, frozen=True):
     request_id: str
 
 
+class Fault(msgspec.Struct, frozen=True):
+    """What is wrong with one field of a request, in FastAPI's words: `loc` leads to it from `body` or `query`, `input`
+    is what was sent there."""
+
+    type: str
+    loc: tuple[str | int, ...]
+    msg: str
+    input: Any = None
+    ctx: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+
+
 class ErrorBody(msgspec.Struct, frozen=True):
-    """Every answer that is no success has this body."""
+    """Every answer that is no success has this body. `detail` is for clients that were written for a FastAPI server:
+    the message, or the fields that do not fit."""
 
     error: Problem
+    detail: str | tuple[Fault, ...]
+
+
+class OpenAIProblem(Problem, frozen=True):
+    """The same as OpenAI's clients read it: `param` is the field that is meant."""
+
+    param: str | None = None
+
+
+class OpenAIErrorBody(msgspec.Struct, frozen=True):
+    """Every answer under `/v1/` that is no success has this body."""
+
+    error: OpenAIProblem
 
 
 class HttpProblem(Exception):
-    """Ends a request with this status. `headers` go along."""
+    """Ends a request with this status. `headers` go along; `param` is the field of the request that is wrong, `faults`
+    say what is wrong with each that does not fit."""
 
-    def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        param: str = "",
+        faults: tuple[Fault, ...] = (),
+    ) -> None:
         super().__init__(message)
-        self.status, self.code, self.message, self.headers = status, code, message, dict(headers or {})
+        self.status = status
+        self.code = code
+        self.message = message
+        self.headers = dict(headers or {})
+        self.param = param
+        self.faults = faults
 
 
 def not_found(what: str) -> HttpProblem:
@@ -48,8 +89,8 @@ def not_found(what: str) -> HttpProblem:
     return HttpProblem(404, "not_found", f"There is no {what} here.")
 
 
-def bad(message: str) -> HttpProblem:
-    return HttpProblem(400, "bad_request", message)
+def bad(message: str, *faults: Fault, param: str = "") -> HttpProblem:
+    return HttpProblem(400, "bad_request", message, param=param, faults=faults)
 
 
 def problem_of(error: DeskhandError) -> HttpProblem:
@@ -78,7 +119,14 @@ def sentence(text: str) -> str:
     return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
 
 
-def error_response(problem: HttpProblem, request_id: str) -> Response:
+OPENAI = "/v1/"
+
+
+def error_response(problem: HttpProblem, request_id: str, path: str = "") -> Response:
+    """The answer at this path, in the shape of the protocol that is spoken there."""
     kind = "server_error" if problem.status >= 500 else "invalid_request_error"
-    body = ErrorBody(Problem(problem.code, problem.message, kind, request_id))
+    said = (problem.code, problem.message, kind, request_id)
+    body: ErrorBody | OpenAIErrorBody = ErrorBody(Problem(*said), problem.faults or problem.message)
+    if path.startswith(OPENAI):
+        body = OpenAIErrorBody(OpenAIProblem(*said, problem.param or None))
     return Response(msgspec.json.encode(body), problem.status, problem.headers, "application/json")

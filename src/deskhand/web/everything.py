@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import (
+    alerts,
     blobs,
     changes,
     compat_computer,
@@ -30,6 +31,7 @@ from .sockets import Socket
 ROOMS = (
     login,
     house,
+    alerts,
     setup,
     talk,
     session,

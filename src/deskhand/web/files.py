@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from ..tools.paths import Entry, Workspace
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
-from .errors import HttpProblem, bad, not_found, sentence
+from .errors import Fault, HttpProblem, bad, not_found, sentence
 from .routing import Call, Endpoint, limited
 
 PREVIEW_BYTES = 100_000
@@ -194,7 +194,8 @@ async def keep_uploads(call: Call, files: Workspace, subdir: str) -> list[str]:
     """Write each part named `files` of a multipart body. Raises HttpProblem, and then nothing was written."""
     given = [(name, data) async for name, data in _parts(call)]
     if not given:
-        raise bad("There is no file in it: send multipart/form-data with one or more parts named `files`.")
+        said = "There is no file in it: send multipart/form-data with one or more parts named `files`."
+        raise bad(said, Fault("missing", ("body", "files"), said))
     for name, _ in given:
         check_place(call, str(PurePosixPath(subdir or ".") / name), write=True)
     return await anyio.to_thread.run_sync(_write, files, subdir, given)
@@ -203,7 +204,8 @@ async def keep_uploads(call: Call, files: Workspace, subdir: str) -> list[str]:
 async def _parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
     kind = call.request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() != "multipart/form-data":
-        raise HttpProblem(415, "not_multipart", "Send the files as multipart/form-data, in parts named `files`.")
+        said = "Send the files as multipart/form-data, in parts named `files`."
+        raise HttpProblem(415, "not_multipart", said, faults=(Fault("missing", ("body", "files"), said),))
     stream = limited(call.request, UPLOAD_BYTES, UPLOAD_S)
     try:
         form = await MultiPartParser(call.request.headers, stream, max_files=FILES, max_fields=FILES).parse()

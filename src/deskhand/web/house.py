@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 
 from ..types.health import Fact, State
-from .errors import not_found
+from .errors import bad, not_found
 from .routing import Call, Endpoint
 from .views import (
     AgentView,
     ModelsView,
     ModelView,
     PresetView,
+    SelectedView,
     SettingsView,
     SkillDraft,
     SkillView,
@@ -41,7 +42,7 @@ class OfAgent(msgspec.Struct, frozen=True):
 class SelectModel(msgspec.Struct, frozen=True):
     """`model_id` may be `provider/name` by itself. `agent`: for this one; '' for all."""
 
-    model_id: str
+    model_id: str = ""
     provider: str = ""
     agent: str = ""
 
@@ -51,7 +52,10 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class ModelsFound(msgspec.Struct, frozen=True):
+    """`query` is what was looked for."""
+
     models: list[ModelView]
+    query: str
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -116,15 +120,27 @@ async def models(call: Call) -> ModelsView:
     return await call.web.house.models()
 
 
-async def select(call: Call) -> ModelsView:
+async def select(call: Call) -> SelectedView:
     wanted: SelectModel = call.body
-    name = f"{wanted.provider}/{wanted.model_id}" if wanted.provider else wanted.model_id
+    if not wanted.model_id.strip():
+        raise bad("No model is named: send `model_id`, and its `provider` where that does not stand in it.")
+    name = await _selected(call, wanted)
     await call.web.house.select_model(wanted.agent, name)
-    return await call.web.house.models()
+    provider, _, model = name.partition("/")
+    return SelectedView("ok", provider, model, call.web.house.base_url(provider))
+
+
+async def _selected(call: Call, wanted: SelectModel) -> str:
+    """`provider/name`. Clients of agent_computer send each model that they found with OpenRouter as its provider."""
+    if not wanted.provider:
+        return wanted.model_id
+    name = f"{wanted.provider}/{wanted.model_id}"
+    known = {each.id for each in await call.web.house.search_models("")}
+    return wanted.model_id if wanted.model_id in known and name not in known else name
 
 
 async def search(call: Call) -> ModelsFound:
-    return ModelsFound(await call.web.house.search_models(call.query.q))
+    return ModelsFound(await call.web.house.search_models(call.query.q), call.query.q)
 
 
 async def settings(call: Call) -> SettingsView:
@@ -153,7 +169,7 @@ ENDPOINTS = (
         body=SkillDraft,
         query=OfAgent,
         returns=SkillView,
-        status=201,
+        invalid=422,
         tag="house",
     ),
     Endpoint("GET", "/api/presets", "read", presets, "Prompts that are ready", returns=list[PresetView], tag="house"),
@@ -165,7 +181,8 @@ ENDPOINTS = (
         select,
         "Use another model",
         body=SelectModel,
-        returns=ModelsView,
+        returns=SelectedView,
+        invalid=422,
         tag="house",
     ),
     Endpoint(

@@ -14,7 +14,9 @@ Words = Annotated[str, Meta(max_length=4_000)]
 class JobView(msgspec.Struct, frozen=True):
     """A job in a list. `when` and `last_result` are sentences; `state` is `on`, `off`, or why it cannot run. `to` is
     where its answers go, '' is nowhere. `builtin`: it is set in the configuration. `preview` is how its prompt
-    begins."""
+    begins, `schedule` what its file has. `runs` counts how often the model was asked or the text said, `errors` those
+    of them that failed, `gates` how often the prerun said that nothing is to be done, `skips` how often it came while
+    the last run went on."""
 
     name: str
     description: str
@@ -31,7 +33,10 @@ class JobView(msgspec.Struct, frozen=True):
     last_result: str
     runs: int
     errors: int
+    gates: int
+    skips: int
     preview: str = ""
+    schedule: str = ""
 
 
 class RunView(msgspec.Struct, frozen=True):
@@ -108,6 +113,14 @@ class Started(msgspec.Struct, frozen=True):
     """`slot` names this run."""
 
     slot: str
+
+
+class Scheduler(msgspec.Struct, frozen=True):
+    """`paused` says why no job runs now, '' where they run. `resumable`: an owner may let them run again;
+    otherwise the configuration has them switched off."""
+
+    paused: str
+    resumable: bool
 
 
 class Taken(msgspec.Struct, frozen=True):

@@ -10,7 +10,19 @@ from msgspec import Meta
 
 from ..types.errors import Refused
 from .errors import HttpProblem
-from .job_views import BlueprintView, JobDetail, JobDraft, JobText, JobView, Preview, RunView, Started, Taken, Undone
+from .job_views import (
+    BlueprintView,
+    JobDetail,
+    JobDraft,
+    JobText,
+    JobView,
+    Preview,
+    RunView,
+    Scheduler,
+    Started,
+    Taken,
+    Undone,
+)
 from .routing import Call, Endpoint, read_limited
 
 log = logging.getLogger(__name__)
@@ -80,6 +92,14 @@ async def runs(call: Call) -> list[RunView]:
     return await call.web.jobs.runs(call.principal, call.path("name"), call.query.limit)
 
 
+async def scheduler(call: Call) -> Scheduler:
+    return await call.web.jobs.scheduler()
+
+
+async def resume(call: Call) -> Scheduler:
+    return await call.web.jobs.resume(call.principal)
+
+
 async def hook(call: Call) -> Taken:
     """What was sent, signed by its sender. A stranger learns nothing of which jobs there are."""
     body = await read_limited(call.request, HOOK_BYTES, HOOK_S)
@@ -117,6 +137,8 @@ ENDPOINTS = (
     _on_one("POST", "/enable", "chat", enable, "Switch it on", returns=JobView),
     _on_one("POST", "/disable", "chat", disable, "Switch it off", returns=JobView),
     _on_one("GET", "/runs", "read", runs, "What became of it, the latest first", query=Shown, returns=list[RunView]),
+    Endpoint("GET", "/api/scheduler", "read", scheduler, "Whether jobs are paused, and why", returns=Scheduler, tag=_T),
+    Endpoint("POST", "/api/scheduler/resume", "admin", resume, "Let jobs run again", returns=Scheduler, tag=_T),
     Endpoint(
         "POST",
         "/api/hooks/{name}",

@@ -17,12 +17,13 @@ class Redeem(msgspec.Struct, frozen=True):
 
 
 class Me(msgspec.Struct, frozen=True):
-    """Who this credential is."""
+    """Who this credential is. `authenticated` is for openagent-core's clients."""
 
     user: str
     roles: tuple[str, ...]
     scopes: tuple[str, ...]
     browser: bool
+    authenticated: bool = True
 
 
 async def redeem(call: Call) -> Response:
@@ -47,7 +48,8 @@ async def me(call: Call) -> Me:
     grant = call.grant
     if grant is None:
         raise AssertionError("the table says that this needs a credential")
-    return Me(grant.principal.id, grant.principal.roles, grant.scopes, grant.browser)
+    who = grant.principal
+    return Me(who.id, who.roles, grant.scopes, grant.browser)
 
 
 async def leave(call: Call) -> Response:

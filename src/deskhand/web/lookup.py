@@ -13,6 +13,7 @@ from .errors import not_found
 from .names import key_of, name_of
 from .routing import Call, Endpoint
 from .seen import seen
+from .talk import PREVIEW_CHARS
 from .views import GrantView, Price
 
 DAY_S = 86_400
@@ -51,20 +52,31 @@ class Range(msgspec.Struct, frozen=True):
 class Sum(msgspec.Struct, frozen=True):
     """`cost` is in US dollars by the prices of the catalogue; None where one of them is not known."""
 
-    prompt: int
-    completion: int
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    api_calls: int
+    cost: float | None
+
+
+class SessionUsage(msgspec.Struct, frozen=True):
+    """A sum of one conversation; `preview` is how it began."""
+
+    session_id: str
+    preview: str
+    prompt_tokens: int
+    completion_tokens: int
     total_tokens: int
     api_calls: int
     cost: float | None
 
 
 class UsageLine(msgspec.Struct, frozen=True):
-    """A sum of one conversation, model or day, whose name is `id`."""
+    """A sum of one model or day, whose name is `id`."""
 
     id: str
-    title: str
-    prompt: int
-    completion: int
+    prompt_tokens: int
+    completion_tokens: int
     total_tokens: int
     api_calls: int
     cost: float | None
@@ -72,7 +84,7 @@ class UsageLine(msgspec.Struct, frozen=True):
 
 class UsageView(msgspec.Struct, frozen=True):
     total: Sum
-    sessions: list[UsageLine]
+    sessions: list[SessionUsage]
     models: list[UsageLine]
     days: list[UsageLine]
 
@@ -118,19 +130,22 @@ async def usage(call: Call) -> UsageView:
     rows = [row for row in await call.web.store.usage(call.principal, since) if row.day >= since]
     price, who, agent = call.web.house.price, call.principal, call.web.house.agents[0]
 
-    def lines(of: Callable[[Used], tuple[str, str]]) -> list[UsageLine]:
+    def sums(of: Callable[[Used], str]) -> list[tuple[str, Sum]]:
         names = dict.fromkeys(of(row) for row in rows)
-        sums = {name: summed([row for row in rows if of(row) == name], price) for name in names}
-        found = [UsageLine(*name, *msgspec.structs.astuple(sums[name])) for name in names]
-        return sorted(found, key=lambda line: -line.total_tokens)
+        found = [(name, summed([row for row in rows if of(row) == name], price)) for name in names]
+        return sorted(found, key=lambda line: -line[1].total_tokens)
 
-    days = lines(lambda row: (datetime.fromtimestamp(row.day, UTC).date().isoformat(), ""))
-    return UsageView(
-        summed(rows, price),
-        lines(lambda row: (name_of(row.session, who, agent), row.title)),
-        lines(lambda row: (row.model, "")),
-        sorted(days, key=lambda line: line.id),
-    )
+    def lines(of: Callable[[Used], str]) -> list[UsageLine]:
+        return [UsageLine(name, *msgspec.structs.astuple(each)) for name, each in sums(of)]
+
+    titles = {row.session: row.title for row in rows}
+    sessions = [
+        SessionUsage(name_of(key, who, agent), titles[key][:PREVIEW_CHARS], *msgspec.structs.astuple(each))
+        for key, each in sums(lambda row: row.session)
+    ]
+    days = lines(lambda row: datetime.fromtimestamp(row.day, UTC).date().isoformat())
+    models = lines(lambda row: row.model)
+    return UsageView(summed(rows, price), sessions, models, sorted(days, key=lambda line: line.id))
 
 
 def summed(rows: Iterable[Used], price: Callable[[str], Price | None]) -> Sum:
@@ -186,7 +201,9 @@ async def revoke(call: Call) -> GrantView:
 _T = "conversations"
 ENDPOINTS = (
     Endpoint("GET", "/api/search", "read", search, "Search what was said", query=Wanted, returns=list[Found], tag=_T),
-    Endpoint("GET", "/api/usage", "read", usage, "Tokens and cost", query=Range, returns=UsageView, tag=_T),
+    Endpoint(
+        "GET", "/api/usage", "read", usage, "Tokens and cost", query=Range, returns=UsageView, invalid=422, tag=_T
+    ),
     Endpoint("GET", "/api/approvals", "read", approvals, "What waits for an answer", returns=list[AskView], tag=_T),
     Endpoint(
         "GET", "/api/grants", "read", grants, "What was allowed or refused for good", returns=list[GrantView], tag=_T

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..types.people import SCOPES
-from .errors import ErrorBody
+from .errors import OPENAI, ErrorBody, OpenAIErrorBody
 from .routing import Call, Endpoint, Nothing
 
 REF = "#/components/schemas/{name}"
@@ -56,7 +56,7 @@ class _Schemas:
     """The schemas of all types in the table, by their name."""
 
     def __init__(self, endpoints: list[Endpoint]) -> None:
-        self._types: list[Any] = [ErrorBody]
+        self._types: list[Any] = [ErrorBody, OpenAIErrorBody]
         for endpoint in endpoints:
             self._types += [each for each in (endpoint.body, endpoint.returns, endpoint.query) if each is not None]
         made, self.components = msgspec.json.schema_components(self._types, ref_template=REF)
@@ -142,9 +142,12 @@ def _responses(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
     if endpoint.status != 204:
         schema = schemas.of(endpoint.returns) if endpoint.returns is not None else {"type": "string"}
         good["content"] = {endpoint.media: {"schema": schema if endpoint.media == "application/json" else {}}}
-    wrong = {"application/json": {"schema": schemas.of(ErrorBody)}}
+    shape = OpenAIErrorBody if endpoint.path.startswith(OPENAI) else ErrorBody
+    wrong = {"application/json": {"schema": schemas.of(shape)}}
     reads = endpoint.raw or endpoint.body is not None
     refusals = {**REFUSALS, **(WITH_BODY if reads else {}), **OTHERS}
+    if endpoint.invalid is not None:
+        refusals[endpoint.invalid] = "A field does not fit: `detail` names it"
     return {
         str(endpoint.status): good,
         **{str(status): {"description": said, "content": wrong} for status, said in refusals.items()},

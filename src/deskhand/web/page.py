@@ -37,7 +37,7 @@ def routes() -> list[BaseRoute]:
         path = request.path_params.get("path") or "index.html"
         if path not in files:
             problem = HttpProblem(404, "not_found", "There is nothing at this address.")
-            return error_response(problem, request.state.request_id)
+            return error_response(problem, request.state.request_id, request.url.path)
         data, small, media, etag = files[path]
         headers = {"etag": etag, "cache-control": "no-cache", "vary": "accept-encoding"}
         if request.headers.get("if-none-match") == etag:

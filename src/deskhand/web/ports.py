@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
+from anyio import CapacityLimiter
 
 from ..agent.state import State
+from ..models.answer_schema import checkers
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import Reach
@@ -18,7 +20,8 @@ from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
 from ..types.people import People
-from .job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView, Undone
+from .alert_views import AlertView
+from .job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView, Scheduler, Undone
 from .proposal_views import ProposalDetail, ProposalView
 from .steps import SetUp
 from .views import (
@@ -51,6 +54,13 @@ class House(Protocol):
 
     async def status(self, agent: str) -> StatusView: ...
     async def health(self) -> Health: ...
+    async def alerts(self) -> list[AlertView]:
+        """The latest first."""
+        ...
+
+    async def see_alerts(self) -> None:
+        """An owner has seen all of them."""
+        ...
 
     def about(self, agent: str) -> AgentView: ...
     def tools(self, agent: str) -> list[ToolView]: ...
@@ -69,6 +79,10 @@ class House(Protocol):
         ...
 
     async def models(self) -> ModelsView: ...
+    def base_url(self, provider: str) -> str:
+        """Where a provider is reached; '' for one that is not known."""
+        ...
+
     async def select_model(self, agent: str, model: str) -> None:
         """Use this one from the next step on, and after a restart too. Raises ConfigError for one that cannot be."""
         ...
@@ -79,6 +93,15 @@ class House(Protocol):
 
     async def reach(self, agent: str) -> Reach:
         """The agent's files. Raises ToolError."""
+        ...
+
+    def unsupported(self, agent: str, *, thinks: bool | None, temperature: float | None) -> Collection[str]:
+        """The fields of a chat completion that the agent's model does not have, or not with this temperature. `thinks`:
+        it is asked to think first; None: as its agent is set."""
+        ...
+
+    def changes_answers(self, agent: str) -> bool:
+        """Whether a hook may change what the agent says, once it has said it."""
         ...
 
     def settings(self) -> SettingsView: ...
@@ -144,6 +167,11 @@ class JobDesk(Protocol):
         ...
 
     async def runs(self, principal: Principal, name: str, limit: int) -> list[RunView]: ...
+    async def scheduler(self) -> Scheduler: ...
+    async def resume(self, principal: Principal) -> Scheduler:
+        """Let jobs run again. For owners alone."""
+        ...
+
     async def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
         """Take what was sent, in nobody's name but that of its signature. False: it was taken before. Headers have
         names in lower case."""
@@ -162,7 +190,8 @@ class ProposalDesk(Protocol):
 
 class Web(msgspec.Struct, frozen=True):
     """Everything that a handler may use. `version` is that of Deskhand. `redact` takes secrets out of a text.
-    `stopping` tells that the service ends: streams are closed, so that clients come back."""
+    `stopping` tells that the service ends: streams are closed, so that clients come back. `checkers` are the places for
+    checks of a JSON schema."""
 
     door: Door
     store: Store
@@ -177,3 +206,4 @@ class Web(msgspec.Struct, frozen=True):
     version: str
     redact: Callable[[str], str]
     stopping: Callable[[], Awaitable[None]]
+    checkers: CapacityLimiter = msgspec.field(default_factory=checkers)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import anyio
 
+from ..types.identity import session_key
 from .errors import not_found
-from .names import key_of
+from .names import address_of, key_of
 from .routing import Call
 
 TAKEN_IN_S = 10.0
@@ -35,3 +36,14 @@ async def seen(call: Call, session: str = "") -> str:
     if known:
         await call.web.people.note(principal, "conversation refused", session)
     raise not_found("such conversation")
+
+
+async def seen_or_new(call: Call) -> str | None:
+    """As `seen`; None for a conversation of one's own that has not begun, which has no messages and no tasks."""
+    session = session_of(call)
+    own = session_key(call.web.house.agents[0], address_of(call.principal, ""))
+    if session.startswith(f"{own}:") and not await call.web.store.waiting(session):
+        known = (await call.web.store.rows("session_has_members", (session,)))[0][0]
+        if not known:
+            return None
+    return await seen(call, session)

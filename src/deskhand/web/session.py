@@ -319,5 +319,13 @@ ENDPOINTS = (
         tag=_T,
     ),
     Endpoint("GET", f"{_S}/state", "read", state, "How it was after an event", query=AtN, returns=StateView, tag=_T),
-    Endpoint("GET", f"{_S}/trace", "read", trace, "Its calls of models and tools", returns=list[SpanView], tag=_T),
+    Endpoint(
+        "GET",
+        f"{_S}/trace",
+        "read",
+        trace,
+        "Its turns, and their calls of models and tools",
+        returns=list[SpanView],
+        tag=_T,
+    ),
 )

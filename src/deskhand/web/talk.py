@@ -18,7 +18,8 @@ from .routing import Call, Endpoint
 from .seen import seen, session_of
 from .stream import From, events
 
-LISTED, PREVIEW_CHARS = 500, 80
+PREVIEW_CHARS = 80
+ALL = 2**31 - 1
 
 
 class SessionView(msgspec.Struct, frozen=True):
@@ -42,8 +43,16 @@ class SessionView(msgspec.Struct, frozen=True):
     token_usage: dict[str, int] = {}
 
 
+class SessionsView(msgspec.Struct, frozen=True):
+    """The latest first."""
+
+    sessions: list[SessionView]
+
+
 class Page(msgspec.Struct, frozen=True):
-    limit: int = 50
+    """`limit`: at most so many; without it, all."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class Attached(msgspec.Struct, frozen=True):
@@ -85,23 +94,30 @@ async def views(rows: Sequence[SessionRow], call: Call) -> list[SessionView]:
     counts = dict(await store.rows("session_messages", (listed,)))
     used: dict[str, list[int]] = {}
     for each in await store.usage(call.principal):
-        spent = used.setdefault(each.session, [0, 0])
+        spent = used.setdefault(each.session, [0, 0, 0])
         spent[0] += each.input_tokens
         spent[1] += each.output_tokens
+        spent[2] += each.calls
     found = []
     for row in rows:
-        name, (read, written) = name_of(row.session, call.principal, agent), used.get(row.session, [0, 0])
+        name = name_of(row.session, call.principal, agent)
         ours = (name, row.session, row.agent, row.channel, row.title, row.opened_at, row.last_at, row.turns)
-        tokens = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+        tokens = token_usage(*used.get(row.session, (0, 0, 0)))
         count = counts.get(row.session, 0)
         theirs = (name, count, row.title[:PREVIEW_CHARS], row.last_at, row.opened_at, tokens)
         found.append(SessionView(*ours, *theirs))
     return found
 
 
-async def sessions(call: Call) -> list[SessionView]:
-    rows = await call.web.store.sessions(call.principal, min(max(call.query.limit, 1), LISTED))
-    return await views(rows, call)
+def token_usage(read: int, written: int, calls: int) -> dict[str, int]:
+    """What was used in a conversation, as agent_computer's clients read it."""
+    tokens = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+    return {**tokens, "api_calls": calls}
+
+
+async def sessions(call: Call) -> SessionsView:
+    rows = await call.web.store.sessions(call.principal, min(call.query.limit or ALL, ALL))
+    return SessionsView(await views(rows, call))
 
 
 async def log(call: Call) -> list[Recorded]:
@@ -174,7 +190,7 @@ ENDPOINTS = (
         sessions,
         "Your conversations, the latest first",
         query=Page,
-        returns=list[SessionView],
+        returns=SessionsView,
         tag="conversations",
     ),
     Endpoint(

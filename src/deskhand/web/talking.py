@@ -26,6 +26,7 @@ from .stream import STUCK_S, Standing
 
 LOOK_S = 0.02
 AWAY = 1012
+NO_CONVERSATION = "There is no such conversation here."
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -52,9 +53,13 @@ class Talk:
         return self.grant.principal
 
     async def send(self, message: dict[str, Any] | msgspec.Struct) -> None:
+        gone = False
         with anyio.move_on_after(STUCK_S) as waiting:
-            await self._socket.send_text(msgspec.json.encode(message).decode())
-        if waiting.cancelled_caught:
+            try:
+                await self._socket.send_text(msgspec.json.encode(message).decode())
+            except WebSocketDisconnect:  # from a task of its own it would come out as a group, which nobody expects
+                gone = True
+        if gone or waiting.cancelled_caught:
             self._stuck.set()
             await anyio.sleep_forever()  # until it is hung up on
 
@@ -99,6 +104,10 @@ class Dialect(Protocol):
         """What happened before the client came; it is not sent."""
         ...
 
+    async def complete(self, message: dict[str, Any], talk: Talk) -> dict[str, Any]:
+        """The message with what must be looked up for it."""
+        ...
+
     async def asked(self, asked: Asked, talk: Talk) -> None:
         """Do what a frame wants. Raises Refused with the reason where that cannot be."""
         ...
@@ -108,8 +117,11 @@ class Dialect(Protocol):
         ...
 
 
-async def serve(web: Web, socket: WebSocket, grant: Grant, dialect: Callable[[Web, str], Dialect]) -> None:
-    """Until the client goes, the credential is void, or the service ends."""
+async def serve(
+    web: Web, socket: WebSocket, grant: Grant, dialect: Callable[[Web, str], Dialect], *, begins: bool = True
+) -> None:
+    """Until the client goes, the credential is void, or the service ends. `begins`: a conversation that is not there
+    begins with its first message; otherwise the client is told so, and hung up on."""
     try:
         session = await _session(web, socket, grant.principal)
     except HttpProblem as problem:
@@ -119,6 +131,10 @@ async def serve(web: Web, socket: WebSocket, grant: Grant, dialect: Callable[[We
     talk, speaks = Talk(web, socket, grant, session), dialect(web, session)
     if await _there(web, grant.principal, session):
         talk.begun.set()
+    elif not begins and not await web.store.waiting(session):
+        await talk.send({"type": "error", "message": NO_CONVERSATION})
+        await socket.close()
+        return
     log = await web.store.events(session) if talk.begun.is_set() else []
     speaks.past(log)
     await until_gone(web, socket, talk, lambda: _talk(socket, talk, speaks, len(log)))
@@ -131,7 +147,7 @@ async def _session(web: Web, socket: WebSocket, principal: Principal) -> str:
     own = session == key_of(session.partition("/")[2].rpartition(":")[2], principal, web.house.agents[0])
     if (known or not own) and not await web.store.may_see(principal, session):
         await web.people.note(principal, "conversation refused", session)
-        raise HttpProblem(404, "not_found", "There is no such conversation here.")
+        raise HttpProblem(404, "not_found", NO_CONVERSATION)
     return session
 
 
@@ -211,6 +227,6 @@ async def _follow(talk: Talk, dialect: Dialect, after: int) -> None:
         async with aclosing(talk.web.door.follow(talk.session, talk.principal, after)) as items:
             async for item in items:
                 for message in dialect.translate(item):
-                    await talk.send(message)
+                    await talk.send(await dialect.complete(message, talk))
     except DeskhandError as error:
         await talk.send({"type": "error", "message": sentence(str(error))})

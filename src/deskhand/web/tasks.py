@@ -10,9 +10,11 @@ from ..tools.task_rows import read
 from ..tools.task_words import of_computer, of_openagent, of_todos, percent, progress
 from ..types.goals import LongWork
 from ..types.tasks import Graph
+from .dialect_computer import Long, mode_of
 from .ports import Web
 from .routing import Call, Endpoint
-from .seen import seen
+from .seen import seen_or_new
+from .session import state_of
 
 
 class Board:
@@ -40,14 +42,28 @@ class Board:
         graph = self()
         if tool.startswith("todo_"):
             return {"type": "todo_update", "todos": self.redacted(of_todos(graph))}
-        return {"type": "task_update", "tasks": self.redacted(of_openagent(graph))}
+        return {"type": "task_update", "tasks": self.redacted([_numbered(task) for task in of_openagent(graph)])}
+
+
+def _numbered(task: dict[str, Any]) -> dict[str, Any]:
+    """With numbers for ids, as openagent-core's clients have them."""
+    blocked_by, blocks = [int(id_) for id_ in task["blockedBy"]], [int(id_) for id_ in task["blocks"]]
+    return {**task, "id": int(task["id"]), "blockedBy": blocked_by, "blocks": blocks}
+
+
+def limits_of(web: Web, session: str) -> Long:
+    """What deep work may use in this conversation, and its tasks, for agent_computer's clients."""
+    agent = session.partition("/")[0]
+    steps, tokens = web.house.long_work(agent if agent in web.house.agents else web.house.agents[0])
+    return Long(steps, tokens, Board(web, session).of_computer)
 
 
 class Tasks(msgspec.Struct, frozen=True):
-    """The tasks of a conversation; `percent` of them are done, which `summary` says in words. `work` is how far it is,
-    where it goes on by itself."""
+    """The tasks of a conversation; `percent` of them are done, which `summary` says in words. `mode` is `bounded` or
+    `deep_work`; `work` is how far it is, where it goes on by itself."""
 
     session_id: str
+    mode: str = "bounded"
     tasks: list[dict[str, Any]] = []
     summary: str = ""
     percent: int = 0
@@ -55,12 +71,15 @@ class Tasks(msgspec.Struct, frozen=True):
 
 
 async def told(call: Call) -> Tasks:
-    session = await seen(call)
+    session = await seen_or_new(call)
+    if session is None:
+        return Tasks(call.path("name"))
+    mode = mode_of((await state_of(call, session)).options.mode)
     board, work = Board(call.web, session), await call.web.house.standing(session)
     if work is not None:
         hide = call.web.redact
         work = msgspec.structs.replace(work, session=call.path("name"), doing=hide(work.doing), goal=hide(work.goal))
-    return Tasks(call.path("name"), **board.of_computer(), percent=percent(board()), work=work)
+    return Tasks(call.path("name"), mode, **board.of_computer(), percent=percent(board()), work=work)
 
 
 ENDPOINTS = (

@@ -7,6 +7,22 @@ from typing import Any, Literal
 import msgspec
 
 
+class DeepWorkLimits(msgspec.Struct, frozen=True):
+    """What a deep work may use: calls of the model in a turn, and tokens; at `warning_threshold` of these it is told
+    to finish."""
+
+    max_iterations: int
+    token_budget: int
+    warning_threshold: float
+
+
+class PinchTab(msgspec.Struct, frozen=True):
+    """A browser service of agent_computer's. It is not used here."""
+
+    enabled: bool = False
+    base_url: str = ""
+
+
 class StatusView(msgspec.Struct, frozen=True):
     """`GET /api/status`."""
 
@@ -18,10 +34,11 @@ class StatusView(msgspec.Struct, frozen=True):
     tools: list[str]
     sessions: int
     cron_jobs: int
-    deep_work: dict[str, Any]
+    deep_work: DeepWorkLimits
     version: str
     agents: list[str]
     started_at: float
+    pinchtab: PinchTab = PinchTab()
 
 
 class AgentView(msgspec.Struct, frozen=True):
@@ -60,7 +77,8 @@ class PresetView(msgspec.Struct, frozen=True):
 
 
 class ModelView(msgspec.Struct, frozen=True):
-    """`id` is `provider/name`. `price` is US dollars for a million tokens read and written, None where unknown."""
+    """`id` and `name` are `provider/name`. `price` is US dollars for a million tokens read and written, None where
+    unknown."""
 
     id: str
     provider: str
@@ -68,23 +86,88 @@ class ModelView(msgspec.Struct, frozen=True):
     why_not: str = ""
     window: int | None = None
     price: tuple[float, float] | None = None
+    name: str = ""
+
+
+class CurrentModel(msgspec.Struct, frozen=True):
+    """The model that answers where a conversation has not chosen its own."""
+
+    provider: str
+    model_id: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.provider}/{self.model_id}" if self.provider else self.model_id
+
+
+class PinnedModel(msgspec.Struct, frozen=True):
+    """A model of the chain of the first agent; `id` goes into `model_id` of a selection, with its `provider`."""
+
+    id: str
+    name: str
+    provider: str
+
+
+class LocalModel(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+
+
+class LocalProvider(msgspec.Struct, frozen=True):
+    """`reachable`: it has models here."""
+
+    name: str
+    models: list[LocalModel]
+    reachable: bool
+
+
+class HostedProvider(msgspec.Struct, frozen=True):
+    """`searchable`: there is a key for it. `note` says what is missing."""
+
+    name: str
+    searchable: bool
+    note: str
+
+
+class Providers(msgspec.Struct, frozen=True):
+    """The two providers of agent_computer's clients."""
+
+    lmstudio: LocalProvider
+    openrouter: HostedProvider
 
 
 class ModelsView(msgspec.Struct, frozen=True):
-    current: str
-    pinned: str
+    """`models` are all that can be chosen, of all providers."""
+
+    current: CurrentModel
+    pinned: list[PinnedModel]
+    providers: Providers
     models: list[ModelView]
 
 
-class SpanView(msgspec.Struct, frozen=True):
-    """One call of a model or a tool. `n` is the event that ended it (0: it has not ended), `parent` that of the reply
-    which made it. `at` is when it ended."""
+class SelectedView(msgspec.Struct, frozen=True):
+    """The model that answers from now on."""
 
+    status: str
+    provider: str
+    model_id: str
+    base_url: str
+
+
+class SpanView(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn (`agent_run`), or a call of a model or a tool in it. The ids stay the same; `parent_id` is '' for a turn.
+    `n` is the event that ended it, `parent` that of the reply which made a tool's call; where `seq` is 0 it has not
+    ended. `preview` is how what came of it begins."""
+
+    kind: Literal["agent_run", "llm_call", "tool_call"]
+    trace_id: str
+    span_id: str
+    parent_id: str
     seq: int
     n: int
     session: str
-    kind: Literal["model", "tool"]
     name: str
+    began_at: float
     at: float
     took_s: float
     status: str
@@ -93,6 +176,7 @@ class SpanView(msgspec.Struct, frozen=True):
     cached_tokens: int
     parent: int
     detail: str
+    preview: str
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -170,6 +254,7 @@ class ErasedView(msgspec.Struct, frozen=True):
     erased: int
     memories: int = 0
     kept: int = 0
+    status: Literal["deleted"] = "deleted"
 
 
 class UndoneView(msgspec.Struct, frozen=True):

@@ -9,6 +9,8 @@ from typing import Annotated
 import msgspec
 
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
+from ..types.messages import ResultStatus
+from .dialect_computer import result_of
 from .names import name_of
 from .routing import Call, Endpoint
 from .stream import EventStream, as_sse_by_seq, pieces, resume_from, standing_of
@@ -33,7 +35,7 @@ class Activity(msgspec.Struct, frozen=True, omit_defaults=True):
     session_id: str
     tool: str
     tool_call_id: str
-    at: float
+    timestamp: float
     input: msgspec.Raw | None = None
     result_preview: str | None = None
     duration_ms: int | None = None
@@ -41,7 +43,9 @@ class Activity(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ActivityView(msgspec.Struct, frozen=True):
-    activity: list[Activity]
+    """The latest last."""
+
+    events: list[Activity]
 
 
 class Latest(msgspec.Struct, frozen=True):
@@ -83,16 +87,15 @@ class Calls:
                 self._open[recorded.session, each.id] = (each.name, at)
                 yield Activity("tool_call", name, each.name, each.id, at, input=self._redact_raw(each.arguments))
         elif isinstance(event, ToolFinished):
-            text, good = event.result.text, event.result.status == "ok"
-            yield self._ended(recorded, name, event.result.call_id, text, good)
+            yield self._ended(recorded, name, event.result.call_id, event.result.text, event.result.status)
         elif isinstance(event, CallClosed):
-            yield self._ended(recorded, name, event.call_id, event.reason, False)
+            yield self._ended(recorded, name, event.call_id, event.reason, event.status)
 
-    def _ended(self, recorded: Recorded, name: str, call_id: str, text: str, good: bool) -> Activity:
+    def _ended(self, recorded: Recorded, name: str, call_id: str, text: str, status: ResultStatus) -> Activity:
         tool, began = self._open.pop((recorded.session, call_id), ("", recorded.at))
         took = max(0, round((recorded.at - began) * 1000))
-        preview = self._redact(text)[:PREVIEW_CHARS]
-        return Activity("tool_result", name, tool, call_id, recorded.at, None, preview, took, good)
+        preview = result_of(tool, self._redact(text), status)[:PREVIEW_CHARS]
+        return Activity("tool_result", name, tool, call_id, recorded.at, None, preview, took, status == "ok")
 
     def _redact_raw(self, raw: msgspec.Raw) -> msgspec.Raw:
         return msgspec.Raw(self._redact(bytes(raw).decode(errors="replace")).encode())
@@ -117,6 +120,7 @@ ENDPOINTS = (
         "The latest calls of tools, and what came of them",
         query=Latest,
         returns=ActivityView,
+        invalid=422,
         tag="conversations",
     ),
 )

@@ -10,6 +10,8 @@ import msgspec
 import pytest
 
 from deskhand.models.base import Reply, Request
+from deskhand.models.window import is_hint
+from deskhand.runtime.deep.context import context_of, session_summary
 from deskhand.runtime.deep.run import DeepWorkConfig, Later, Note, Nudge, Run, fold_run, next_moves
 from deskhand.runtime.deep.standing import STATES, lines, standing, standing_of
 from deskhand.testing.long_work import ANN, BOB, SESSION, House, log, nudges, until
@@ -17,7 +19,7 @@ from deskhand.testing.scripted import say
 from deskhand.testing.steadfast import Steadfast
 from deskhand.types import events as e
 from deskhand.types.errors import ModelError, ModelRequestRefused
-from deskhand.types.goals import LongWork, State
+from deskhand.types.goals import COMPACTED, LongWork, State
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 from deskhand.types.options import SessionOptions
@@ -126,7 +128,7 @@ async def test_it_says_when_tokens_run_low_and_stops_when_they_are_used_up(tmp_p
         return Reply(message, "calls" if message.calls else "stop", Usage(tokens, 0))
 
     script = Scripted(costs(400, create("one", "two")), costs(400, say("so far")), costs(300, change(1, result="x")))
-    house = House(tmp_path, script, tokens=1_000)
+    house = House(tmp_path, script, tokens=1_000, compactions=0)
     house.model.latency_s = 0.2  # so that there is something to be stopped
     async with house.running() as app:
         await begin(house)
@@ -141,6 +143,81 @@ async def test_it_says_when_tokens_run_low_and_stops_when_they_are_used_up(tmp_p
         assert len(nudges(await log(app))) == 1
         house.channel.write("/deep on", external_id="again")
         await until(app, lambda events: len(nudges(events)) > 1)
+
+
+def costs(tokens: int, message: Message) -> Reply:
+    return Reply(message, "calls" if message.calls else "stop", Usage(tokens, 0))
+
+
+async def test_at_three_quarters_it_is_summed_up_and_the_tokens_count_anew(tmp_path: Path) -> None:
+    """In the middle of a turn, and between two of them."""
+    script = Scripted(
+        costs(100, create("one", "two", "three")),
+        costs(700, change(1, status="completed")),
+        costs(100, change(2, status="in_progress")),
+        costs(650, say("so far")),
+        costs(100, change(2, status="completed")),
+        costs(100, change(3, status="completed")),
+        say("All done."),
+    )
+    house = House(tmp_path, script, tokens=1_000)
+    house.model.latency_s = 0.1
+    async with house.running() as app:
+        await begin(house)
+        await house.hears("80% of the tokens for this work are used: I sum up what was said before")
+        await house.hears("they count anew (time 2 of 5)")
+        await house.hears("3 of 3 tasks done (100 %)")
+        events = await log(app)
+        work = await app.works.deep.standing(SESSION)
+    assert sum(isinstance(each, e.Compacted) for each in events) == 2
+    assert not any(isinstance(each, e.TurnEnded) and each.reason == "stopped" for each in events)
+    assert work is not None and (work.compactions, work.max_compactions) == (2, 5) and work.used < 750
+    assert "It was summed up 2 of 5 times; the tokens count anew." in lines(work)
+    told = script.asked[-1].messages
+    assert "[x] #1 one" in "".join(shown.message.text for shown in told), "the tasks outlast it"
+
+
+def spending(*parts: e.AnyEvent | int) -> Run:
+    """Deep work that rests, and then this; a number is a turn of its own that uses so many tokens."""
+    words = Message("user", (Text("go on"),))
+    events: list[e.AnyEvent] = []
+    for part in parts:
+        if not isinstance(part, int):
+            events.append(part)
+            continue
+        said = e.MessageReceived(9, ANN, Address("memory"), words, "y")
+        replied = e.ModelReplied(Message("assistant", (Text("hm"),)), "p/m", "stop", Usage(part, 0))
+        events += [said, replied, e.TurnEnded("done", ())]
+    return resting(*events)
+
+
+COUNTS_ANEW = e.CommandRun(9, Principal("deskhand", (), "system"), COMPACTED, "", "summed up")
+
+
+def test_it_is_summed_up_so_often_and_then_it_is_told_and_stopped() -> None:
+    config = DeepWorkConfig(tokens=1_000, compactions=2)
+
+    def moves(*parts: e.AnyEvent | int) -> list[str]:
+        return [type(move).__name__ for move in next_moves(spending(*parts), GRAPH, config, 2_000.0)]
+
+    assert moves(700) == ["Nudge"]
+    assert moves(800) == ["Compact", "Nudge"], "not a word of tokens that run low"
+    assert moves(1_200) == ["Compact", "Nudge"], "whatever one call used"
+    assert moves(800, COUNTS_ANEW) == ["Nudge"]
+    assert moves(800, COUNTS_ANEW, 800) == ["Compact", "Nudge"]
+    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 700) == ["Nudge"]
+    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 800) == ["Note", "Nudge"]
+    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 1_000) == ["Note"]
+    again = e.OptionsSet(1, ANN, SessionOptions(mode="deep_work"))
+    assert moves(800, COUNTS_ANEW, 800, COUNTS_ANEW, 1_000, again, 800) == ["Compact", "Nudge"]
+
+
+def test_each_time_is_asked_for_once() -> None:
+    def key(*parts: e.AnyEvent | int) -> str:
+        return next_moves(spending(*parts), GRAPH, DeepWorkConfig(tokens=1_000), 2_000.0)[0].key  # type: ignore[union-attr]
+
+    assert key(800) == key(800, 10), "a second look asks for the same"
+    assert key(800) != key(800, COUNTS_ANEW, 800)
 
 
 async def test_a_new_process_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
@@ -196,6 +273,68 @@ async def test_the_list_stands_in_the_newest_message_and_not_in_the_prompt(tmp_p
     assert told.endswith("<tasks>\n[>] #1 one\n[ ] #2 two\n0 of 2 tasks done (0 %); now: one\n</tasks>")
     recalled = [each for each in events if isinstance(each, e.Recalled)]
     assert recalled and all(each.facts == () and each.part.label.integrity == "tool_local" for each in recalled)
+
+
+def done_up_to(last: int) -> dict[int, Task]:
+    return {n: Task(n, f"task {n}", status="completed") for n in range(1, last + 1)}
+
+
+def test_what_is_told_of_a_long_work_in_its_order() -> None:
+    config = DeepWorkConfig(tokens=1_000, compactions=0)
+    graph = {**done_up_to(2), 3: Task(3, "left")}
+    told = context_of(graph, Run(SESSION, deep_n=1, used=800), config, left_out=True)
+    assert told.splitlines()[:3] == ["<session_summary>", "Done so far: task 2; task 1", "</session_summary>"]
+    places = [told.index(f"<{name}>") for name in ("session_summary", "tasks", "budget_warning", "archived_context")]
+    assert places == sorted(places) and "80% of the tokens for this work are used, 200 are left" in told
+    plain = context_of({3: Task(3, "left")}, Run(SESSION, deep_n=1, used=700), config, left_out=False)
+    assert plain == "<tasks>\n[ ] #3 left\n0 of 1 tasks done (0 %)\n</tasks>"
+    assert context_of({}, Run(SESSION), config, left_out=True) == "", "there is no work to tell of"
+
+
+def test_the_summary_of_a_session_names_twenty_titles() -> None:
+    assert session_summary(done_up_to(20)).count("task ") == 20
+    summary = session_summary(done_up_to(27))
+    assert summary.startswith("Done so far: task 27; task 26; ") and summary.endswith("task 8; and 7 before them")
+    assert session_summary({1: Task(1, "gone", status="deleted"), 2: Task(2, "open")}) == ""
+
+
+async def test_within_a_long_turn_the_summary_is_told_again_each_ten_steps(tmp_path: Path) -> None:
+    """At the end of what the model is shown: what it was shown before stays as it was."""
+    titles = [f"t{n}" for n in range(1, 23)]
+    script = Scripted(create(*titles), *(change(n, status="completed") for n in range(1, 23)))
+    house = House(tmp_path, script)
+    async with house.running() as app:
+        await begin(house)
+        await house.hears("22 of 22 tasks done (100 %)")
+        events = await log(app)
+    kinds = [type(each) for each in events if isinstance(each, e.Recalled | e.ModelReplied)]
+    told = [i for i, kind in enumerate(kinds) if kind is e.Recalled]
+    assert [sum(kind is e.ModelReplied for kind in kinds[:i]) for i in told][:2] == [9, 19]
+    ninth, tenth, eleventh = (request.messages for request in script.asked[8:11])
+    assert tenth[: len(ninth)] == ninth and eleventh[: len(tenth)] == tenth
+    last = tenth[-1].message
+    assert last.role == "user" and "Done so far: t8; t7; t6;" in last.text and "[x] #8 t8" in last.text
+    assert "8 of 22 tasks done" in last.text and "Done so far" not in "".join(shown.message.text for shown in ninth)
+    assert is_hint(last), "when room is made it is not taken for what the person wants"
+
+
+async def test_what_is_left_out_is_named(tmp_path: Path) -> None:
+    script = Scripted(create("one"), *(change(1, result=f"part {n}") for n in range(6)))
+    house = House(tmp_path, script)
+    async with house.running():
+        await begin(house)
+        await house.hears("I got no further")
+        assert not any("<archived_context>" in text_of(request) for request in script.asked)
+        house.channel.write("/compact", external_id="compact")
+        await house.hears("I sum up what was said before")
+        house.channel.write("and now?", external_id="now")
+        before = len(script.asked)
+        await until_asked(script, before + 1)
+    assert script.asked[-1].messages[-1].message.text.endswith("</archived_context>")
+
+
+def text_of(request: Request) -> str:
+    return "".join(shown.message.text for shown in request.messages)
 
 
 async def test_two_calls_of_one_reply_see_each_other(tmp_path: Path) -> None:
@@ -424,5 +563,5 @@ async def test_what_it_is_at_is_told_by_one_who_does_not_drive(tmp_path: Path) -
 def test_each_state_has_its_words(events: list[e.AnyEvent], status: Status, used: int, state: State) -> None:
     run = resting(*events)
     run.used = used
-    work = standing(run, {1: Task(1, "one", status=status)}, CONFIG)
+    work = standing(run, {1: Task(1, "one", status=status)}, DeepWorkConfig(compactions=0))
     assert work.state == state and STATES[state] in lines(work)[0]

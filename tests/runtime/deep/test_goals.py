@@ -250,7 +250,7 @@ async def test_a_turn_for_a_goal_ends_when_its_tokens_are_used_up(tmp_path: Path
 
 def test_what_a_goal_has_used_does_not_stop_deep_work() -> None:
     run = Run("s", goal="x", goal_by=ANN, open=True, used=1_200, goal_used=1_200, goal_before=800)
-    config = DeepWorkConfig(tokens=10_000, goal_tokens=1_000)
+    config = DeepWorkConfig(tokens=10_000, goal_tokens=1_000, compactions=0)
     assert next_moves(run, {}, config, 1.0) == (Halt("goal:s:halt:0"),)
     run.deep_n = 1
     assert next_moves(run, {}, config, 1.0) == (), "it has tokens of its own"

@@ -14,16 +14,19 @@ import pytest
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.runtime.jobs.cron import Cron
+from deskhand.testing.beside import wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
-from deskhand.types.events import ApprovalAsked, MessageReceived
-from deskhand.types.identity import Address, Principal
-from deskhand.types.jobs import CHAT, Job
+from deskhand.types.events import ApprovalAsked
+from deskhand.types.identity import Address, Inbound, Principal, Said
+from deskhand.types.jobs import CHAT, ISOLATED, Job
 from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 from deskhand.types.people import Identity
+
+from .seen import messages, truth
 
 NOW = 1_700_000_000.0  # Tue Nov 14 22:13:20 UTC 2023
 HERE = Address("memory", "", "1")
@@ -97,17 +100,14 @@ async def test_what_is_asked_for_is_done_when_it_is_due_and_said_there(tmp_path:
         )
         when, cost = text.split(". ", 1)
         assert (status, when) == ("ok", "ok, tea: once, at 2023-11-14 23:33; next: 2023-11-14 23:33 (Europe/Berlin)")
-        assert (
-            cost
-            == "Forecast: 1 run in 30 days; each takes what its conversation does, and `deskhand budget` bounds that."
-        )
+        assert cost == "Forecast: 1 run in 30 days; what one takes is known when it has run; `tokens:` bounds it."
         view = await app.works.jobs.get("tea")
         assert view.job == Job(
             "tea",
             "Is the tea ready?",
             schedule="at 2023-11-14T22:33:20.000+00:00",
             agent="default",
-            session=CHAT,
+            session=ISOLATED,
             to=HERE,
             delete_after_run=True,
         )
@@ -118,11 +118,30 @@ async def test_what_is_asked_for_is_done_when_it_is_due_and_said_there(tmp_path:
         sent = await chat.sent(2)
         assert sent == ["noted", "answer to: Is the tea ready?"]
         assert [out.address for out, _ in chat.channel.sent] == [HERE, HERE]
-        events = [e.event for e in await app.store.events("default/memory:1")]
-        heard = [event for event in events if isinstance(event, MessageReceived)]
-        assert heard[-1].principal == Principal("job:tea", ("owner",), "clock", "owner")
+        request = chat.desk.model.requests[-1]
+        assert [shown.message.role for shown in request.messages] == ["user"], "a run sees nothing of the chat"
+        run = await chat.desk.ended(app, "tea")
+        assert run.session == "default/job:tea:1700001200"
+        (heard,) = await messages(app, run.session)
+        assert heard.principal == Principal("job:tea", ("owner",), "clock", "owner")
         await chat.desk.look(app)
         assert await app.works.jobs.all() == [] or "tea" not in [v.name for v in await app.works.jobs.all()]
+
+
+async def test_on_the_page_the_conversation_goes_on_in_which_it_was_asked_for(tmp_path: Path) -> None:
+    """Nothing is sent there: its answer is read in that conversation."""
+    chat, place = Chat(tmp_path), Address("web", "owner", "tea")
+    async with chat.running() as app:
+        arguments = {"mode": "add", "name": "tea", "schedule_expr": "in 20m", "message": "Is the tea ready?"}
+        chat.next = ToolCall("c", "cron", msgspec.Raw(msgspec.json.encode(arguments)))
+        asked = Said(Message("user", (Text("remind me"),)))
+        await app.door.submit(Inbound("1", place, "owner", NOW, asked))
+        await wait_for(lambda: truth(bool(chat.told)))
+        view = await app.works.jobs.get("tea")
+        assert view.job is not None and (view.job.session, view.job.to) == (CHAT, place)
+        await chat.desk.pass_time(app, 1200)
+        run = await chat.desk.ended(app, "tea")
+        assert (run.session, run.said) == ("default/web:owner:tea", "answer to: Is the tea ready?")
 
 
 async def test_what_is_to_be_delivered_is_said_as_it_is(tmp_path: Path) -> None:
@@ -226,8 +245,8 @@ async def test_a_member_has_their_own(tmp_path: Path) -> None:
         await chat.desk.pass_time(app, 3600)
         run = await chat.desk.ended(app, "hers")
         assert run.state == "done"
-        heard = [e.event for e in await app.store.events("default/memory:2") if isinstance(e.event, MessageReceived)]
-        assert heard[-1].principal == Principal("job:hers", ("member",), "clock", "ann"), "with her rights, and no more"
+        (heard,) = await messages(app, run.session)
+        assert heard.principal == Principal("job:hers", ("member",), "clock", "ann"), "with her rights, and no more"
 
 
 async def test_what_has_read_something_from_outside_asks_first(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from deskhand.runtime.jobs.ledger import Entry, Ledger, added, ended
 from deskhand.runtime.jobs.runs import run_of
 from deskhand.runtime.jobs.where import heading
 from deskhand.runtime.statements import statements
+from deskhand.store.schema import connect
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.beside import wait_for
 from deskhand.testing.jobs import JobDesk
@@ -235,6 +236,38 @@ async def test_a_job_that_was_gone_begins_anew(tmp_path: Path) -> None:
 
 async def _ran(app: App, number: int) -> bool:
     return await states(app, "j") == ["done"] * number
+
+
+class Crossed(SqliteStore):
+    """One into which another process writes right after its version was read."""
+
+    write: Callable[[], object] | None = None
+    wanted: Callable[[], bool] = staticmethod(lambda: False)
+
+    def version(self) -> int:
+        version = super().version()
+        if self.write is not None and self.wanted():
+            write, self.write = self.write, None
+            write()
+        return version
+
+
+async def test_what_is_written_while_the_clock_begins_to_look_is_seen(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path)
+    desk.store = Crossed
+    desk.write("j", "hourly")
+    async with desk.running() as app:
+        await desk.look(app)
+        clock, store = app.works.jobs.clock, app.store
+        assert isinstance(store, Crossed)
+        row = added(run_of((await app.works.jobs.get("j")).job or Job("j"), "run_1 by owner", desk.clock.at), "waiting")
+        db = connect(desk.settings.home.database, write=True)
+        looks = clock.looks
+        store.wanted = lambda: clock.looks > looks
+        store.write = lambda: db.execute(statements()[row.statement], row.args).fetchall()
+        clock.poke()
+        await desk.ended(app, "j")
+        db.close()
 
 
 async def test_a_computer_that_slept_is_late_by_a_moment(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from deskhand.runtime.app import App
+from deskhand.runtime.jobs.settings import JobsConfig
 from deskhand.testing.beside import processes_with, wait_for
 from deskhand.testing.jobs import JobDesk
 from deskhand.types.events import MessageReceived
+from deskhand.types.identity import Principal
 from deskhand.types.jobs import Run
 from deskhand.types.messages import Text
 
@@ -46,6 +48,8 @@ async def test_a_gate_that_says_no_costs_no_model_call(tmp_path: Path) -> None:
         assert (run.state, run.said) == ("gated", "exit code: 7: [stderr] nothing new".replace("[stderr] ", ""))
         view = await app.works.jobs.get("j")
         assert (view.counters.gates, view.counters.runs, view.last_result) == (1, 0, "gated")
+        row = (await app.works.automation.desk.shown(Principal("owner", ("owner",)), "j")).job
+        assert (row.runs, row.errors, row.gates, row.skips) == (0, 0, 1, 0)
         assert not desk.model.requests and await app.store.events(run.session) == []
 
 
@@ -117,6 +121,7 @@ async def test_a_hook_that_prints_for_ever_costs_no_memory(tmp_path: Path) -> No
 
 
 async def test_a_hook_that_hangs_or_forks_is_killed_whole_and_others_go_on(tmp_path: Path) -> None:
+    assert JobsConfig().hook_timeout_s == 30, "where nobody says anything else"
     mark = f"88{os.getpid()}"
     text = f"#!/bin/bash\nsetsid sleep {mark}1 &\nwhile :; do echo spam; sleep 0.01; done & sleep {mark}2\n"
     desk = hooked(tmp_path, text, timeout_s=2)

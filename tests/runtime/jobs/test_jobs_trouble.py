@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
 
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
+from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.beside import wait_for
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
-from deskhand.types.errors import JobInvalid, ModelRequestRefused
+from deskhand.types.errors import JobInvalid, ModelRequestRefused, StoreUnavailable
 from deskhand.types.events import CommandRun
 from deskhand.types.identity import Address, Command, Inbound, Principal
 from deskhand.types.messages import Message, ToolCall
@@ -76,38 +80,167 @@ async def test_the_owner_is_told_less_and_less_and_then_that_it_works(tmp_path: 
         assert len(texts(channel)) == 4
 
 
-async def test_a_storm_of_starts_pauses_all_jobs(tmp_path: Path) -> None:
+class Killed(SqliteStore):
+    """One whose process can die: from then on nothing is written any more."""
+
+    dead = False
+
+    async def change(self, changes: Sequence[Change]) -> list[int]:
+        if self.dead:
+            raise StoreUnavailable("this process is dead")
+        return await super().change(changes)
+
+    async def hand_over(self) -> None:
+        if not self.dead:
+            await super().hand_over()
+
+
+@asynccontextmanager
+async def crashing(desk: JobDesk) -> AsyncIterator[App]:
+    """A life that ends as `kill -9` ends it."""
+    desk.store = Killed
+    async with desk.running() as app:
+        yield app
+        assert isinstance(app.store, Killed)
+        app.store.dead = True
+    desk.store = SqliteStore
+
+
+async def test_a_storm_of_crashes_pauses_all_jobs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     desk, channel = JobDesk(tmp_path), MemoryChannel()
     desk.write("j", "every 1m")
-    desk.write("boot", "startup")
-    async with desk.running() as app:
+    for _ in range(3):
+        async with crashing(desk) as app:
+            assert not (await app.works.jobs.get("j")).paused
+        desk.clock.advance(120)
+    async with desk.opened() as app:
         await _reachable(app)
-        await desk.ended(app, "boot")
-    async with desk.running() as app:
-        await desk.ended(app, "boot", 2)
-    desk.clock.advance(120)
     async with desk.running([channel]) as app:
         await wait_for(lambda: truth(bool(channel.sent)))
-        assert texts(channel)[0][1].startswith("No job runs any more: Deskhand was started 3 times within 10 minutes")
-        assert "`deskhand jobs resume` lets them go on" in texts(channel)[0][1]
+        said = texts(channel)[0][1]
+        assert said.startswith("All jobs are paused: Deskhand crashed 3 times within 10 minutes")
+        assert "To resume: `deskhand jobs resume`" in said
         await desk.pass_time(app, 60)
         view = await app.works.jobs.get("j")
-        assert view.paused and view.last is None and len(await states(app, "boot")) == 2
-        assert (await app.works.jobs.resume()).startswith("Deskhand was started 3 times")
+        assert view.paused and "waiting" not in await states(app, "j")
+        fact = next(fact for fact in (await app.health()).facts if fact.name == "jobs")
+        assert (fact.state, fact.last_error) == ("degraded", "To resume: deskhand jobs resume")
+        assert fact.detail.startswith("paused: Deskhand crashed 3 times")
+        assert "No job runs: Deskhand crashed 3 times" in caplog.text and "deskhand jobs resume" in caplog.text
+        assert (await app.works.jobs.resume()).startswith("Deskhand crashed 3 times")
+        ran = len(await states(app, "j"))
         await desk.pass_time(app, 60)
-        await desk.ended(app, "j")
+        await wait_for(lambda: _more(app, "j", ran))
+        assert next(fact for fact in (await app.health()).facts if fact.name == "jobs").state == "ok"
     async with desk.running() as app:  # what was lifted does not come back at the next start
-        await desk.ended(app, "boot", 3)
         assert not (await app.works.jobs.get("j")).paused
 
 
-async def test_starts_that_are_far_apart_are_no_storm(tmp_path: Path) -> None:
+async def _more(app: App, name: str, than: int) -> bool:
+    return len(await states(app, name)) > than
+
+
+class Fatal(BaseException):
+    """Nothing catches it."""
+
+
+class Broken(MemoryChannel):
+    """Ends the whole process once it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = anyio.Event()
+
+    async def receive(self) -> AsyncIterator[Inbound]:
+        await self.go.wait()
+        raise Fatal
+        yield
+
+
+async def test_a_part_that_breaks_is_a_crash(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path)
+    desk.write("j", "every 1h")
+    for _ in range(3):
+        channel = Broken()
+        with pytest.raises(BaseExceptionGroup):
+            async with desk.running([channel]):
+                channel.go.set()
+                await anyio.sleep_forever()
+    async with desk.running() as app:
+        assert (await app.works.jobs.get("j")).paused.startswith("Deskhand crashed 3 times")
+
+
+@pytest.mark.parametrize("ends", ["in good order", "in good order, and killed before it was through"])
+async def test_starts_that_were_asked_for_are_no_storm(tmp_path: Path, ends: str) -> None:
+    """Who ends it and starts it again, however often, has asked for that: with one job or many."""
+    desk = JobDesk(tmp_path)
+    desk.write("j", "every 1h")
+    for _ in range(6):
+        async with desk.running() if ends == "in good order" else crashing(desk) as app:
+            assert not (await app.works.jobs.get("j")).paused
+            await app.drain()
+        desk.clock.advance(1)
+
+
+async def test_crashes_that_are_far_apart_are_no_storm(tmp_path: Path) -> None:
     desk = JobDesk(tmp_path)
     desk.write("j", "every 1h")
     for _ in range(4):
-        async with desk.running() as app:
+        async with crashing(desk) as app:
             assert not (await app.works.jobs.get("j")).paused
         desk.clock.advance(301)
+
+
+async def test_a_job_at_each_start_cannot_keep_starts_going(tmp_path: Path) -> None:
+    """Whatever way it found to have Deskhand started again."""
+    desk = JobDesk(tmp_path)
+    desk.write("boot", "startup")
+    desk.write("j", "every 1h")
+    for number in range(1, 4):
+        async with desk.running() as app:
+            await desk.ended(app, "boot", number)
+        desk.clock.advance(1)
+    async with desk.running() as app:
+        run = (await app.works.jobs.runs("boot"))[0]
+        assert (run.state, run.said) == (
+            "skipped",
+            "after 3 of its runs within 10 minutes Deskhand was started again at once",
+        )
+        assert not (await app.works.jobs.get("j")).paused
+        assert await states(app, "boot") == ["skipped", "done", "done", "done"]
+    desk.clock.advance(600)
+    async with desk.running() as app:
+        assert (await desk.ended(app, "boot", 5)).state == "done"
+
+
+async def test_a_job_at_each_start_runs_at_each_that_was_asked_for(tmp_path: Path) -> None:
+    desk = JobDesk(tmp_path)
+    desk.write("boot", "startup")
+    for number in range(1, 6):
+        async with desk.running() as app:
+            assert (await desk.ended(app, "boot", number)).state == "done"
+        desk.clock.advance(61)
+
+
+@pytest.mark.parametrize("where", ["in the process that runs", "in another"])
+async def test_the_process_in_which_jobs_go_on_may_crash_too(tmp_path: Path, where: str) -> None:
+    """What was before is forgotten, and it is not."""
+    desk = JobDesk(tmp_path)
+    desk.write("j", "every 1h")
+    for _ in range(3):
+        async with crashing(desk):
+            pass
+        desk.clock.advance(1)
+    async with crashing(desk) as app:
+        if where == "in another":
+            async with desk.opened() as other:
+                await other.works.jobs.resume()
+        else:
+            await app.works.jobs.resume()
+        assert await app.store.rows("job_boot_count", (0.0, desk.clock.at)) == [(1,)]
+    async with desk.opened() as other:
+        await other.works.jobs.resume()
+        assert await other.store.rows("job_boot_count", (0.0, desk.clock.at)) == [(0,)], "nothing runs"
 
 
 async def test_a_job_may_not_restart_us(tmp_path: Path) -> None:
@@ -148,6 +281,56 @@ async def test_a_run_that_waits_for_a_yes_is_told_and_not_stopped(tmp_path: Path
         (ask,) = await app.store.open_asks(OWNER)
         await app.door.answer(ask.ask_id, "no", OWNER)
         assert (await desk.ended(app, "j")).state == "done"
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("the model", "the key has expired"),
+        ("its steps", "it took all its steps without an answer; raise `steps:` in its file, or ask for less at a time"),
+    ],
+)
+async def test_a_chat_is_told_which_job_failed_why_and_what_to_do(tmp_path: Path, why: str, said: str) -> None:
+    def script(request: Request) -> Message:
+        if why == "the model":
+            raise ModelRequestRefused("the key has expired")
+        return say("", ToolCall(f"c{len(request.messages)}", "list_files", msgspec.Raw(b'{"path": "."}')))
+
+    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    desk.write("brief", "every 1h", to="memory:7", steps=1)
+    async with desk.running([channel]) as app:
+        await _reachable(app)
+        await desk.pass_time(app, HOUR)
+        assert (await desk.ended(app, "brief")).said == said
+        await wait_for(lambda: truth(len(texts(channel)) == 2))
+        what_to_do = "See `deskhand jobs runs brief`; `deskhand jobs disable brief` switches it off."
+        words = f"The job 'brief' failed: {said}.\n{what_to_do}"
+        assert sorted(texts(channel)) == [("7", words), ("9", words)]
+
+
+async def test_an_owner_in_that_chat_is_told_once(tmp_path: Path) -> None:
+    def script(request: Request) -> Message:
+        raise ModelRequestRefused("the key has expired")
+
+    desk, channel = JobDesk(tmp_path, script), MemoryChannel()
+    desk.write("brief", "every 1h", to="memory:9")
+    desk.write("other", "every 1h")
+    async with desk.running([channel]) as app:
+        await _reachable(app)
+        await desk.pass_time(app, HOUR)
+        await desk.ended(app, "brief")
+        await desk.ended(app, "other")
+        await wait_for(lambda: truth(len(texts(channel)) == 2))
+        assert sorted(text.partition(" failed")[0] for _, text in texts(channel)) == [
+            "The job 'brief'",
+            "The job 'other'",
+        ]
+        await wait_for(lambda: _all_sent(app, 2))
+        assert await app.alerts.unreached() == []
+
+
+async def _all_sent(app: App, number: int) -> bool:
+    return [each.state for each in await app.alerts.latest()] == ["sent"] * number
 
 
 async def test_one_that_fails_every_other_time_is_told_no_more_often(tmp_path: Path) -> None:

@@ -191,6 +191,12 @@ class Shelf:
     async def runs(self, name: str, limit: int = 20) -> list[Run]:
         return []
 
+    async def paused(self) -> tuple[str, bool]:
+        return "", False
+
+    async def resume(self) -> str:
+        return ""
+
 
 def own(shelf: Shelf) -> OwnJobs:
     async def takes_part(person: str, session: str) -> bool:

@@ -15,7 +15,7 @@ from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
-from deskhand.types.errors import DeskhandError, ModelOverloaded
+from deskhand.types.errors import DeskhandError, ModelKeyRefused, ModelOverloaded
 from deskhand.types.events import ModelReplied, Recalled
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER, Label
@@ -209,6 +209,28 @@ async def test_a_model_that_is_too_small_is_not_asked_and_nothing_is_lost(tmp_pa
         assert await app.works.learning.gatherer.harvest() == "harvest: 1 from 1"
 
 
+@pytest.mark.parametrize("chore", ["harvester", "cleaner"])
+async def test_the_next_model_of_its_own_chain_takes_over(tmp_path: Path, chore: str) -> None:
+    chain = {"enabled": False, "models": ["scripted/first", "scripted/second"]}
+    study = Study(tmp_path, memory={"harvester": {"enabled": False}, "cleaner": {"enabled": False}} | {chore: chain})
+
+    def answer(text: str) -> Any:
+        if study.model.requests[-1].model == "first":
+            raise ModelKeyRefused("it is not paid for")
+        return noted(("Ann likes tea", 1)) if chore == "harvester" else tidy([1, 2])
+
+    study.answers = {"harvest": answer, "clean": answer}
+    async with study.running() as app:
+        gatherer = app.works.learning.gatherer
+        if chore == "harvester":
+            await study.chat(app, "Ann likes tea")
+            assert await gatherer.harvest() == "harvest: 1 from 1"
+        else:
+            await known(app, "one thing", "other thing")
+            assert await gatherer.clean() == "clean: 0 from 1"
+        assert [request.model for request in study.model.requests][-2:] == ["first", "second"]
+
+
 async def test_facts_and_mark_are_one_commit(tmp_path: Path) -> None:
     """Cut off in between there is neither; and done twice there is no double."""
     study = Study(tmp_path)
@@ -345,6 +367,24 @@ async def test_a_newer_fact_takes_the_place_of_the_one_it_contradicts(tmp_path: 
         assert "1. The owner lives in Bern" in study.asked[0][1]
         old, new = await facts(app, all_=True)
         assert (old.closed_why, old.superseded_by, new.valid_to) == ("superseded", new.id, None)
+
+
+async def test_what_cannot_hold_any_more_gives_way_also_where_the_model_does_not_say_so(tmp_path: Path) -> None:
+    """But nothing that was noted since, and nothing that is pinned."""
+    study = Study(tmp_path)
+    async with study.running() as app:
+        now = study.clock.now()
+        await app.store.change(added(_fact("The owner lives in Bern", "k1"), 1.0))
+        await app.store.change(added(_fact("The garage code is 7719", "k2"), now + 3600.0))
+        await app.store.change(added(_fact("The gate code is 11", "k3", pinned=True), 1.0))
+        study.answers["harvest"] = lambda text: noted(
+            ("The owner lives in Basel", 1), ("The garage code is 8820", 1), ("The gate code is 22", 1)
+        )
+        await study.chat(app, "I live in Basel, and the codes are 8820 and 22")
+        await app.works.learning.gatherer.harvest()
+        found = {fact.text: fact.closed_why for fact in await facts(app, all_=True)}
+        assert found.pop("The owner lives in Bern") == "superseded"
+        assert set(found.values()) == {""}, "the model that tidies memory looks at the others"
 
 
 async def test_a_line_cannot_look_like_that_of_another(tmp_path: Path) -> None:

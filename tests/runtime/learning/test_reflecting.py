@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,15 @@ import msgspec
 import pytest
 
 from deskhand.memory.facts import NewFact, added, closed
+from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.runtime.learning.proposals import Proposal
 from deskhand.runtime.learning.reflecting import Reflecting
+from deskhand.testing.beside import wait_for
+from deskhand.testing.scripted import say
 from deskhand.types.commit import Change
 from deskhand.types.errors import DeskhandError
+from deskhand.types.events import CommandRun
 from deskhand.types.labels import OWNER, Label
 from deskhand.types.messages import Message, Text
 
@@ -226,6 +231,77 @@ async def test_what_is_always_known_stays_small_and_nothing_held_gets_there(tmp_
         assert "eve" not in study.asked[0][1]
         pinned = [fact for fact in await facts(app) if fact.pinned]
         assert pinned and sum(len(fact.text.encode()) + 3 for fact in pinned) <= 4_096
+
+
+async def test_what_somebody_ends_is_looked_back_at_at_once_and_known_in_the_next(tmp_path: Path) -> None:
+    """The notes of it are promoted too: what lasts stands in MEMORY.md, and so in the prompt of what comes next."""
+    study = Study(tmp_path, reflection={"enabled": True})
+    study.answers["reflect"] = lambda text: learned(session_summary="Ann lives in Basel now.")
+    study.answers["promote"] = lambda text: {"keep": [{"id": 1, "text": "Ann lives in Basel"}]}
+    prompts: list[str] = []
+
+    def talk(request: Request) -> Message:
+        prompts.append("\n".join(request.system))
+        return say("fine")
+
+    study.talk = talk
+    async with study.running() as app:
+        session = await study.chat(app, "I moved to Basel", "yesterday")
+        memory = study.settings.home.workspace("default") / "memory" / "MEMORY.md"
+        await study.say(app, "/stop")
+
+        async def is_promoted() -> bool:
+            return memory.exists() and "Ann lives in Basel" in memory.read_text()
+
+        await wait_for(is_promoted)
+        assert [kind for kind, _ in study.asked] == ["reflect", "promote"]
+        assert (await status(app, session))[1] == "processed"
+        await study.chat(app, "hello again")
+        assert "Ann lives in Basel" in prompts[-1] and "Ann lives in Basel" not in prompts[0]
+        assert len(study.asked) == 2, "no more is asked"
+
+
+@pytest.mark.parametrize("off", ["memory", "reflection"])
+async def test_what_somebody_ends_is_left_alone_where_that_is_off(tmp_path: Path, off: str) -> None:
+    config: dict[str, Any] = {"reflection": {"enabled": True}}
+    study = Study(tmp_path, **(config | {off: {"enabled": False}}))
+    async with study.running() as app:
+        session = await study.chat(app, "one", "two")
+        await study.say(app, "/stop")
+        await wait_for(partial(closes, app, session))
+        await app.works.learning.look_back(session)
+        assert study.asked == []
+
+
+async def test_only_what_is_over_is_looked_back_at_at_once(tmp_path: Path) -> None:
+    study = Study(tmp_path, reflection={"enabled": True})
+    async with study.running() as app:
+        session = await study.chat(app, "one", "two")
+        await app.works.learning.look_back(session)
+        assert study.asked == []
+
+
+async def closes(app: App, session: str) -> bool:
+    return any(isinstance(each.event, CommandRun) for each in await app.store.events(session))
+
+
+async def test_what_failed_when_it_was_ended_is_looked_back_at_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = Study(tmp_path, reflection={"enabled": True})
+    study.answers["reflect"] = lambda text: "no object"
+    async with study.running() as app:
+        session = await study.chat(app, "one", "two")
+        await study.say(app, "/stop")
+
+        async def is_told() -> bool:
+            return f"{session} was ended, and is looked back at later" in caplog.text
+
+        await wait_for(is_told)
+        study.answers["reflect"] = lambda text: learned(session_summary="x")
+        study.clock.advance(QUIET)
+        assert await app.works.learning.reflecting.reflect() == "reflect: 0 from 1"
+        assert (await status(app, session))[1] == "processed"
 
 
 @pytest.mark.parametrize(("last", "kept"), [("thanks", []), ("the router does restart by 5 presses", [0])])

@@ -65,6 +65,25 @@ async def test_what_is_saved_in_one_conversation_is_known_in_the_next(home: Path
         assert "7719" in await agent.result(app, "memory_search", query="garage", top_k=1)
 
 
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({}, {"7719", "green", "oil"}),
+        ({"inject_top_k": 1}, {"7719"}),
+        ({"inject_min_relevance": 0.9}, {"7719"}),
+        ({"inject_top_k": 0}, set[str]()),
+    ],
+)
+async def test_how_much_is_told_is_a_setting(home: Path, config: dict[str, Any], told: set[str]) -> None:
+    """So many memories at most, and only those that are as near as this; the nearest first."""
+    agent = Agent(home, {"memory": {"embed_model": "none"} | config})
+    async with agent.running() as app:
+        for content in ("The code of the garage door is 7719", "The garage is green", "The garage smells of oil"):
+            await agent.result(app, "save_memory", content=content)
+        _, shown = await ask(agent, app, "code of the garage door")
+        assert {each for each in ("7719", "green", "oil") if each in shown} == told
+
+
 async def test_recalled_text_is_logged_once_and_labelled(home: Path) -> None:
     agent = Agent(home)
     async with agent.running() as app:

@@ -11,8 +11,10 @@ from pathlib import Path
 import apsw
 import pytest
 
+from deskhand.runtime.moving import tree
 from deskhand.runtime.moving.found import Found, counts, in_words
 from deskhand.runtime.moving.homes import homes_in, read_home
+from deskhand.runtime.moving.notes import MOST_NOTES, Notes
 from deskhand.runtime.transcript import Line
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address
@@ -33,6 +35,10 @@ def told(found: Found) -> str:
 
 def why_left(found: Found) -> str:
     return "\n".join(f"{each.what}: {each.why}" for each in found.left)
+
+
+def why_broken(found: Found) -> str:
+    return "\n".join(f"{each.file}: {each.why}" for each in found.broken)
 
 
 @pytest.mark.parametrize("name", WHAT_THERE_IS)
@@ -125,7 +131,7 @@ def test_ids_that_are_none_name_no_place(tmp_path: Path) -> None:
 def test_what_has_expired_is_left(tmp_path: Path) -> None:
     later = read_home(home_of("operator-ai-0.7", tmp_path), NOW + 30 * 86_400)
     assert "Ann may travel in May." not in [memory.text for memory in later.memories]
-    assert "1 memories: they had expired" in why_left(later)
+    assert "1 memory: they had expired" in why_left(later)
 
 
 def test_the_older_schema(tmp_path: Path) -> None:
@@ -155,11 +161,13 @@ def test_operator_use(tmp_path: Path) -> None:
         "deliver",
         Address("telegram", "7000000001", "4711"),
     )
-    assert (feed.schedule, feed.kind, feed.session) == ("every 5400000ms", "prompt", "chat")
-    assert [each["agent"] for each in found.config["bindings"]] == ["operator", "scout"]
+    assert (feed.schedule, feed.kind, feed.session) == ("every 5400000ms", "prompt", "isolated")
+    assert found.config["bindings"] == [
+        {"agent": "scout", "channel": "discord"},
+        {"agent": "operator", "channel": "telegram"},
+    ]
     assert found.config["channels"] == {"telegram": {"allow_from": ["4711"]}}
     assert found.secrets == {"OPENAI_API_KEY": "none", "TELEGRAM_BOT_TOKEN": "7000000001:none"}
-    assert "Deskhand has no channel" not in why_left(found)
     assert [memory.text for memory in found.memories][:2] == [
         "User Information: Ann has two cats, Ada and Grace.",
         "User Information: The cats eat at seven.",
@@ -241,7 +249,7 @@ def test_a_database_that_is_none(tmp_path: Path) -> None:
     (home / "state/operator.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     found = read(home)
     assert told(found) == "2 agents, 2 jobs, 1 skill"
-    assert "state/operator.db is no database that can be read" in why_left(found)
+    assert "state/operator.db is no database that can be read" in why_broken(found)
 
 
 def test_a_database_of_another_version(tmp_path: Path) -> None:
@@ -259,11 +267,11 @@ def test_a_database_of_another_version(tmp_path: Path) -> None:
     db.close()
     found = read(home)
     assert told(found) == "2 agents, 2 jobs, 4 memories, 3 key-values, 1 skill"
-    assert "the table messages has no column 'message_json': a version that is not known" in why_left(found)
-    assert "users" not in why_left(found) and "interrupt" not in why_left(found)
+    assert "the table messages has no column 'message_json': a version that is not known" in why_broken(found)
+    assert "users" not in why_broken(found) and "interrupt" not in why_broken(found)
 
 
-def test_broken_lines_and_files_cost_only_themselves(tmp_path: Path) -> None:
+def test_broken_lines_cost_only_themselves(tmp_path: Path) -> None:
     home = home_of("agent-computer", tmp_path)
     main, bread = home / "sessions/main.jsonl", home / "sessions/bread.jsonl"
     lines = main.read_bytes().split(b"\n")
@@ -280,8 +288,10 @@ def test_broken_lines_and_files_cost_only_themselves(tmp_path: Path) -> None:
     ]
     said = why_left(found)
     assert "5 lines of sessions/main.jsonl: no JSON object, or longer than 4 MB; the rest is taken" in said
-    assert "all of sessions/bread.tasks.json: it holds no list of tasks" in said
-    assert "'whenever'" in said and len(found.memories) == 1
+    assert "sessions/bread.jsonl: there is no message in it" in said
+    assert "sessions/bread.tasks.json: it is no JSON" in why_broken(found)
+    assert "'whenever'" in said
+    assert len(found.memories) == 2, "its search index still knows what the broken file said"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
@@ -347,7 +357,7 @@ def test_a_file_without_end_is_left(tmp_path: Path) -> None:
     os.mkfifo(home / "sessions/pipe.jsonl")
     found = read(home)
     assert [talk.key for talk in found.talks] == ["bread"]
-    assert "sessions/main.jsonl: sessions/main.jsonl: it is larger than 100 MB" in why_left(found)
+    assert "sessions/main.jsonl: it is larger than 100 MB" in why_left(found)
 
 
 def test_links_and_names_lead_nowhere(tmp_path: Path) -> None:
@@ -414,3 +424,40 @@ def test_the_fixtures_are_small_and_hold_no_secret() -> None:
     assert sum(path.stat().st_size for path in files) < 300_000
     for path in files:
         assert not any(word in path.read_bytes() for word in (b"sk-", b"xoxb-", b"xapp-")), path
+
+
+def test_what_says_nothing_and_what_belongs_to_nothing_is_named(tmp_path: Path) -> None:
+    home = home_of("operator-ai-0.7", tmp_path)
+    with apsw.Connection(str(home / "state/operator.db")) as db:
+        db.execute("PRAGMA foreign_keys = OFF")
+        for scope, text in (("global", "  "), ("planet", "it is round")):
+            row = (text, scope)
+            db.execute("INSERT INTO memories(content, scope, scope_id, retention) VALUES(?, ?, '', 'durable')", row)
+        db.execute("INSERT INTO messages(conversation_id, message_json) VALUES('gone', '{\"role\": \"user\"}')")
+    left = {each.what: each.why for each in read(home).left}
+    assert left["1 memory"] == "there is no text in it"
+    assert left["a memory of the scope 'planet': it is round"] == "there is no such scope"
+    assert left["1 message"] == "their conversation is not in the database"
+
+
+def test_notes_beyond_the_most_are_counted() -> None:
+    notes = Notes()
+    for number in range(MOST_NOTES + 2):
+        notes.change(f"setting {number}", "it is another one here")
+        notes.fail(f"file {number}", "it is no JSON")
+    assert len(notes.all_changed()) == len(notes.all_broken()) == MOST_NOTES + 1
+    assert notes.all_changed()[-1].what == "2 more"
+    assert notes.all_broken()[-1].file == "2 more files"
+
+
+def test_names_beyond_the_most_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "MOST_NAMES", 3)
+    for number in range(4):
+        (tmp_path / f"{number}.txt").write_text("x")
+    home = tree.Tree(tmp_path)
+    try:
+        home.leave_rest({})
+        assert len(home.notes.left) == 4
+        assert "all names in . after the first 3" in [each.what for each in home.notes.left]
+    finally:
+        home.close()

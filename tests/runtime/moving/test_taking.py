@@ -292,8 +292,7 @@ async def test_facts_belong_to_whom_they_are_about(tmp_path: Path) -> None:
 
 async def test_jobs_come_switched_off_and_skills_as_they_are(tmp_path: Path) -> None:
     home, settings = home_of("operator-ai-0.7", tmp_path), settings_in(tmp_path)
-    taken = await move(home, settings)
-    assert any(note.startswith("switched off, so that") and "morning-weather" in note for note in taken.notes)
+    await move(home, settings)
     folder = settings.home.root / "jobs/morning-weather"
     job = parse_job((folder / "JOB.md").read_text(), "morning-weather").job
     assert (job.schedule, job.agent, job.enabled, job.hooks.prerun) == (

@@ -8,23 +8,25 @@ from typing import assert_never
 import anyio
 from msgspec.structs import replace
 
+from ...agent.compact import is_left_out
 from ...agent.state import State, fold
 from ...tools.task_rows import read
-from ...tools.task_words import SHORT, label_of, listed, percent, progress, there
+from ...tools.task_words import SHORT, label_of, listed, percent, there
 from ...types.budget import Charge
 from ...types.errors import BudgetSpent, ModelError, Refused, StaleSession, StoreError, StoreUnavailable
 from ...types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recorded, TurnEnded
-from ...types.goals import REACHED, LongWork
+from ...types.goals import COMPACTED, REACHED, LongWork
 from ...types.identity import SYSTEM, Command, Inbound, Principal, Said, acts_for
 from ...types.labels import LOCAL, join
 from ...types.messages import Message, Text
 from ...types.tasks import Graph
-from ...types.turn import TASK_LIST, TURN
+from ...types.turn import TURN
 from ..hands import Ground
 from ..thinking import Thinking
 from ..waking import Waker
+from .context import context_of
 from .judge import judged
-from .run import DEEP, JUDGE, Ask, DeepWorkConfig, Halt, Later, Move, Note, Nudge, Run, fold_run, next_moves
+from .run import DEEP, JUDGE, Ask, Compact, DeepWorkConfig, Halt, Later, Move, Note, Nudge, Run, fold_run, next_moves
 from .standing import lines, standing, standing_of
 
 log = logging.getLogger(__name__)
@@ -134,6 +136,8 @@ class Deep:
                 await self._push(run, move.key, move.by, Text(move.text, LOCAL))
             case Note():
                 await self._tell(run, move.key, move.name, move.text)
+            case Compact():
+                await self._tell(run, move.key, COMPACTED, move.text)
             case Ask():
                 await self._judge(run, move.key)
             case Later(at=at):
@@ -215,18 +219,20 @@ class Deep:
 
     # What is shown
 
-    def told(self, state: State, found: Recalled | None) -> Recalled | None:
-        """What memory found for this message, with how the tasks stand, where the conversation is in deep work."""
-        if state.options.mode != "deep_work":
-            return found
+    async def told(self, state: State, found: Recalled | None) -> Recalled | None:
+        """What memory found for this message, with how far the deep work of this conversation is."""
         graph = self.graph(state.session)
-        if not there(graph):
+        known = self._runs.get(state.session)
+        run = replace(known) if known is not None else Run(state.session)
+        fold_run(run, await self._ground.store.events(state.session, run.n))
+
+        text = context_of(graph, run, self._config, left_out=is_left_out(state))
+        if not text:
             return found
-        tasks = f"{TASK_LIST}\n{listed(graph, SHORT)}\n{progress(graph)}\n</tasks>"
         label = label_of(graph)
         if found is None:
-            return Recalled((), Text(tasks, label))
-        part = Text(f"{found.part.text}\n{tasks}", join((found.part.label, label)))
+            return Recalled((), Text(text, label))
+        part = Text(f"{found.part.text}\n{text}", join((found.part.label, label)))
         return Recalled(found.facts, part)
 
     def shown(self, session: str) -> str:

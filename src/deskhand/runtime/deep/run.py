@@ -16,7 +16,7 @@ from ...tools.task_board import TASK_TOOLS
 from ...tools.task_graph import stuck
 from ...tools.task_words import left, listed, progress, there
 from ...types import events as e
-from ...types.goals import ENDED, GOALS, OFF, SPENT, goal_of
+from ...types.goals import COMPACTED, ENDED, GOALS, OFF, SPENT, goal_of
 from ...types.identity import Address, Principal
 from ...types.messages import Usage
 from ...types.tasks import Graph
@@ -30,12 +30,15 @@ AGAIN_S = (60.0, 600.0, 3600.0)
 
 
 class DeepWorkConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Long work. `tokens` is what one deep work may use, `warn_at` the share of it at which that is said. `nudges` is
-    how often it is told to go on while nothing changes, `rounds` how often at all before a person speaks again. A goal
-    is looked after for so many rounds and tokens; where a person has written, it waits until they have been quiet for
-    `quiet_s`."""
+    """Long work. `tokens` is what one deep work may use until it is summed up: at the share `compact_at` of them, so
+    often as `compactions` says, and then they count anew. After the last time `warn_at` is the share at which a person
+    is told that they run low. `nudges` is how often it is told to go on while nothing changes, `rounds` how often at
+    all before a person speaks again. A goal is looked after for so many rounds and tokens; where a person has written,
+    it waits until they have been quiet for `quiet_s`."""
 
     tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 1_500_000
+    compact_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.75
+    compactions: Annotated[int, msgspec.Meta(ge=0, le=100)] = 5
     warn_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.75
     nudges: Annotated[int, msgspec.Meta(ge=0, le=20)] = 2
     rounds: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 200
@@ -45,7 +48,8 @@ class DeepWorkConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unk
 
 
 class Run(msgspec.Struct):
-    """What the log of one conversation says about it. `deep_by` and `goal_by` began them: it goes on for these, whoever
+    """What the log of one conversation says about it. Its tokens are `used` since it began or was summed up, which was
+    done so often as `compactions` says. `deep_by` and `goal_by` began them: it goes on for these, whoever
     else speaks there. `address` is where somebody spoke last, `spoke`: they did in the last turn. `pushes` are the
     states of the tasks at which it was told to go on since then, `rounds` counts those of the goal. `end_n` is the end
     of the last turn, `said` its last words; so many turns in a row were `failures`. `halted`: a person stopped it or
@@ -60,6 +64,7 @@ class Run(msgspec.Struct):
     planning: bool = False
     used: int = 0
     used_before: int = 0
+    compactions: int = 0
     goal: str = ""
     goal_n: int = 0
     goal_by: Principal | None = None
@@ -100,6 +105,13 @@ class Note(msgspec.Struct, frozen=True):
     text: str
 
 
+class Compact(msgspec.Struct, frozen=True):
+    """What was said before is summed up, and the tokens count anew. The person is told `text`."""
+
+    key: str
+    text: str
+
+
 class Ask(msgspec.Struct, frozen=True):
     """The judge is asked whether the goal is reached."""
 
@@ -118,7 +130,7 @@ class Halt(msgspec.Struct, frozen=True):
     key: str
 
 
-Move = Nudge | Note | Ask | Later | Halt
+Move = Nudge | Note | Compact | Ask | Later | Halt
 
 
 def fold_run(run: Run, events: Iterable[e.Recorded]) -> Run:
@@ -194,6 +206,7 @@ def _options(run: Run, recorded: e.Recorded) -> None:
     if mode is not None:
         run.deep_n, run.deep_by = recorded.n if mode == "deep_work" else 0, event.principal
         run.used, run.used_before, run.pushes, run.halted, run.failures = 0, 0, [], False, 0
+        run.compactions = 0
         run.touched = True
 
 
@@ -205,6 +218,10 @@ def _command(run: Run, recorded: e.Recorded) -> None:
         run.goal, run.goal_n, run.goal_by = "" if goal == OFF else goal, recorded.n, event.principal
         run.goal_used, run.goal_before, run.rounds, run.begins = 0, 0, 0, event.inbox_id
         run.halted, run.failures = False, 0
+    elif event.name == COMPACTED and run.deep:
+        run.compactions += 1
+        run.used = 0
+        run.used_before = 0
     elif event.name in ("stop", "start") and event.principal.kind == "person":
         run.halted = True
         if not run.open and event.args != TURN:  # the conversation is closed, and the next words begin another
@@ -225,7 +242,7 @@ def next_moves(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tu
     if run.halted:
         return ()
     if run.open:
-        return _halt(run, config)
+        return (_compact(run, config),) if is_due_for_compaction(run, config) else _halt(run, config)
     if not run.end_n:
         return ()
     if run.deep and run.touched and there(graph):
@@ -236,10 +253,34 @@ def next_moves(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tu
     return _goal(run, config, now)
 
 
+def is_due_for_compaction(run: Run, config: DeepWorkConfig) -> bool:
+    """Whether so much is used that it is summed up, and that may be done once more."""
+    return run.deep and run.compactions < config.compactions and run.used >= config.compact_at * config.tokens
+
+
+def is_spent(run: Run, config: DeepWorkConfig) -> bool:
+    """Whether nothing is left for this deep work."""
+    return run.deep and run.compactions >= config.compactions and run.used >= config.tokens
+
+
+def runs_low(run: Run, config: DeepWorkConfig) -> bool:
+    """Whether the last of its tokens are being used."""
+    return run.deep and run.compactions >= config.compactions and run.used >= config.warn_at * config.tokens
+
+
+def _compact(run: Run, config: DeepWorkConfig) -> Compact:
+    number = run.compactions + 1
+    words = (
+        f"{run.used / config.tokens:.0%} of the tokens for this work are used: I sum up what was said before, and they"
+        f" count anew (time {number} of {config.compactions})."
+    )
+    return Compact(f"deep:{run.session}:compact:{run.deep_n}:{number}", words)
+
+
 def _halt(run: Run, config: DeepWorkConfig) -> tuple[Move, ...]:
     """The turn goes on: it is stopped where it has just used up what there was. What a person asks in between of a goal
     that is not deep work is answered; and deep work may use its own, whatever is left of the goal's."""
-    if run.deep and run.used >= config.tokens > run.used_before:
+    if is_spent(run, config) and run.used_before < config.tokens:
         return (Halt(f"deep:{run.session}:halt:{run.deep_n}"),)
     if run.goal and not run.deep and not run.spoke and run.goal_used >= config.goal_tokens > run.goal_before:
         return (Halt(f"goal:{run.session}:halt:{run.goal_n}"),)
@@ -248,8 +289,7 @@ def _halt(run: Run, config: DeepWorkConfig) -> tuple[Move, ...]:
 
 def _deep(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[Move, ...]:
     state, open_ = state_of(graph), left(graph)
-    share = run.used / config.tokens
-    if share >= 1:
+    if is_spent(run, config):
         words = f"The {config.tokens:,} tokens of this deep work are used up. {_told(graph)}"
         again = "Write /deep on for as many again, or /deep off." if open_ else ""
         return (Note(f"deep:{run.session}:spent:{run.deep_n}", SPENT, f"{words}\n{again}".strip()),)
@@ -271,8 +311,11 @@ def _deep(run: Run, graph: Graph, config: DeepWorkConfig, now: float) -> tuple[M
         words = f"{why}. {_told(graph)}\nTell me how to go on, or write /deep off."
         return (_note(run, f"stuck:{run.end_n}", words),)
     told = PLAN if run.planning else GO_ON.format(len(open_))
-    if share < config.warn_at:
+    if is_due_for_compaction(run, config):
+        return (_compact(run, config), _nudge(run, state, told))
+    if not runs_low(run, config):
         return (_nudge(run, state, told),)
+    share = run.used / config.tokens
     warning = f"{share:.0%} of the tokens for this work are used"
     return (
         _note(run, f"warned:{run.deep_n}", f"{warning}. {progress(graph)}."),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ...store.base import Store
 from ...tools.task_graph import stuck
 from ...tools.task_rows import read
 from ...tools.task_words import left, percent, there
 from ...types.goals import LongWork, State
 from ...types.tasks import Graph
-from .run import DeepWorkConfig, Note, Run, fold_run, next_moves
+from .run import DeepWorkConfig, Note, Run, fold_run, is_spent, next_moves
 
 STATES: dict[State, str] = {
     "planning": "it makes a plan, and changes nothing before your yes",
@@ -30,7 +32,8 @@ def standing(run: Run, graph: Graph, config: DeepWorkConfig) -> LongWork:
     doing = next((f"#{task.id} {task.active or task.title}" for task in open_ if task.status == "in_progress"), "")
     deep = (len(tasks) - len(open_), len(tasks), percent(graph), doing, run.used, config.tokens)
     goal = (run.goal, run.goal_used, config.goal_tokens, run.rounds, config.goal_rounds) if run.goal else ()
-    return LongWork(run.session, _state(run, graph, config), run.deep, *deep, *goal)
+    work = LongWork(run.session, _state(run, graph, config), run.deep, *deep, *goal)
+    return replace(work, compactions=run.compactions, max_compactions=config.compactions) if run.deep else work
 
 
 def _state(run: Run, graph: Graph, config: DeepWorkConfig) -> State:
@@ -40,7 +43,7 @@ def _state(run: Run, graph: Graph, config: DeepWorkConfig) -> State:
         return "stopped"
     if run.deep and there(graph) and not left(graph):
         return "done"
-    if run.deep and run.used >= config.tokens:
+    if is_spent(run, config):
         return "spent"
     return "blocked" if stuck(graph) else "resting"
 
@@ -84,6 +87,8 @@ def lines(work: LongWork) -> list[str]:
         said.append(f"Deep work: {far}; {STATES[work.state]}.")
         said += [f"Now: {work.doing}"] if work.doing else []
         said.append(f"{work.used:,} of {work.most:,} tokens are used, {work.left:,} are left.")
+        if work.compactions:
+            said.append(f"It was summed up {work.compactions} of {work.max_compactions} times; the tokens count anew.")
     if work.goal:
         used = f"{work.goal_used:,} of {work.goal_most:,} tokens used"
         state = "" if work.deep else f"; {STATES[work.state]}"

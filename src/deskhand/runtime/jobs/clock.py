@@ -11,14 +11,13 @@ import msgspec
 from msgspec.structs import replace
 
 from ...types.commit import Change
-from ...types.errors import StoreUnavailable
+from ...types.errors import StoreError, StoreUnavailable
 from ...types.jobs import Job, slot_of
 from ...types.schedules import Schedule, Startup
 from ..hands import Ground
-from .alerts import told
 from .due import COUNTED, Due, due, first_seen
 from .folder import Folder, Found
-from .ledger import Ledger, State, added, counted, planned, seen
+from .ledger import Entry, Ledger, State, added, counted, planned, seen
 from .runs import Runs, run_of
 
 log = logging.getLogger(__name__)
@@ -26,6 +25,8 @@ log = logging.getLogger(__name__)
 SCAN_S = 60.0
 """How often the folder is looked at; what is done through us is seen at once."""
 POLL_S, BEGIN_S, AGAIN_S = 1.0, 0.05, 5.0
+AT_ONCE_S = 60.0
+"""A start so soon after a run of a job may be its doing."""
 TIDY_S = 24 * 3600.0
 RESUME = "deskhand jobs resume"
 
@@ -52,7 +53,10 @@ class JobClock:
         self._poke, self._settle = anyio.Event(), set[str]()
         self._scanned_at: float | None = None
         self._tidied_at: float | None = None
-        self._version, self._paused, self._booted = -1, "", False
+        self._version, self._paused = -1, ""
+        self._booted = False
+        self._began_at: float | None = None
+        self._has_left = False
 
     def poke(self) -> None:
         """Something is to be done."""
@@ -84,9 +88,29 @@ class JobClock:
                 await self.begin()
                 while True:
                     await self._rest(await self._careful())
+        except anyio.get_cancelled_exc_class():
+            await self.leave()
+            raise
         finally:
             self._runs.tasks = None
             self._runs.live.clear()
+
+    async def leave(self) -> None:
+        """This process ends because somebody wants it to: that is no crash, however long the end takes."""
+        if self._began_at is None or self._has_left:
+            return
+        self._has_left = True
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._ground.store.change([Change("job_boot_drop", (self._began_at,))])
+            except StoreError as error:
+                log.warning("The end of this process will count as a crash: %s", error)
+
+    async def note_crash(self) -> None:
+        """This process ends because a part of it broke. Raises StoreError."""
+        if self._began_at is not None and self._has_left:
+            self._has_left = False
+            await self._ground.store.change([Change("job_boot_add", (self._began_at,))])
 
     async def _careful(self) -> float:
         try:
@@ -106,13 +130,30 @@ class JobClock:
             if self._ground.store.version() != self._version or self._ground.clock.now() >= until:
                 return
 
+    async def carry_out(self, entry: Entry) -> None:
+        """Run this once, from its beginning to its end, in a process that looks after no other jobs. Its conversation
+        must be one that this process drives. Raises StoreUnavailable."""
+        try:
+            async with anyio.create_task_group() as self._runs.tasks:
+                await self._runs.begin(entry)
+                while entry.key in self._runs.live:
+                    self._poke = anyio.Event()
+                    await self._settled()
+                    await self._runs.overdue.expire()
+                    if entry.key in self._runs.live:
+                        with anyio.move_on_after(POLL_S):
+                            await self._poke.wait()
+        finally:
+            self._runs.tasks = None
+            self._runs.live.clear()
+
     async def begin(self) -> None:
-        """Take over: see whether we are in a storm of starts, and go on with what was cut off."""
+        """Take over: see whether it crashed too often, and go on with what was cut off."""
         now = self._ground.clock.now()
         self._scan(await anyio.to_thread.run_sync(self._folder.everything))
         if not self._booted:
             self._booted = True
-            await self._count_start(now)
+            await self._count_crashes(now)
         self._paused = await self.why_paused()
         for entry in await self._ledger.open():
             goes_on = entry.run.state == "finishing" or (entry.run.state == "running" and entry.job.kind == "prompt")
@@ -120,23 +161,46 @@ class JobClock:
                 await self._runs.resume(entry)
         await self._runs.drop_done([plan.found for plan in self._plans.values()])
         if self._paused:
+            log.warning("No job runs: %s. To resume: %s", self._paused, RESUME)
             return
         for plan in self._plans.values():
             if isinstance(plan.schedule, Startup) and plan.plan:
-                await self._fire(plan.job, f"startup {self._ledger.holder}", now, ())
+                await self._fire_at_start(plan.job, now)
 
-    async def _count_start(self, now: float) -> None:
+    async def _count_crashes(self, now: float) -> None:
+        """Pause all jobs where this process crashed too often in a short time: one of them may be the cause.
+
+        Each process leaves a row, and takes it away when it ends in good order; so what is there is what crashed.
+        """
         config, store = self._ground.settings().config.jobs, self._ground.store
-        window_s = 60.0 * config.storm_minutes
-        await store.change([Change("job_boot_expire", (now - window_s, now)), Change("job_boot_add", (now,))])
-        (starts,) = (await store.rows("job_boot_count", (now - window_s, now)))[0]
-        own = [plan for plan in self._plans.values() if plan.plan and plan.found.at]
-        if not config.storm_starts or starts < config.storm_starts or not own or await self.why_paused():
+        since = now - 60.0 * config.storm_minutes
+        await store.change([Change("job_boot_expire", (since, now))])
+        ((crashes,),) = await store.rows("job_boot_count", (since, now))
+        await store.change([Change("job_boot_add", (now,))])
+        self._began_at = now
+
+        has_jobs = any(plan.plan and plan.found.at for plan in self._plans.values())
+        if not config.storm_starts or crashes < config.storm_starts or not has_jobs or await self.why_paused():
             return
-        why = f"Deskhand was started {starts} times within {config.storm_minutes:g} minutes, and a job may be the cause"
-        text = f"No job runs any more: {why}. Look at `deskhand jobs`; `{RESUME}` lets them go on."
-        rows = await told(store, f"storm:{self._ledger.holder}", text, now)
+        why = f"Deskhand crashed {crashes} times within {config.storm_minutes:g} minutes, and a job may be the cause"
+        text = f"All jobs are paused: {why}. See `deskhand jobs`. To resume: `{RESUME}`"
+        rows = await self._ground.alerts.tell(f"storm:{self._ledger.holder}", text)
         await store.change([Change("job_pause_set", (why, now)), *rows])
+
+    async def _fire_at_start(self, job: Job, now: float) -> None:
+        """Run a job of the schedule `startup`, unless so many of its runs were followed by a start at once that it may
+        be what has Deskhand started again and again. Starts that come later were asked for by somebody else."""
+        config = self._ground.settings().config.jobs
+        since = now - 60.0 * config.storm_minutes
+        slot = f"startup {self._ledger.holder}"
+        ((runs,),) = await self._ground.store.rows("job_run_at_start", (job.name, since, now, AT_ONCE_S))
+        if not config.storm_starts or runs < config.storm_starts:
+            await self._fire(job, slot, now, ())
+            return
+        said = f"after {runs} of its runs within {config.storm_minutes:g} minutes Deskhand was started again at once"
+        log.warning("The job %r is skipped: %s.", job.name, said)
+        skipped = added(run_of(job, slot, now), "skipped", now, said)
+        await self._ground.store.change([skipped, counted(job.name, skips=1)])
 
     async def why_paused(self) -> str:
         """Why no job is run; '' where they are."""
@@ -149,7 +213,9 @@ class JobClock:
         """Do all that is due. Returns for how many seconds nothing is. Raises StoreUnavailable: call it again."""
         self._poke, now = anyio.Event(), self._ground.clock.now()
         self.looks += 1
-        changed, self._version = self._ground.store.version() != self._version, self._ground.store.version()
+        version = self._ground.store.version()  # read once: what is written from here on is seen at the next look
+        changed = version != self._version
+        self._version = version
         if self._scanned_at is None or not 0 <= now - self._scanned_at < SCAN_S:
             self._scan(await anyio.to_thread.run_sync(self._folder.everything))
             self._scanned_at, changed = now, True

@@ -14,8 +14,9 @@ from ...tools.define import decode_arguments, schema
 from ...types.effects import Effect
 from ...types.errors import ConfigError, Refused, ToolError
 from ...types.identity import Address
-from ...types.jobs import CHAT, Job, JobView
+from ...types.jobs import CHAT, ISOLATED, Job, JobView
 from ...types.messages import clean
+from ..toolbox import READ_FROM_LOG
 from ..triggers.spec import span_s
 from .own import OwnJobs, first_times
 from .told import checked_zone, lines, moment, when
@@ -49,7 +50,8 @@ _MEANING = {
     "schedule_expr": "at: once, 2027-01-31T17:00 or `in 20m`; every: 30m, 2h or 1d; cron: five fields, as 0 9 * * 1-5",
     "schedule_interval_ms": "every: milliseconds, instead of schedule_expr",
     "schedule_tz": "time zone such as Europe/Berlin; the person's own where it is not said",
-    "message": "what is said then, or what you are to do then",
+    "message": "what is said then, or what you are to do then, with all that you must know for it: you do not see this "
+    "conversation then",
     "deliver": "true: the message is said as it is, and nobody thinks; false: you are asked to do it, and answer here",
     "channel": "another channel for the answer, with chat_id",
     "chat_id": "another chat for the answer; it goes here where that is not said",
@@ -117,6 +119,7 @@ class Cron:
         zone = checked_zone(given.schedule_tz.strip()) if given.schedule_tz.strip() else ""
         schedule = _schedule(given, context.clock.now())
         once = schedule.startswith("at ")
+        to = _to(given, context.address)
         job = Job(
             await using.own.free_name(given.name or message),
             message,
@@ -124,8 +127,8 @@ class Cron:
             timezone=zone,
             agent=context.agent,
             kind="deliver" if given.deliver else "prompt",
-            session=CHAT,
-            to=_to(given, context.address),
+            session=_session(to),
+            to=to,
             delete_after_run=once if given.delete_after_run is None else given.delete_after_run,
             enabled=given.enabled is not False,
         )
@@ -146,7 +149,9 @@ class Cron:
             changes["kind"] = "deliver" if given.deliver else "prompt"
             changes["to"] = view.job.to or context.address
         if given.channel or given.chat_id:
-            changes["to"] = _to(given, context.address)
+            to = _to(given, context.address)
+            changes["to"] = to
+            changes["session"] = _session(to)
         for key in ("delete_after_run", "enabled"):
             if (value := getattr(given, key)) is not None:
                 changes[key] = value
@@ -180,6 +185,12 @@ def _to(given: Arguments, here: Address) -> Address:
     if not chat:
         raise ToolError(f"say in `chat_id` to which chat of {channel!r}")
     return Address(channel, here.account if channel == here.channel else "", chat)
+
+
+def _session(to: Address) -> str:
+    """Each run is a conversation of its own, whose answer is sent to that chat. Where people read answers from the log
+    of their conversation nothing is sent, so there it is that conversation which goes on."""
+    return CHAT if to.channel in READ_FROM_LOG else ISOLATED
 
 
 def _schedule(given: Arguments, now: float) -> str:

@@ -12,7 +12,7 @@ from ...types.errors import ConfigError, JobInvalid
 from ...types.identity import Address, Principal, acts_for
 from ...types.jobs import CHAT, FILE_NAME, Job, Run
 from ...types.jobs import JobView as Known
-from ...web.job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView, Undone
+from ...web.job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView, Scheduler, Undone
 from ...web.names import CHANNEL, name_of
 from ...web.ports import JobDesk
 from ..datafile import read_text
@@ -87,6 +87,14 @@ class Desk:
         view = await self._using.own.found(principal, name)
         return self._runs(principal, view, await self._using.own.runs(principal, name, limit))
 
+    async def scheduler(self) -> Scheduler:
+        why, resumable = await self._using.own.paused()
+        return Scheduler(why, resumable)
+
+    async def resume(self, principal: Principal) -> Scheduler:
+        await self._using.own.resume(principal)
+        return await self.scheduler()
+
     async def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> bool:
         return await self._triggering.hook(name, headers, body)
 
@@ -130,24 +138,29 @@ class Desk:
             return written(view.job) if view.job is not None else ""
 
     def _row(self, view: Known) -> JobView:
-        job, last, counted = view.job or Job(view.name), view.last, view.counters
+        job = view.job or Job(view.name)
+        last = view.last
+        counters = view.counters
         return JobView(
-            view.name,
-            job.description,
-            when(job, self._using.zone()) if view.job is not None else "",
-            job.enabled and view.job is not None,
-            state(view),
-            job.kind,
-            job.person,
-            job.agent,
-            _to(job.to),
-            view.builtin,
-            view.next_at,
-            (last.ended_at or last.began_at or last.due_at) if last is not None else None,
-            became(last),
-            counted.runs,
-            counted.errors,
-            " ".join(job.prompt.split())[:PREVIEW_CHARS],
+            name=view.name,
+            description=job.description,
+            when=when(job, self._using.zone()) if view.job is not None else "",
+            enabled=job.enabled and view.job is not None,
+            state=state(view),
+            kind=job.kind,
+            person=job.person,
+            agent=job.agent,
+            to=_to(job.to),
+            builtin=view.builtin,
+            next_at=view.next_at,
+            last_at=(last.ended_at or last.began_at or last.due_at) if last is not None else None,
+            last_result=became(last),
+            runs=counters.runs,
+            errors=counters.errors,
+            gates=counters.gates,
+            skips=counters.skips,
+            preview=" ".join(job.prompt.split())[:PREVIEW_CHARS],
+            schedule=job.schedule,
         )
 
     def _runs(self, principal: Principal, view: Known, ran: Sequence[Run]) -> list[RunView]:

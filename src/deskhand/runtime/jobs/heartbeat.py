@@ -16,6 +16,7 @@ import anyio.to_thread
 import msgspec
 
 from ...store.base import Store
+from ...tools.paths import leave_no_trace
 from ...types.clock import Clock
 from ...types.commit import Change
 from ...types.errors import JobInvalid
@@ -167,6 +168,7 @@ def _read(path: str) -> str:
     except OSError:
         return ""
     with os.fdopen(fd, "rb") as file:
+        leave_no_trace(fd)
         try:
             return file.read(FILE_BYTES).decode(errors="replace")
         except OSError:  # a folder

@@ -23,12 +23,14 @@ from ...tools.deferred import narrowed
 from ...types.commit import Change
 from ...types.errors import ConfigError, JobInvalid
 from ...types.events import ApprovalAsked, Recorded, TurnEnded
+from ...types.health import Fact
 from ...types.identity import Principal
 from ...types.jobs import FILE_NAME, Job, JobView, Run, RunState, checked, job_of_session, named
 from ...types.messages import Text
 from ...types.people import OWNER_NAME
 from ...types.schedules import Startup, due_within, next_after
 from ..hands import Ground
+from ..lock import holder_of
 from ..waking import Waker
 from .clock import RESUME, JobClock
 from .file import parse_job
@@ -36,6 +38,7 @@ from .folder import Folder, Found, no_such
 from .ledger import Entry, Ledger, State, added, as_result, counted
 from .port import Chore, Port
 from .runs import Runs, run_of
+from .where import session_of
 
 log = logging.getLogger(__name__)
 
@@ -152,15 +155,35 @@ class Jobs:
     async def run_now(self, name: str, by: Principal) -> str:
         """Run it once, now, or behind the run that goes on; one may wait. Returns the slot. Raises JobInvalid."""
         job = await self._usable(name)
-        if why := await self.clock.why_paused():
-            hint = f"; `{RESUME}` lets them go on" if self._ground.settings().config.jobs.enabled else ""
-            raise JobInvalid(f"no job runs now: {why}{hint}")
+        await self._check_not_paused()
         if any(each.run.job == name and each.run.state == "waiting" for each in await self._ledger.open()):
             raise JobInvalid(f"{name!r} waits to be run already; see `deskhand jobs runs {name}`")
         slot = f"{self._ground.ids.new('run')} by {by.id}"
         await self._ground.store.change([added(run_of(job, slot, self._ground.clock.now()), "waiting")])
         self.clock.poke()
         return slot
+
+    async def to_run_here(self, name: str, by: Principal) -> Entry:
+        """A run of this job for `carry_out`. Whoever starts it sees how it ends, so nobody is alerted. Raises
+        JobInvalid."""
+        job = replace(await self._usable(name), alert=False)
+        await self._check_not_paused()
+        entry = run_of(job, f"{self._ground.ids.new('run')} by {by.id}", self._ground.clock.now())
+        return replace(entry, run=replace(entry.run, session=session_of(self._ground, entry)))
+
+    async def carry_out(self, entry: Entry) -> Run:
+        """Run it here and now, from its beginning to its end; only for a process that drives, and looks after no other
+        jobs. Returns how it ended. Raises StoreUnavailable."""
+        if entry.run.session:
+            self._ground.dispatch.adopt(entry.run.session)
+        await self.clock.carry_out(entry)
+        done = await self._ledger.get(entry.job.name, entry.run.slot)
+        return done.run if done is not None else entry.run
+
+    async def _check_not_paused(self) -> None:
+        if why := await self.clock.why_paused():
+            hint = f"; `{RESUME}` lets them go on" if self._ground.settings().config.jobs.enabled else ""
+            raise JobInvalid(f"no job runs now: {why}{hint}")
 
     async def trigger(self, name: str, slot: str, payload: Text) -> bool:
         """An event starts it: once for each `slot`, which names the event for ever. False where that was here before,
@@ -196,16 +219,33 @@ class Jobs:
 
     async def pause(self, why: str) -> None:
         """Run no job any more, until `resume`. What goes on is not stopped."""
+        log.warning("All jobs are paused: %s. To resume: %s", why, RESUME)
         await self._ground.store.change([Change("job_pause_set", (why, self._ground.clock.now()))])
         self.clock.poke()
 
     async def resume(self) -> str:
-        """Let them go on. Returns why they were paused, '' where they were not."""
+        """Let them go on. Returns why they were paused, '' where they were not. The crashes before do not count any
+        more; should the process that runs now crash, that does."""
         why = await self.clock.why_paused()
-        forget = Change("job_boot_expire", (self._ground.clock.now(), 0.0))
+        runs_now = holder_of(self._ground.settings().home.lock) is not None
+        forget = Change("job_boot_forget", (int(runs_now),))
         await self._ground.store.change([Change("job_pause_drop", ()), forget])
+        if why:
+            log.info("jobs run again; they were paused: %s", why)
         self.clock.poke()
         return why
+
+    async def paused(self) -> tuple[str, bool]:
+        """Why no job runs now ('' where they run), and whether `resume` would change that."""
+        why = await self.clock.why_paused()
+        return why, bool(why) and self._ground.settings().config.jobs.enabled
+
+    async def facts(self) -> list[Fact]:
+        """What the health says of jobs, where they do not run."""
+        if not self._ground.settings().config.jobs.enabled:
+            return [Fact("jobs", "ok", "switched off (jobs.enabled)")]
+        why = await self.clock.why_paused()
+        return [Fact("jobs", "degraded", f"paused: {why}", last_error=f"To resume: {RESUME}")] if why else []
 
     async def _usable(self, name: str) -> Job:
         view = await self.get(name)

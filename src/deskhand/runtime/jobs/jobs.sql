@@ -71,14 +71,26 @@ DELETE FROM job_state WHERE job = ?
 -- job_run_drop: what waits of a job that is gone --
 UPDATE job_run SET state = 'skipped', ended_at = ?, said = ? WHERE job = ? AND state = 'waiting'
 
--- job_boot_add --
+-- job_boot_add: it has begun; the row stays where it crashes --
 INSERT INTO job_boot(at) VALUES(?)
+
+-- job_boot_drop: it ends in good order --
+DELETE FROM job_boot WHERE rowid = (SELECT max(rowid) FROM job_boot WHERE at = ?)
 
 -- job_boot_count --
 SELECT count(*) FROM job_boot WHERE at > ? AND at <= ?
 
+-- job_run_at_start: after how many of its runs at a start since then another start came within so many seconds --
+SELECT count(*) FROM (
+  SELECT ended_at, lead(began_at, 1, ?3) OVER (ORDER BY began_at) AS next_at FROM job_run
+  WHERE job = ?1 AND slot LIKE 'startup %' AND began_at > ?2 AND began_at <= ?3
+) WHERE next_at - coalesce(ended_at, next_at) < ?4
+
 -- job_boot_expire --
 DELETE FROM job_boot WHERE at <= ?1 OR at > ?2
+
+-- job_boot_forget: all; or all but the latest, which is that of the process that runs now --
+DELETE FROM job_boot WHERE ?1 = 0 OR rowid < (SELECT max(rowid) FROM job_boot)
 
 -- job_told_since: how many jobs the owner was told of --
 SELECT count(*) FROM job_state WHERE alerted_at > ? AND alerted_at <= ?
@@ -94,6 +106,9 @@ DELETE FROM job_pause
 
 -- job_person: the roles of a user; a row without one for who has none --
 SELECT role FROM user LEFT JOIN user_role ON user = name WHERE name = ?
+
+-- job_said: the messages that the event of this number in a conversation owed --
+SELECT key FROM outbox WHERE key >= ?1 || '#' || ?2 || '.' AND key < ?1 || '#' || ?2 || '/' ORDER BY id
 
 -- job_state_get --
 SELECT job, seen_at, plan, runs, errors, gates, skips, failures, alerts, alerted_at FROM job_state WHERE job = ?

@@ -7,7 +7,6 @@ from functools import partial
 
 from ...types.identity import Command, Inbound
 from ...types.turn import TURN
-from .alerts import told
 from .port import Live, Port
 from .where import CLOCK, address_of, taken_in_at, too_long
 from .writing import insist
@@ -82,5 +81,5 @@ class Overdue:
         live.asked.add(rows[0][0])
         name = live.entry.job.name
         text = f"The job {name!r} waits for your yes. See the page, or `deskhand approvals`."
-        changes = await told(self._ground.store, f"ask:{rows[0][0]}", text, self._ground.clock.now())
+        changes = await self._ground.alerts.tell(f"ask:{rows[0][0]}", text)
         await insist(partial(self._ground.store.change, changes))

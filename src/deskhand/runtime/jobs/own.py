@@ -51,6 +51,14 @@ class Book(Protocol):
         """The latest first."""
         ...
 
+    async def paused(self) -> tuple[str, bool]:
+        """Why no job runs now ('' where they run), and whether `resume` would change that."""
+        ...
+
+    async def resume(self) -> str:
+        """Why they were paused."""
+        ...
+
 
 class Rules(msgspec.Struct, frozen=True):
     """What bounds a person: the agents that there are and those to whom they may talk, the models that are configured,
@@ -81,12 +89,12 @@ class OwnJobs:
 
     async def listed(self, principal: Principal) -> list[JobView]:
         """Those that this person may see, by name. One whose file cannot be read is an owner's to mend."""
-        return sorted((v for v in await self._book.all() if _sees(v, principal)), key=lambda view: view.name)
+        return sorted((v for v in await self._book.all() if may_see(v, principal)), key=lambda view: view.name)
 
     async def found(self, principal: Principal, name: str) -> JobView:
         """Raises NoSuchJob, in the same words where there is none and where it is not theirs."""
         view = next((each for each in await self._book.all() if each.name == name), None)
-        if view is None or not _sees(view, principal):
+        if view is None or not may_see(view, principal):
             raise NoSuchJob(f"there is no job {name[:80]!r}; `deskhand jobs` lists them")
         return view
 
@@ -140,7 +148,7 @@ class OwnJobs:
         name and how it is now, None where it is gone. Raises JobInvalid, Refused."""
         owner, not_theirs = is_owner(principal), NoSuchJob(f"there is no job {name[:80]!r} of yours")
         view = next((each for each in await self._book.all() if each.name == name), None)
-        if not owner and (not name or (view is not None and not _sees(view, principal))):
+        if not owner and (not name or (view is not None and not may_see(view, principal))):
             raise not_theirs
         try:
             name, job = await self._book.earlier(name, again=again)
@@ -166,6 +174,16 @@ class OwnJobs:
         """What became of it, the latest first. Raises Refused."""
         await self.found(principal, name)
         return await self._book.runs(name, limit)
+
+    async def paused(self) -> tuple[str, bool]:
+        """Why no job runs now ('' where they run), and whether `resume` would change that."""
+        return await self._book.paused()
+
+    async def resume(self, principal: Principal) -> str:
+        """Let jobs run again. Returns why they were paused. Raises Refused."""
+        if not is_owner(principal):
+            raise Refused("only an owner may resume jobs")
+        return await self._book.resume()
 
     async def checked(self, principal: Principal, job: Job, here: Address | None = None) -> Job:
         """The job as it would be written. Raises JobInvalid, Refused."""
@@ -213,7 +231,7 @@ class OwnJobs:
         return is_own(Principal(person), session) or await self._rules.takes_part(person, session)
 
 
-def _sees(view: JobView, principal: Principal) -> bool:
+def may_see(view: JobView, principal: Principal) -> bool:
     return is_owner(principal) or (view.job is not None and not view.builtin and belongs_to(view.job, principal))
 
 

@@ -14,12 +14,12 @@ from ...tools.base import Context
 from ...types.commit import Change
 from ...types.errors import DeskhandError, JobInvalid, StoreUnavailable
 from ...types.identity import Address, Command, Inbound, Principal, Said
-from ...types.jobs import Job, Run, RunState
+from ...types.jobs import Job, Run, RunState, reason_of
 from ...types.labels import LOCAL, Label
 from ...types.messages import Message, Part, Text
 from ...types.people import OWNER_NAME
 from ..children import fatal
-from .alerts import after_failure, after_success
+from .alerts import Failure, after_failure, after_success
 from .folder import Found
 from .hooks import Hook, Ran, framed, label_of_hook, run_hook
 from .ledger import Entry, counted, ended, finishing
@@ -119,7 +119,7 @@ class Runs:
         try:
             ran = await self._hook(entry, live.principal, job.hooks.prerun, b"")
             if not ran.ok:
-                await self.end(entry, "gated", ran.said, gates=1, rows=ran.rows)
+                await self.end(entry, "gated", ran.said, rows=ran.rows)
                 return
             part = Text(framed(ran.stdout), label_of_hook(job.name))
             await insist(partial(self._hand_in, entry, live.principal, (part,), ran.rows))
@@ -157,7 +157,7 @@ class Runs:
         claim = self._port.ledger.claim(entry, "running", now, 0.0)
         done = ended(entry.run, "done", now, "")
         known = await self._port.ledger.state(job.name)
-        more = (counted(job.name, runs=1), *await after_success(self._ground.store, job, known, entry.key, now))
+        more = (counted(job.name, runs=1), *await after_success(self._ground, job, known, entry.key))
         await self._port.waker.hand_in(inbound, by, (claim, done, *rows, *more))
         await self._port.over(entry, "done")
 
@@ -182,10 +182,14 @@ class Runs:
         live = self.live.get(entry.key)
         if found is None or live is None:
             return
-        end, answer = found
-        stopped = live.stopping and end.reason == "stopped"
-        if end.reason != "done":
-            await self.end(entry, "error", too_long(entry.job) if stopped else end.said or answer)
+        answer, reason = found.answer, found.event.reason
+        if reason != "done":
+            stopped = live.stopping and reason == "stopped"
+            why = reason_of(reason, answer) if found.event.said else answer
+            if stopped:
+                why = too_long(entry.job)
+            said = await self._ground.store.rows("job_said", (entry.run.session, found.n))
+            await self.end(entry, "error", why, said_as=said[-1][0] if said else "")
         elif not entry.job.hooks.postrun:
             await self.end(entry, "done", answer)
         elif live.entry.run.state != "finishing":
@@ -240,19 +244,21 @@ class Runs:
         said: str,
         *,
         rows: Sequence[Change] = (),
-        gates: int = 0,
         errors: int | None = None,
+        said_as: str = "",
     ) -> None:
-        """Write how it ended, with all that follows from it, in one transaction."""
-        job, now, store = entry.job, self._now(), self._ground.store
+        """Write how it ended, with all that follows from it, in one transaction. `said_as` is the key of the message
+        that told its chat of a failure."""
+        job, now = entry.job, self._now()
         said = " ".join(self._ground.redact(said).split())[:SAID_CHARS]
         failed = state in FAILED
-        counts = counted(job.name, gates=gates, errors=int(failed) if errors is None else errors)
+        counts = counted(job.name, gates=int(state == "gated"), errors=int(failed) if errors is None else errors)
         known, key = await self._port.ledger.state(job.name), f"{entry.key}:{state}"
         if failed:
-            more = await after_failure(store, job, known, key, said or "it does not say why", now)
+            failure = Failure(key, said or "it does not say why", now, said_as)
+            more = await after_failure(self._ground, job, known, failure)
         else:
-            more = await after_success(store, job, known, key, now) if state == "done" else []
+            more = await after_success(self._ground, job, known, key) if state == "done" else []
         await self._insist(*rows, ended(entry.run, state, now, said), counts, *more)
         self.live.pop(entry.key, None)
         await self._port.over(entry, state)

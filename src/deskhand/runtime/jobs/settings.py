@@ -31,9 +31,9 @@ class HeartbeatConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JobsConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`enabled: false` runs none. After `storm_starts` starts within `storm_minutes` no job runs any more until
-    somebody says so: one of them may be the cause; 0 never does that. A hook may take `hook_timeout_s`. `mqtt` is a
-    broker whose messages set jobs off."""
+    """`enabled: false` runs none. After `storm_starts` crashes within `storm_minutes` all jobs are paused: one of them
+    may be the cause. A job at `startup` is skipped once so many of its runs were followed by a start at once; 0 never
+    does either. A hook may take `hook_timeout_s`. `mqtt` is a broker whose messages set jobs off."""
 
     enabled: bool = True
     storm_starts: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 3

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 
+import msgspec
+
 from ...types.events import MessageReceived, ModelReplied, Recorded, TurnEnded
 from ...types.identity import Address, Inbound, Said, session_key
 from ...types.jobs import CHAT, ISOLATED, Job
@@ -83,17 +85,26 @@ def taken_in_at(log: Sequence[Recorded], key: str) -> float | None:
     return None
 
 
-def turn_of(log: Sequence[Recorded], key: str) -> tuple[TurnEnded, str] | None:
-    """The end of the turn that took this message in, and what the model said last in it; None while there is none."""
+class Ended(msgspec.Struct, frozen=True):
+    """The end of a turn, the number of that event, and what was said last in the turn."""
+
+    n: int
+    event: TurnEnded
+    answer: str
+
+
+def turn_of(log: Sequence[Recorded], key: str) -> Ended | None:
+    """The end of the turn that took this message in; None while there is none."""
     number, answer = 0, ""
-    for event in (recorded.event for recorded in log):
+    for recorded in log:
+        event = recorded.event
         match event:
             case MessageReceived(external_id=external_id, inbox_id=inbox_id) if external_id == key:
                 number = inbox_id
             case ModelReplied(message=message) if number:
                 answer = "" if message.calls else message.text
             case TurnEnded(answers=answers) if number and number in answers:
-                return event, event.said or answer
+                return Ended(recorded.n, event, event.said or answer)
             case _:
                 pass
     return None

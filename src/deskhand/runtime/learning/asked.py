@@ -19,7 +19,7 @@ from ...policy.links import neutralised
 from ...types.commit import Change
 from ...types.errors import StoreUnavailable
 from ...types.events import CommandRun, Recorded
-from ...types.identity import EVERYBODY, Principal, Waiting, company, readers_of
+from ...types.identity import Principal, Waiting, only_person, read_by_others, readers_of
 from ..hands import Ground
 
 log = logging.getLogger(__name__)
@@ -143,9 +143,9 @@ class Asked:
 def _viewer(state: State, row: Waiting) -> Viewer:
     """Who reads the answer: the person who asks, where nobody else takes part."""
     who, agent = row.principal, state.session.partition("/")[0]
-    person = company(state.person, row.inbound.address, who.id) if who.kind == "person" else EVERYBODY
-    private = person == who.id
-    audience = () if state.shared or row.inbound.address.group else readers_of(who)
+    participants = state.participants_with(row)
+    private = who.kind == "person" and only_person(participants) == who.id
+    audience = () if read_by_others(participants) else readers_of(who)
     return Viewer(who.id if private else "", agent, private, audience, held=private)
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 
+import anyio
+
+from ...agent.state import State, fold
 from ...memory.recall import Memory
+from ...types.errors import DeskhandError
+from ...types.events import CommandRun, Recorded
 from ...types.jobs import Job
+from ...types.turn import TURN
 from ..hands import Ground
 from ..jobs.jobs import Jobs
 from ..thinking import Thinking
 from .gathering import Gatherer
 from .notebook import Notebook
 from .reflecting import Reflecting
+
+log = logging.getLogger(__name__)
 
 HARVEST_AT, CLEAN_AT, PROMOTE_AT = "*/30 * * * *", "0 3 * * *", "30 3 * * *"
 """When nobody says otherwise. What has nothing new to look at asks no model."""
@@ -25,6 +34,41 @@ class Learning:
         self.gatherer = Gatherer(ground, thinking, memory)
         self.reflecting = Reflecting(self.gatherer)
         self.notebook = Notebook(ground, thinking.agent)
+        self._ended: set[str] = set()
+        self._poke = anyio.Event()
+
+    def see(self, recorded: Recorded) -> None:
+        """A command passes. Never waits."""
+        match recorded.event:
+            case CommandRun(name="start" | "stop", args=args, refused=False) if args != TURN:
+                self._ended.add(recorded.session)
+                self._poke.set()
+            case _:
+                pass
+
+    async def run(self) -> None:
+        """For ever: look back at each conversation that somebody has ended, and bring the files up to date. What is
+        missed, since the process ended or no model answered, is done when looking back is due."""
+        while True:
+            self._poke = anyio.Event()
+            while self._ended:
+                await self.look_back(self._ended.pop())
+            await self._poke.wait()
+
+    async def look_back(self, session: str) -> None:
+        """Look back at this conversation if it is over, and memory is to learn by itself."""
+        config = self._ground.settings().config
+        if not (config.memory.enabled and config.reflection.enabled):
+            return
+        try:
+            if await self._is_over(session) and await self.reflecting.ended(session):
+                await self.notebook.look()
+        except DeskhandError as error:
+            log.warning("%s was ended, and is looked back at later: %s", session, error)
+
+    async def _is_over(self, session: str) -> bool:
+        """Whether the conversation was ended, and not only what ran in it, and no other has begun there."""
+        return fold(State(session), await self._ground.store.history(session)).archived
 
     def register(self, jobs: Jobs) -> None:
         """Make them chores that are done when they are due."""

@@ -10,6 +10,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from ...memory import clean, harvest
 from ...memory.clean import Plan
@@ -63,6 +64,7 @@ class Gatherer:
         if any(line.who != harvest.MODEL for line in shown.new):  # else nobody has said anything
             scope, owner = whose(talk, agent)
             known = await self.known("\n".join(line.text for line in shown.new), scope, owner)
+            said_at = {line.n: line.at for line in shown.new}
             asked = harvest.question(shown, known, await self.let_go(scope, owner))
             answer = await self.ask(agent, asked, self._memory.harvester.models, "harvest")
             told = await self.ground.store.rows("fact_get", (msgspec.json.encode(talk.told).decode(),))
@@ -87,12 +89,22 @@ class Gatherer:
                 )
                 for each in found.facts
             ]
+            facts = [await self._correcting(fact, said_at[fact.n]) for fact in facts]
             for each in found.again:
                 known_ = await self.memory.said(each.text, [(scope, owner)])
                 again += [also(fact.id, session, each.n) for fact in known_]
         fresh, changes = await self._fresh(facts)
         await self.keep(fresh, *changes, *again, self.noted("harvest", session, talk.n))
         return len(fresh)
+
+    async def _correcting(self, fact: NewFact, said_at: float) -> NewFact:
+        """This fact, in place of what cannot hold any more since it was said. What is held, and what somebody has
+        pinned, stays for a person to decide."""
+        if fact.held:
+            return fact
+        known = await self.memory.contradicted(fact.text, fact.scope, fact.owner)
+        wrong = (each.id for each in known if not each.pinned and each.valid_from <= said_at)
+        return replace(fact, replaces=tuple(dict.fromkeys((*fact.replaces, *wrong))))
 
     async def _fresh(self, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[Change]]:
         """Those that nobody has written down in other words. What turns out to last is no candidate any more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, time
 from functools import partial
+from math import inf
 from zoneinfo import ZoneInfo
 
 import anyio.to_thread
@@ -19,6 +20,9 @@ from ...types.labels import Label, join
 from ...types.people import OWNER_NAME
 from .gathering import Gatherer, is_held, seer, stored, whose
 from .proposals import Proposal, proposed
+
+MOST_NEW = 1_000
+"""Among so many conversations with something new the one that was ended is looked for."""
 
 
 class Reflecting:
@@ -41,6 +45,18 @@ class Reflecting:
             rows = await gatherer.ground.store.rows("gathered_new", args)
             work = [(row[0], partial(self._reflect, row[0], row[1], row[2])) for row in rows]
             return await gatherer.each("reflect", work)
+
+    async def ended(self, session: str) -> str:
+        """Look back at a conversation that somebody has just ended, and put into MEMORY.md what is worth knowing
+        always: the next one is to know it. Returns what came of it, '' for nothing. Raises DeskhandError where it
+        failed: then it is done when looking back is due."""
+        gatherer = self._gatherer
+        async with gatherer.lock:
+            now = gatherer.ground.clock.now()
+            rows = await gatherer.ground.store.rows("gathered_new", ("reflect", now, now, MOST_NEW))
+            work = [(row[0], partial(self._reflect, row[0], row[1], row[2])) for row in rows if row[0] == session]
+            said = await gatherer.each("reflect", work)
+        return "; ".join(filter(None, (said, await self.promote(inf) if work else "")))
 
     async def _reflect(self, session: str, agent: str, after: int) -> int:
         """Returns how many things were learned."""
@@ -102,25 +118,29 @@ class Reflecting:
 
     # Notes of days
 
-    async def promote(self) -> str:
-        """What of the owner's notes of past days is worth knowing always becomes that, in MEMORY.md. Returns what came
-        of it, '' for nothing. Raises DeskhandError where it failed."""
+    async def promote(self, before: float | None = None) -> str:
+        """What of the owner's notes is worth knowing always becomes that, in MEMORY.md: of those from `before` that
+        time, None for those of past days. Returns what came of it, '' for nothing. Raises DeskhandError where it
+        failed."""
         gatherer = self._gatherer
         async with gatherer.lock:
             rows = await gatherer.ground.store.rows("gathered_get", ("promote", OWNER_NAME))
-            notes = await self._notes(rows[0][0] if rows else 0)
+            notes = await self._notes(rows[0][0] if rows else 0, self._today() if before is None else before)
             work: list[tuple[str, Callable[[], Awaitable[int]]]] = []
             if notes:
                 work.append((OWNER_NAME, partial(self._promote, notes)))
             return await gatherer.each("promote", work)
 
-    async def _notes(self, after: int) -> list[Stored]:
-        """What was noted on days that are over, and nobody has looked through."""
+    def _today(self) -> float:
+        """When today began, where the person is."""
         ground = self._gatherer.ground
         zone = ZoneInfo(ground.settings().config.timezone)
-        today = datetime.combine(datetime.fromtimestamp(ground.clock.now(), zone).date(), time(), zone).timestamp()
+        return datetime.combine(datetime.fromtimestamp(ground.clock.now(), zone).date(), time(), zone).timestamp()
+
+    async def _notes(self, after: int, before: float) -> list[Stored]:
+        """What was noted by then, and nobody has looked through."""
         notes = [*await self._of("summary", "user", OWNER_NAME), *await self._of("day", "user", OWNER_NAME)]
-        fresh = [each for each in notes if each.id > after and each.at < today and not each.pinned]
+        fresh = [each for each in notes if each.id > after and each.at < before and not each.pinned]
         fresh = [each for each in fresh if each.label.integrity != "untrusted"]
         return sorted(fresh, key=lambda each: each.id)[: project_days.MOST_NOTES]
 

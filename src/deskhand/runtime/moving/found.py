@@ -8,6 +8,7 @@ import msgspec
 
 from ...types.identity import Address
 from ...types.jobs import Job
+from ...types.options import SessionOptions
 from ...types.tasks import Task
 from ..transcript import Line
 
@@ -15,9 +16,24 @@ System = Literal["operator-ai", "operator-use", "agent_computer", "openagent-cor
 
 
 class Left(msgspec.Struct, frozen=True):
-    """What is not taken over, and why, in words for people."""
+    """What is left out, why, and what a person can do about it, in words for people. `todo` is '' for nothing."""
 
     what: str
+    why: str
+    todo: str = ""
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """What is taken, but not as it was, and why."""
+
+    what: str
+    why: str
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A file or folder that cannot be read, and why. One of them stops an import."""
+
+    file: str
     why: str
 
 
@@ -33,7 +49,8 @@ class Person(msgspec.Struct, frozen=True):
 class Talk(msgspec.Struct, frozen=True):
     """A conversation. `key` is the source's own name of it, `agent` theirs. `place` is where it goes on, None where no
     channel of ours leads there. A `Line.by` names who spoke: the name of a Person, or `channel:id`. `group`: several
-    people read there. `job`: nobody spoke, but a job did. `at` is when it was held, where its lines do not say."""
+    people read there. `job`: nobody spoke, but a job did. `at` is when it was held, where its lines do not say.
+    `options` is how it was held."""
 
     key: str
     agent: str
@@ -42,6 +59,7 @@ class Talk(msgspec.Struct, frozen=True):
     group: bool = False
     job: str = ""
     at: float | None = None
+    options: SessionOptions | None = None
 
 
 class JobFound(msgspec.Struct, frozen=True):
@@ -81,11 +99,21 @@ class Folder(msgspec.Struct, frozen=True):
 
 
 class AgentFound(msgspec.Struct, frozen=True):
-    """What an agent is told there: the files of its own folder (AGENT.md) and of its workspace (SOUL.md ...)."""
+    """What an agent is told there: the files of its own folder (AGENT.md) and of its workspace (SOUL.md ...). `notes`
+    are further files of its workspace by their paths in it: what it has written down (knowledge/, memory/)."""
 
     name: str
     own: dict[str, str] = {}
     workspace: dict[str, str] = {}
+    notes: dict[str, bytes] = {}
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A file that an agent has written down, by its path in its workspace."""
+
+    agent: str
+    path: str
+    data: bytes
 
 
 class Tasks(msgspec.Struct, frozen=True):
@@ -96,7 +124,8 @@ class Tasks(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """All that one home holds. `config` are keys of ours, `secrets` variables for `.env`, `left` what is not taken.
+    """All that one home holds. `config` are keys of ours, `secrets` variables for `.env`, `presets` prompts that are
+    ready to be chosen. `left` is what is not taken, `changed` what is taken otherwise, `broken` what cannot be read.
     `trusted`: nobody but this account could write there, so that who spoke is who it says."""
 
     system: System
@@ -112,7 +141,10 @@ class Found(msgspec.Struct, frozen=True):
     values: tuple[Value, ...] = ()
     skills: tuple[Folder, ...] = ()
     tasks: tuple[Tasks, ...] = ()
+    presets: tuple[Folder, ...] = ()
     left: tuple[Left, ...] = ()
+    changed: tuple[Changed, ...] = ()
+    broken: tuple[Broken, ...] = ()
     trusted: bool = False
 
 
@@ -127,6 +159,8 @@ def counts(found: Found) -> list[tuple[int, str]]:
         (len(found.values), "key-value"),
         (len(found.skills), "skill"),
         (sum(len(each.tasks) for each in found.tasks), "task"),
+        (len(found.presets), "preset"),
+        (sum(len(each.notes) for each in found.agents), "note"),
     )
     return [(number, name) for number, name in every if number]
 
@@ -135,4 +169,5 @@ def in_words(number: int, name: str) -> str:
     """`14 conversations`."""
     if number == 1:
         return f"1 {name}"
-    return f"{number:,} {name.removesuffix('y') + 'ies' if name == 'memory' else name + 's'}"
+    plural = f"{name.removesuffix('y')}ies" if name in ("memory", "summary") else f"{name}s"
+    return f"{number:,} {plural}"

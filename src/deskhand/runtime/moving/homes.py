@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from ...types.errors import ConfigError
 from . import agent_computer, openagent, operator_ai, operator_use
@@ -31,26 +32,40 @@ def system_of(folder: Path) -> System | None:
     except Unread:
         return None
     try:
-        if tree.has("operator.yaml") or tree.has("state/operator.db"):
-            return "operator-ai"
-        if tree.has("crons.json") or (tree.has("config.json") and (tree.has("workspaces") or _lists_agents(tree))):
-            return "operator-use"
-        if tree.has("config.json") and (tree.has("sessions") or tree.has("workspace/cron.json")):
-            return "agent_computer"
-        if tree.has("agent.db") or (tree.has("workspace/.tasks") or tree.has("workspace/.agent")):
-            return "openagent-core"
-        return None
+        return _system_of(tree)
     finally:
         tree.close()
 
 
-def _lists_agents(tree: Tree) -> bool:
+def _system_of(tree: Tree) -> System | None:
+    """By the names in it, whatever they are: a home whose files are broken is a home."""
+    names = {entry.name for entry in tree.names()}
+    in_workspace = {entry.name for entry in tree.names("workspace")}
+    config = _config(tree)
+    if "operator.yaml" in names or tree.kind("state/operator.db"):
+        return "operator-ai"
+    if names & {"crons.json", "workspaces", "restart.json"} or _is_operator_use(config):
+        return "operator-use"
+    if "config.json" in names and ("sessions" in names or "cron.json" in in_workspace or "agent" in config):
+        return "agent_computer"
+    if "agent.db" in names or in_workspace & {".tasks", ".agent"}:
+        return "openagent-core"
+    return None
+
+
+def _config(tree: Tree) -> dict[str, Any]:
     try:
         found = tree.json("config.json")
     except Unread:
-        return False
-    agents = found.get("agents") if isinstance(found, dict) else None
-    return isinstance(agents, dict) and isinstance(agents.get("list"), list)
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_operator_use(config: dict[str, Any]) -> bool:
+    """agent_computer has the one `agent`, operator-use has `agents` with a list and defaults."""
+    agents = config.get("agents")
+    lists = isinstance(agents, dict) and ("list" in agents or "defaults" in agents)
+    return "agent" not in config and (lists or "bindings" in config or "channels" in config)
 
 
 def homes_in(person: Path, here: Path | None = None) -> Iterator[tuple[System, Path]]:

@@ -10,7 +10,7 @@ from ...store.base import Store
 from ..config import Settings
 from .found import System
 from .homes import homes_in
-from .plan import ledger_of
+from .ledger import ledger_of
 
 
 def homes(settings: Settings, here: Path | None = None) -> list[tuple[System, Path]]:

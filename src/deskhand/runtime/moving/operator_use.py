@@ -1,175 +1,225 @@
-"""Reads the home of operator-use (0.2.9): config.json, crons.json, and for each agent sessions, memory and skills."""
+"""Reads the home of operator-use (0.2.9): config.json, crons.json, and for each agent sessions, memory and skills.
+
+Its document puts sessions/ and workspace/ at the top of the home, its program workspaces/AGENT/ with sessions/ in each.
+Both are read.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ...types.errors import JobInvalid
-from ...types.identity import Address
 from ...types.jobs import Job, checked
+from ..datafile import parse_value
+from ..keys import put
 from ..transcript import Line
 from .found import AgentFound, Found, JobFound, Memory, Talk
+from .notes import FOR_THE_MODEL, role_of
 from .operator_ai import WORKSPACE_FILES, moment, skills_in
-from .settings import Keys, keys_of, variables
+from .operator_use_channels import HANDLED, PLATFORMS, Bot, channels_of, place_of
+from .settings import all_variables, keys_of, keys_of_env
 from .tree import Tree, Unread
 
-PLATFORMS = ("telegram",)
-"""Platforms that we have a channel for."""
-_BOT = re.compile(r"(\d{1,20}):.+", re.DOTALL)
+REASONS = {
+    "restart.json": ("what was to be done after a restart", "tell your agent, if it is still to be done"),
+    "operator.log*": ("logs of operator-use", ""),
+    "logs": ("logs of operator-use", ""),
+    "acp_sessions.json": ("Deskhand does not speak ACP", ""),
+    "media": ("files of messages; conversations name them", "keep the folder if you want to open them"),
+    "*/tools/*.py": ("a tool for operator-use cannot run here", "rewrite it as a skill in Python: docs/extending.md"),
+    "tools/*.py": ("a tool for operator-use cannot run here", "rewrite it as a skill in Python: docs/extending.md"),
+    "*/tools": ("a tool for operator-use cannot run here", "rewrite it as a skill in Python: docs/extending.md"),
+    "*/.history*": ("older versions of a skill", ""),
+}
+PREFIX = "OPERATOR_"
 _DAY = re.compile(r"\d{2}-\d{2}-\d{4}")
+_DAILY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
+_LINE = frozenset({"role", "content", "id", "name", "params"})
+_METADATA = frozenset({"type", "id", "created_at", "updated_at"})
+_JOB = frozenset({"name", "enabled", "schedule", "payload", "delete_after_run"})
+_SCHEDULE = frozenset({"mode", "interval_ms", "expr", "tz"})
+_PAYLOAD = frozenset({"message", "deliver", "channel", "chat_id", "account_id"})
 
 
 def read(tree: Tree, now: float) -> Found:
-    """All that this home holds. Raises Unread where nothing of it can be read."""
-    keys = keys_of(tree, "config.json")
-    channels, bots = _channels(tree, keys)
+    """All that this home holds; what cannot be read is in `broken`."""
+    env = all_variables(tree, "")
+    keys = keys_of(tree, "config.json", HANDLED, nested(env))
+    names = list(keys.agents) or ["operator"]
+    channels, bots = channels_of(tree.notes, keys, names)
     if channels:
         keys.config["channels"] = channels
-        here = [{"agent": agent, "channel": name} for agent, (name, _) in bots.items()]
-        keys.config["bindings"] = [*here, *keys.config.get("bindings", ())]
-    names = list(keys.agents) or ["operator"]
-    homes = {name: home for name in names if (home := _workspace(tree, name, keys.agents.get(name)))}
-    if not keys.agents:  # before there were several, everything lay at the top
-        homes = {"operator": "."} if tree.has("sessions") else homes
-    files = [(name, inner) for name, home in homes.items() for inner in _sessions(tree, f"{home}/sessions")]
-    talks = [talk for name, inner in files if (talk := _talk(tree, inner, name, bots)) is not None]
+    homes = _homes(tree, names, keys.agents)
+    talks = [
+        talk
+        for name, inner in _session_files(tree, names, homes)
+        if (talk := _talk(tree, inner, name, bots)) is not None
+    ]
     skills = {skill.name: skill for home in homes.values() for skill in skills_in(tree, f"{home}/skills")}
+    agents = tuple(_agent(tree, name, homes.get(name, "")) for name in names)
+    jobs = tuple(_jobs(tree, bots, names))
+    memories = tuple(memory for name, home in homes.items() for memory in _memories(tree, name, home))
+    secrets = keys.secrets | keys_of_env(tree, {name: value for name, value in env.items() if not is_nested(name)})
+    tree.leave_rest(REASONS)
     return Found(
         "operator-use",
         "0.2",
         str(tree.root),
         keys.config,
-        keys.secrets | variables(tree, ""),
-        tuple(_agent(tree, name, homes.get(name, "")) for name in names),
+        secrets,
+        agents,
         (),  # those who may write stand in `allow_from` of their channel
         tuple(talks),
-        tuple(_jobs(tree, bots, names)),
-        tuple(memory for name, home in homes.items() for memory in _memories(tree, name, home)),
+        jobs,
+        memories,
         skills=tuple(skills.values()),
-        left=tree.all_left(),
+        left=tree.notes.all_left(),
+        changed=tree.notes.all_changed(),
+        broken=tree.notes.all_broken(),
         trusted=tree.private("config.json", *(home for home in homes.values() if tree.has(home))),
     )
+
+
+def is_nested(variable: str) -> bool:
+    """Whether this variable sets a key of its configuration: OPERATOR_PROVIDERS__OPENAI__API_KEY."""
+    return variable.startswith(PREFIX) and "__" in variable
+
+
+def nested(env: Mapping[str, str]) -> dict[str, Any]:
+    """The keys that variables set; its configuration file counts before them."""
+    found: dict[str, Any] = {}
+    for name, value in env.items():
+        if is_nested(name):
+            put(found, name.removeprefix(PREFIX).lower().split("__"), parse_value(value))
+    return found
+
+
+def _homes(tree: Tree, names: list[str], settings: Mapping[str, Any]) -> dict[str, str]:
+    """Where each agent's files lie, from the home; those of the document in `workspace/`, of its first agent."""
+    homes = {name: home for name in names if (home := _workspace(tree, name, settings.get(name)))}
+    if names[0] not in homes and tree.has_folder("workspace"):
+        homes[names[0]] = "workspace"
+    return homes
 
 
 def _workspace(tree: Tree, name: str, settings: Any) -> str:
     """Where an agent's files lie, from the home; '' where they do not lie in it."""
     given = settings.get("workspace") if isinstance(settings, Mapping) else None
-    if given:
-        path = Path(str(given)).expanduser()
-        if path.is_absolute() and not path.is_relative_to(tree.root):
-            tree.leave(f"agent {name}", f"its workspace {str(given)!r} lies elsewhere: deskhand import that folder too")
-            return ""
-        inner = str(path.relative_to(tree.root)) if path.is_absolute() else str(path)
-    else:
-        inner = f"workspaces/{name}" if tree.has(f"workspaces/{name}") else "workspace"
-    return inner if ".." not in PurePosixPath(inner).parts and tree.has(inner) else ""
+    inner = tree.inside(str(given) if given else f"workspaces/{name}")
+    if inner is None:
+        where = f"its workspace {str(given)!r} lies elsewhere" if given else "its name is no name of a folder"
+        tree.notes.leave(f"the files of agent {name}", where, "copy what you want to keep")
+        return ""
+    return inner if tree.has_folder(inner) else ""
 
 
-def _channels(tree: Tree, keys: Keys) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
-    """Channels as we have them, and for each agent (the name of its channel, the id of its bot)."""
-    channels: dict[str, Any] = {}
-    bots: dict[str, tuple[str, str]] = {}
-    for agent, settings in keys.agents.items():
-        given = settings.get("channels") if isinstance(settings, Mapping) else None
-        for platform, each in given.items() if isinstance(given, Mapping) else ():
-            if not isinstance(each, Mapping) or not each.get("enabled"):
-                continue
-            if platform not in PLATFORMS:
-                tree.leave(f"channel {platform} of {agent}", f"Deskhand has no channel for {platform} yet")
-                continue
-            first = platform not in channels
-            name = platform if first else f"{platform}-{agent}"
-            variable = f"{platform}_bot_token" if first else f"{platform}_{agent}_bot_token"
-            variable = re.sub(r"\W", "_", variable).upper()
-            if token := str(each.get("token") or ""):
-                keys.secrets[variable] = token
-            bot = _BOT.fullmatch(token)
-            bots[agent] = (name, bot[1] if bot else "")
-            allowed = each.get("allowFrom", each.get("allow_from"))
-            listed = [str(one) for one in allowed] if isinstance(allowed, list) else []
-            if not listed:
-                tree.leave(
-                    f"that anybody may write to {agent} on {platform}", "nobody may before they are let in: pair"
-                )
-            own = {} if first else {"type": platform, "token_env": variable}
-            channels[name] = own | ({"allow_from": listed} if listed else {})
-    keys.secrets = {name: value for name, value in keys.secrets.items() if not name.startswith("AGENTS_LIST_")}
-    tree.left = [each for each in tree.left if not each.what.startswith("agents.list.") or "channels" not in each.what]
-    return channels, bots
+def _session_files(tree: Tree, names: list[str], homes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """(agent, file) of every session; those at the top of the home are of its first agent."""
+    folders = [(name, f"{home}/sessions") for name, home in homes.items()]
+    for name, folder in dict.fromkeys([*folders, (names[0], "sessions")]):
+        for entry in tree.entries(folder):
+            inner = f"{folder}/{entry.name}"
+            if entry.name.endswith(".jsonl"):
+                yield name, inner
+            elif entry.kind == "folder" and _DAY.fullmatch(entry.name):  # later versions: a folder for each day
+                for each in tree.entries(inner):
+                    if each.name.endswith(".jsonl"):
+                        yield name, f"{inner}/{each.name}"
 
 
-def _sessions(tree: Tree, folder: str) -> Iterator[str]:
-    """The files of sessions; later versions keep them in a folder for each day."""
-    for entry in tree.entries(folder):
-        if entry.kind == "file" and entry.name.endswith(".jsonl"):
-            yield f"{folder}/{entry.name}"
-        elif entry.kind == "folder" and _DAY.fullmatch(entry.name):
-            for each in tree.entries(f"{folder}/{entry.name}"):
-                if each.kind == "file" and each.name.endswith(".jsonl"):
-                    yield f"{folder}/{entry.name}/{each.name}"
+# ---------------------------------------------------------------------- conversations
 
 
-def _talk(tree: Tree, inner: str, agent: str, bots: Mapping[str, tuple[str, str]]) -> Talk | None:
+def _talk(tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]) -> Talk | None:
     name = inner.rpartition("/")[2].removesuffix(".jsonl")
     key, lines = "", list[Line]()
     at: float | None = None
+    if not tree.has_file(inner):
+        return None
     try:
         for found in tree.lines(inner):
             if found.get("type") == "metadata":
                 key, at = str(found.get("id") or ""), moment(found.get("created_at"))
+                tree.notes.fields("sessions", found, _METADATA)
             else:
-                lines += _lines(found, at, key.partition(":")[0] or name.partition("_")[0])
+                lines += _lines(tree, found, at, key.partition(":")[0] or name.partition("_")[0])
     except Unread as error:
-        tree.leave(inner, str(error))
+        tree.give_up(inner, error)
         return None
     if not lines:
+        tree.leave(inner, "there is no message in it")
         return None
-    key = key or name.replace("_", ":", 1)
-    platform, _, chat = key.partition(":")
-    channel, bot = bots.get(agent, ("", ""))
-    group = chat.startswith("-")
-    place = None
-    if platform in PLATFORMS and channel and bot and chat.removeprefix("-").isdecimal():
-        place = Address(channel, bot, chat, group=group)
-    elif platform in PLATFORMS:
-        tree.leave(f"the place of {key}", "no bot of this agent has a token in this home, so it is kept as a past one")
+    key = key or name.replace("_", ":")
+    platform = key.partition(":")[0]
+    place, group = place_of(key, bots.get(agent))
+    if place is None and platform in PLATFORMS:
+        tree.notes.change(key, f"it becomes a past conversation: no bot of {agent} with a token is in this home")
+    elif place is None:
+        tree.notes.change(key, f"it becomes a past conversation: Deskhand has no channel for {platform} yet")
     return Talk(key, agent, tuple(lines), place, group)
 
 
-def _lines(found: Mapping[str, Any], at: float | None, platform: str) -> Iterator[Line]:
+def _lines(tree: Tree, found: Mapping[str, Any], at: float | None, platform: str) -> Iterator[Line]:
     """A message as lines. A tool's has its call in it."""
-    role, told = found.get("role"), found.get("metadata")
+    role, about = found.get("role"), found.get("metadata")
+    about = about if isinstance(about, Mapping) else {}
     text = found.get("content") if isinstance(found.get("content"), str) else ""
+    tree.notes.fields("messages in sessions", found, _LINE | {"metadata"} | ({"content"} if text else set()))
+    tree.notes.fields("messages in sessions (metadata)", about, {"user_id"})
     if role == "human":
-        user = str(told.get("user_id") or "") if isinstance(told, Mapping) else ""
+        user = str(about.get("user_id") or "")
         yield Line("user", text, at, by=f"{platform}:{user}" if user else "")
     elif role == "ai" and text:
         yield Line("assistant", text, at)
+    elif role == "ai":
+        tree.notes.count("replies without text", "there is nothing to read in them")
     elif role == "tool":
         call, name = str(found.get("id") or "call"), str(found.get("name") or "unknown")
         params = found.get("params")
         calls = [{"id": call, "name": name, "arguments": params if isinstance(params, dict) else {}}]
         yield Line("assistant", "", at, tool_calls=calls)
         yield Line("tool", text, at, tool_call_id=call, tool_name=name)
+    else:
+        tree.notes.count(role_of(role), FOR_THE_MODEL)
+
+
+# ---------------------------------------------------------------------- what it is told, and knows
 
 
 def _agent(tree: Tree, name: str, home: str) -> AgentFound:
-    """What it is told; templates that say nothing of a person stay behind by themselves."""
-    return AgentFound(name, {}, tree.texts(home, WORKSPACE_FILES) if home else {})
+    """What it is told, and what it has written down; templates that say nothing of a person stay behind."""
+    if not home:
+        return AgentFound(name)
+    return AgentFound(name, {}, tree.texts(home, WORKSPACE_FILES), dict(_written(tree, home)))
+
+
+def _written(tree: Tree, home: str) -> Iterator[tuple[str, bytes]]:
+    """knowledge/ and the daily logs memory/YYYY-MM-DD.md, by their paths in the workspace."""
+    if tree.has_folder(f"{home}/knowledge") and (folder := tree.folder(f"{home}/knowledge")):
+        for path, data in folder.files.items():
+            yield f"knowledge/{path}", data
+    for entry in tree.entries(f"{home}/memory"):
+        inner = f"{home}/memory/{entry.name}"
+        if _DAILY.fullmatch(entry.name) and tree.has_file(inner):
+            try:
+                yield f"memory/{entry.name}", tree.data(inner)
+            except Unread as error:
+                tree.give_up(inner, error)
 
 
 def _memories(tree: Tree, agent: str, home: str) -> Iterator[Memory]:
-    for inner in (f"{home}/memory/MEMORY.md", f"{home}/MEMORY.md"):
-        if tree.has(inner):
-            yield from (Memory(text, "agent", agent) for text in facts_in(tree.texts(home, (inner[len(home) + 1 :],))))
+    for name in ("memory/MEMORY.md", "MEMORY.md"):
+        facts = list(facts_in(tree.texts(home, (name,))))
+        if facts:
+            tree.notes.change(f"{home}/{name}", "each of its lines becomes a memory")
+        yield from (Memory(text, "agent", agent) for text in facts)
     for entry in tree.entries(f"{home}/memory"):
-        summary = f"{home}/memory/{entry.name}/summary.md"
-        if entry.kind == "folder" and tree.has(summary):
-            for text in tree.texts(f"{home}/memory/{entry.name}", ("summary.md",)).values():
+        folder = f"{home}/memory/{entry.name}"
+        if entry.kind == "folder" and tree.has_file(f"{folder}/summary.md"):
+            for text in tree.texts(folder, ("summary.md",)).values():
                 at = moment(entry.name)
                 yield Memory(f"{entry.name}: {' '.join(text.split())}", "agent", agent, at=at)
 
@@ -193,26 +243,43 @@ def _under(heading: str, text: str) -> str:
     return f"{heading}: {text}" if heading and len(text) < 60 else text
 
 
-def _jobs(tree: Tree, bots: Mapping[str, tuple[str, str]], agents: list[str]) -> Iterator[JobFound]:
-    if not tree.has("crons.json"):
+# ---------------------------------------------------------------------- jobs
+
+
+def _jobs(tree: Tree, bots: Mapping[str, Bot], agents: list[str]) -> Iterator[JobFound]:
+    if not tree.has_file("crons.json"):
         return
     try:
         found = tree.json("crons.json")
     except Unread as error:
-        tree.leave("crons.json", str(error))
+        tree.give_up("crons.json", error)
+        return
+    listed = found.get("jobs", []) if isinstance(found, dict) else found
+    if not isinstance(listed, list):
+        tree.notes.fail("crons.json", "it holds no list of jobs")
         return
     taken: set[str] = set()
-    for each in found.get("jobs", ()) if isinstance(found, dict) and isinstance(found.get("jobs"), list) else ():
+    for number, each in enumerate(listed, 1):
         if not isinstance(each, Mapping):
+            tree.notes.leave(f"entry {number} of crons.json", "it is no job")
             continue
         name = job_name(str(each.get("name") or each.get("id") or "job"), taken)
+        _count_fields(tree, each)
         try:
-            yield JobFound(checked(_job(each, name, bots)))
+            yield JobFound(checked(_job(each, name, bots, agents)))
         except (JobInvalid, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
-            tree.leave(f"crons.json: {each.get('name') or each.get('id')}", str(error))
+            said = f"crons.json: {each.get('name') or each.get('id')}"
+            tree.notes.leave(said, str(error), "write it anew: deskhand jobs add")
 
 
-def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, tuple[str, str]]) -> Job:
+def _count_fields(tree: Tree, each: Mapping[str, Any]) -> None:
+    tree.notes.fields("jobs in crons.json", each, _JOB)
+    for part, used in (("schedule", _SCHEDULE), ("payload", _PAYLOAD)):
+        inner = each.get(part)
+        tree.notes.fields(f"jobs in crons.json ({part})", inner if isinstance(inner, Mapping) else {}, used)
+
+
+def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: list[str]) -> Job:
     schedule, payload = each.get("schedule") or {}, each.get("payload") or {}
     mode = str(schedule.get("mode") or "cron")
     text, once = str(schedule.get("expr") or "* * * * *"), mode == "at"
@@ -220,10 +287,10 @@ def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, tuple[str, str]]
         text = f"every {int(schedule.get('interval_ms') or 0)}ms"
     elif once and (due := each.get("state", {}).get("next_run_at_ms")):
         text = f"at {datetime.fromtimestamp(int(due) / 1000, UTC).isoformat()}"
-    channel, chat = str(payload.get("channel") or ""), str(payload.get("chat_id") or "")
-    agent = next((one for one, (place, _) in bots.items() if place == channel), "")
-    account = bots[agent][1] if agent else ""
-    to = Address(channel, account, chat, group=chat.startswith("-")) if channel in PLATFORMS and chat else None
+    platform, chat = str(payload.get("channel") or ""), str(payload.get("chat_id") or "")
+    account = str(payload.get("account_id") or "")
+    agent = account if account in agents else next((one for one, bot in bots.items() if bot.platform == platform), "")
+    to = place_of(f"{platform}:{chat}", bots.get(agent), any_bot=True)[0] if chat else None
     return Job(
         name,
         str(payload.get("message") or ""),
@@ -232,7 +299,7 @@ def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, tuple[str, str]]
         "" if mode == "every" else str(schedule.get("tz") or "UTC"),
         agent=agent,
         kind="deliver" if payload.get("deliver") else "prompt",
-        session="chat" if to and not payload.get("deliver") else "isolated",
+        session="isolated",
         to=to,
         delete_after_run=bool(each.get("delete_after_run")) or once,
         enabled=bool(each.get("enabled", True)),

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from ...memory.settings import MemoryConfig
-from ...policy.roles import NOBODY, RoleConfig
+from ...policy.roles import NOBODY
 from ...store.base import Store
 from ...types.identity import Address, session_key
+from ...types.options import SYSTEM_PROMPT_CHARS, SessionOptions
 from ...types.people import OWNER_NAME, ROLE_SCOPES
 from ..config import Settings
-from ..datafile import read_env_file
+from ..presets import presets
 from ..toolbox import skills_of
-from ..transcript import Line
-from .found import AgentFound, Folder, Found, JobFound, Left, Memory, Person, Talk, Tasks, Value
+from .found import AgentFound, Changed, Folder, Found, JobFound, Left, Memory, Note, Person, Talk, Tasks, Value
+from .ledger import BEGUN, Ledger, fact_key, ledger_of, note_key, taken_up_to, talk_key, tasks_key, value_key
+from .notes import Notes
+from .plan_settings import Incoming, SettingsPlan, how_to_add_a_preset, plan_secrets, roles_of
 from .skills import called, wrong_in
 
-BEGUN = "begun"
-"""The mark of what was begun and is not done."""
-MARKED = 3
-"""So many lines at the end of what was taken say where to go on."""
-
-
-class Moved(msgspec.Struct, frozen=True):
-    """What was taken before, and what it is called here."""
-
-    here: str
-    lines: int = 0
-    mark: str = ""
+OTHERS_COULD_WRITE = "others could write that home"
 
 
 class NewPerson(msgspec.Struct, frozen=True):
@@ -45,14 +35,16 @@ class NewPerson(msgspec.Struct, frozen=True):
     roles: tuple[str, ...] = ()
 
 
-class NewTalk(msgspec.Struct, frozen=True):
-    """A conversation, or what is new in it: its lines from `first` on, in this session."""
+class NewTalk(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation, or what is new in it: its lines from `first` on, in this session. `options` is how it is held;
+    None for as usual."""
 
     talk: Talk
     key: str
     session: str
     place: Address
     first: int = 0
+    options: SessionOptions | None = None
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -71,7 +63,10 @@ class Plan(msgspec.Struct, frozen=True):
     jobs: tuple[JobFound, ...] = ()
     skills: tuple[Folder, ...] = ()
     tasks: tuple[Tasks, ...] = ()
+    presets: tuple[Folder, ...] = ()
+    notes: tuple[Note, ...] = ()
     left: tuple[Left, ...] = ()
+    changed: tuple[Changed, ...] = ()
     sessions: Mapping[str, str] = {}
     channels: tuple[str, ...] = ()
     secrets: Mapping[str, str] = {}
@@ -88,55 +83,72 @@ class Plan(msgspec.Struct, frozen=True):
             (len(self.values), "key-value"),
             (len(self.skills), "skill"),
             (sum(len(each.tasks) for each in self.tasks), "task"),
+            (len(self.presets), "preset"),
+            (len(self.notes), "note"),
         )
         return [(number, name) for number, name in every if number]
-
-
-Ledger = Mapping[tuple[str, str], Moved]
-"""(kind, key) -> what was taken."""
-
-
-async def ledger_of(store: Store, system: str) -> Ledger:
-    """What was taken from this system before."""
-    rows = await store.rows("moved_all", (system,))
-    return {(kind, key): Moved(here, lines, mark) for kind, key, here, lines, mark in rows}
 
 
 async def plan(found: Found, settings: Settings, store: Store, me: str = "") -> Plan:
     """What is new in this home. `me` is the user there who is the owner here."""
     known = await ledger_of(store, found.system)
-    left = list(found.left)
+    notes = Notes()
     agents = {each.name: agent_name(each.name) for each in found.agents}
-    here = {str(row[0]) for row in await store.rows("user_role_all", ())}
-    people, new_people = _people(found, settings, known, (me, here), left)
-    talks, sessions = await _talks(found, agents, known, store, left)
-    memories = _new("fact", found.memories, fact_key, known)
-    values = _new("value", found.values, value_key, known)
-    jobs = _jobs(found, settings, known, left)
-    skills = _skills(found, settings, agents, known, left)
-    tasks = tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known)
+    users_here = {str(row[0]) for row in await store.rows("user_role_all", ())}
+    people, new_people = _people(found, settings, known, (me, users_here), notes)
+    new_presets = _presets(found, settings, known, notes)
+    preset_names = {each.name for each in presets(settings.home.root / "prompts")}
+    preset_names |= {each.name for each in new_presets}
+    talks, sessions = await _talks(found, agents, known, store, (preset_names, notes))
+    skills = _skills(found, settings, agents, known, notes)
     new_agents = tuple(each for each in found.agents if ("agent", each.name) not in known)
-    done = [moved for moved in known.values() if moved.mark != BEGUN]
-    secrets = _secrets(found, settings, left)
-    return Plan(
+    incoming = Incoming(
+        found=found,
+        agents=agents,
+        new={each.name for each in new_agents},
+        skills=skills,
+        presets=preset_names,
+    )
+    whole = Plan(
         found,
         agents,
         people,
         new_agents,
-        tuple(_keys(found, settings, agents, {each.name for each in new_agents}, left)),
+        tuple(SettingsPlan(incoming, settings, notes).keys()),
         new_people,
         talks,
-        memories,
-        values,
-        jobs,
+        _new("fact", found.memories, fact_key, known),
+        _new("value", found.values, value_key, known),
+        _jobs(found, settings, known, notes),
         skills,
-        tasks,
-        tuple(left),
-        sessions,
-        (*settings.config.channels, *found.config.get("channels", {})),
-        secrets,
-        len(done),
+        tuple(each for each in found.tasks if ("tasks", tasks_key(each)) not in known),
+        new_presets,
+        _notes(found, known, notes),
+        sessions=sessions,
+        channels=(*settings.config.channels, *found.config.get("channels", {})),
+        secrets=plan_secrets(found, settings, notes),
+        known=len([moved for moved in known.values() if moved.mark != BEGUN]),
     )
+    _note_changes(whole, notes)
+    return replace(whole, left=(*found.left, *notes.all_left()), changed=(*found.changed, *notes.all_changed()))
+
+
+def _note_changes(plan: Plan, notes: Notes) -> None:
+    """Note what comes in otherwise than it was there, as a whole."""
+    for theirs in (each.name for each in plan.new_agents):
+        if (here := plan.agents[theirs]) != theirs:
+            notes.change(f"agent {theirs}", f"it is called {here}: names have a-z, 0-9, - and _")
+    for new in plan.new_people:
+        if new.here not in (new.person.name, OWNER_NAME):
+            notes.change(
+                f"user {new.person.name}", f"they are called {new.here}: another has that name, or it is no name"
+            )
+    if plan.secrets and (plan.talks or plan.memories or plan.values):
+        notes.change("keys that were said or noted", "the value of a key is replaced by its name")
+    if not plan.found.trusted and plan.memories:
+        notes.change("memories", f"{OTHERS_COULD_WRITE}, so nobody is told them before you look: deskhand memories")
+    if not plan.found.trusted and plan.talks:
+        notes.change("words of people", f"{OTHERS_COULD_WRITE}, so they count as content and as nobody's word")
 
 
 def agent_name(theirs: str) -> str:
@@ -145,56 +157,23 @@ def agent_name(theirs: str) -> str:
     return plain if plain and plain[0].isalpha() and plain not in ("list", "defaults") else f"agent-{plain or 'one'}"
 
 
-def digest(*parts: str) -> str:
-    """A short name for these texts."""
-    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
-
-
-def fact_key(memory: Memory) -> str:
-    return digest(memory.scope, memory.owner, " ".join(memory.text.split()))
-
-
-def value_key(value: Value) -> str:
-    return digest(value.agent, value.namespace, value.key)
-
-
-def tasks_key(tasks: Tasks) -> str:
-    return digest(tasks.talk, *sorted(task.title for task in tasks.tasks))
-
-
-def talk_key(talk: Talk) -> str:
-    """The same for the same conversation wherever its home lies: by its name there and how it began."""
-    return digest(talk.agent, talk.key, _said(talk.lines[0]))
-
-
-def mark_of(lines: Sequence[Line]) -> str:
-    """Says which lines the last of these are."""
-    return digest(*(_said(line) for line in lines[-MARKED:]))
-
-
-def _said(line: Line) -> str:
-    return f"{line.role} {line.timestamp} {line.content!r} {line.tool_calls!r}"
-
-
-def taken_up_to(lines: Sequence[Line], moved: Moved) -> int | None:
-    """How many of the lines were taken before: they may have been shortened at their beginning since. None where what
-    was taken is not there any more."""
-    likely = [moved.lines, *range(len(lines), 0, -1)]
-    return next((n for n in likely if 0 < n <= len(lines) and mark_of(lines[:n]) == moved.mark), None)
-
-
 def _new(kind: str, given: Sequence[Any], key: Any, known: Ledger) -> tuple[Any, ...]:
     once = {key(each): each for each in given}
     return tuple(each for name, each in once.items() if (kind, name) not in known)
 
 
+def _is_taken(known: Ledger, kind: str, key: str) -> bool:
+    moved = known.get((kind, key))
+    return moved is not None and moved.mark != BEGUN
+
+
 def _people(
-    found: Found, settings: Settings, known: Ledger, among: tuple[str, set[str]], left: list[Left]
+    found: Found, settings: Settings, known: Ledger, among: tuple[str, set[str]], notes: Notes
 ) -> tuple[dict[str, str], tuple[NewPerson, ...]]:
     me, taken = among
     people: dict[str, str] = {}
     new: list[NewPerson] = []
-    theirs = _roles(found, settings, {each.name: agent_name(each.name) for each in found.agents})
+    theirs = roles_of(found, settings, {each.name: agent_name(each.name) for each in found.agents})
     for person in found.people:
         moved = known.get(("user", person.name))
         if moved is not None and moved.mark != BEGUN:
@@ -205,24 +184,23 @@ def _people(
         taken.add(here)
         roles = tuple(role for role in person.roles if role in theirs) or ("member",)
         if here != OWNER_NAME:
-            known_here = {*settings.config.roles, *ROLE_SCOPES} - {"member", *theirs}
-            why = "a file gives nobody a role that is here already"
-            left += [Left(f"that {person.name} is {role}", why) for role in person.roles if role in known_here]
-            if person.owner:
-                left.append(Left(f"that {person.name} may do everything", f"if that is you, say: --me {person.name}"))
+            _note_roles(person, settings, theirs, notes)
         new.append(NewPerson(person, here, () if here == OWNER_NAME else roles))
     return people, tuple(new)
 
 
-def _roles(found: Found, settings: Settings, agents: Mapping[str, str]) -> set[str]:
-    """The roles that come in with this home, or did before: none that means something here already."""
-    ours = settings.config.roles
-    return {
-        name
-        for name, value in found.config.get("roles", {}).items()
-        if name not in ROLE_SCOPES
-        and (name not in ours or ours[name] == msgspec.convert(_renamed(value, agents), RoleConfig))
-    }
+def _note_roles(person: Person, settings: Settings, theirs: Collection[str], notes: Notes) -> None:
+    """Note what this person may do there, and not here."""
+    known_here = {*settings.config.roles, *ROLE_SCOPES} - {"member", *theirs}
+    for role in person.roles:
+        if role in known_here:
+            why = "a file gives nobody a role that is here already"
+            notes.leave(f"that {person.name} is {role}", why, f"deskhand users add-role {person.name} {role}")
+        elif role not in theirs and role != "member":
+            notes.leave(f"that {person.name} is {role}", "that home does not say what this role may do")
+    if person.owner:
+        why = "nobody becomes an owner by a file"
+        notes.leave(f"that {person.name} may do everything", why, f"if that is you, say: --me {person.name}")
 
 
 def _user_name(name: str, taken: Collection[str]) -> str:
@@ -232,10 +210,14 @@ def _user_name(name: str, taken: Collection[str]) -> str:
     return next(one for one in every if one not in taken and one not in NOBODY and one != OWNER_NAME)
 
 
+# ---------------------------------------------------------------------- conversations
+
+
 async def _talks(
-    found: Found, agents: Mapping[str, str], known: Ledger, store: Store, left: list[Left]
+    found: Found, agents: Mapping[str, str], known: Ledger, store: Store, beside: tuple[Collection[str], Notes]
 ) -> tuple[tuple[NewTalk, ...], dict[str, str]]:
     """What is new of conversations, and the session of each by its key there."""
+    preset_names, notes = beside
     new: list[NewTalk] = []
     sessions: dict[str, str] = {}
     going_on = {each.session for each in await store.open_sessions()}
@@ -247,19 +229,21 @@ async def _talks(
         place = talk.place or _past(found, talk, key)
         session = moved.here if moved else session_key(agent, place)
         if moved is None and talk.place and (session in sessions.values() or await store.events(session, 0, 1)):
-            left.append(Left(f"the place of {talk.key}", "that chat goes on here already; its past stands beside it"))
+            notes.change(talk.key, "that chat goes on here already; its past stands beside it")
             place = _past(found, talk, key)
             session = session_key(agent, place)
         sessions[talk.key] = session
         upto = taken_up_to(talk.lines, moved) if moved and moved.lines else 0
         if upto is None:
-            left.append(Left(f"changes in {talk.key}", "it was written anew since it was taken; what was taken stays"))
+            why = "it was written anew since it was taken; what was taken stays"
+            notes.leave(f"changes in {talk.key}", why)
         elif upto < len(talk.lines) and session in going_on:
-            left.append(Left(f"what is new in {talk.key}", "something is going on in it here; try again later"))
+            notes.leave(f"what is new in {talk.key}", "something is going on in it here", "import again later")
         elif upto < len(talk.lines):
             if session.partition("/")[2].startswith("terminal:") and moved:
                 place = Address("terminal", chat=session.partition(":")[2], group=talk.group)
-            new.append(NewTalk(talk, key, session, place, upto))
+            options = None if upto else _options(found, talk, preset_names, notes)
+            new.append(NewTalk(talk=talk, key=key, session=session, place=place, first=upto, options=options))
     return tuple(new), sessions
 
 
@@ -269,37 +253,61 @@ def _past(found: Found, talk: Talk, key: str) -> Address:
     return Address("terminal", chat=f"{found.system}-{plain or 'talk'}-{key[:6]}", group=talk.group)
 
 
-def _jobs(found: Found, settings: Settings, known: Ledger, left: list[Left]) -> tuple[JobFound, ...]:
+def _options(found: Found, talk: Talk, preset_names: Collection[str], notes: Notes) -> SessionOptions | None:
+    """How this conversation is held here; None for as usual. What others could have written steers nobody."""
+    options = talk.options
+    if options is None:
+        return None
+    about = options.title or talk.key
+    if options.preset and options.preset not in preset_names:
+        todo = how_to_add_a_preset(options.preset)
+        notes.leave(f"the preset {options.preset} of {about}", "there is no such preset here", todo)
+        options = replace(options, preset=None)
+    prompt = options.system_prompt or ""
+    if prompt and (not found.trusted or len(prompt) > SYSTEM_PROMPT_CHARS):
+        long = f"it has more than {SYSTEM_PROMPT_CHARS:,} characters"
+        why = OTHERS_COULD_WRITE if not found.trusted else long
+        notes.leave(f"the system prompt of {about}", why, "set it in that conversation on the page")
+        options = replace(options, system_prompt=None)
+    return options if options != SessionOptions() else None
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _jobs(found: Found, settings: Settings, known: Ledger, notes: Notes) -> tuple[JobFound, ...]:
     new = []
     for each in found.jobs:
         moved = known.get(("job", each.job.name))
         if moved is not None and moved.mark != BEGUN:
             continue
         if moved is None and (settings.home.root / "jobs" / each.job.name).exists():
-            left.append(Left(f"job {each.job.name}", "there is a job of that name already"))
+            notes.leave(f"job {each.job.name}", "there is a job of that name already", "rename one of the two")
             continue
         new.append(each)
     return tuple(new)
 
 
 def _skills(
-    found: Found, settings: Settings, agents: Mapping[str, str], known: Ledger, left: list[Left]
+    found: Found, settings: Settings, agents: Mapping[str, str], known: Ledger, notes: Notes
 ) -> tuple[Folder, ...]:
     new = []
     taken = {name for agent in settings.agents for name in skills_of(settings, agent).find()}
+    same_name = "there is a skill of that name already"
     for each in found.skills:
         moved = known.get(("skill", each.name))
         if moved is not None and moved.mark != BEGUN:
             continue
+        what = f"skill {each.name}"
         if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", each.name):
-            left.append(Left(f"skill {each.name}", "that cannot be the name of a skill: use a-z, 0-9 and -"))
+            notes.leave(what, "that cannot be the name of a skill", "rename it with a-z, 0-9 and -")
         elif moved is None and skill_path(each, settings, agents).exists():
-            left.append(Left(f"skill {each.name}", "there is a skill of that name already"))
+            notes.leave(what, same_name, "rename one of the two")
         elif (name := called(each)) in taken and moved is None:
             itself = f"it calls itself {name}, and " if name != each.name else ""
-            left.append(Left(f"skill {each.name}", f"{itself}there is a skill of that name already"))
+            notes.leave(what, f"{itself}{same_name}", "rename one of the two")
         elif why := wrong_in(each):
-            left.append(Left(f"skill {each.name}", why))
+            notes.leave(what, why, "read it, and copy its folder yourself if you trust it")
         else:
             taken.add(name)
             new.append(each)
@@ -313,86 +321,33 @@ def skill_path(skill: Folder, settings: Settings, agents: Mapping[str, str]) -> 
     return settings.home.workspace(agents[skill.agent]) / "memory" / "skills" / f"{skill.name}.py"
 
 
-def _secrets(found: Found, settings: Settings, left: list[Left]) -> dict[str, str]:
-    """The keys that are not here yet. What only this process was started with is not: the service has none of it."""
-    theirs = {name: value for name, value in found.secrets.items() if value}
-    ours = {name: value for name, value in settings.environment.items() if name not in settings.started_with}
-    with suppress(FileNotFoundError):
-        ours |= read_env_file(settings.home.env)
-    left += [
-        Left(f"the key {name}", "there is another one here, which stays")
-        for name, value in theirs.items()
-        if ours.get(name, value) != value
-    ]
-    return {name: value for name, value in theirs.items() if name not in ours}
-
-
-def _keys(
-    found: Found, settings: Settings, agents: Mapping[str, str], new: Collection[str], left: list[Left]
-) -> list[tuple[tuple[str, ...], Any]]:
-    """The keys that are set, in order: nothing that is set here is changed."""
-    config = settings.config
-    told: list[tuple[tuple[str, ...], Any]] = []
-    base, own = found.config.get("defaults", {}), found.config.get("agents", {})
-    for theirs, here in agents.items():
-        if theirs not in new:
+def _presets(found: Found, settings: Settings, known: Ledger, notes: Notes) -> tuple[Folder, ...]:
+    """The presets that come in: prompts that people choose by name."""
+    new = []
+    for each in found.presets:
+        if _is_taken(known, "preset", each.name):
             continue
-        if here in config.agents:
-            left.append(Left(f"the settings of {theirs}", f"there is an agent {here} already: its settings stay"))
+        begun = ("preset", each.name) in known
+        what = f"preset {each.name}"
+        if not re.fullmatch(r"[A-Za-z0-9][\w-]{0,63}", each.name):
+            notes.leave(what, "that cannot be the name of a preset", "rename it with letters, digits and -")
+        elif (settings.home.root / "prompts" / each.name).exists() and not begun:
+            notes.leave(what, "there is a preset of that name already", "rename one of the two")
+        elif not found.trusted:
+            notes.leave(what, OTHERS_COULD_WRITE, "read it, and copy its folder to prompts/ of Deskhand's home")
+        elif why := wrong_in(each):
+            notes.leave(what, why, "read it, and copy its folder to prompts/ of Deskhand's home if you trust it")
         else:
-            told.append((("agents", here), base | own.get(theirs, {})))
-    for section in ("roles", "channels", "providers"):
-        for name, value in found.config.get(section, {}).items():
-            if section == "providers" and (why := _is_used(name, settings)):
-                left.extend([Left(f"the address {value['base_url']} of {name}", why)] if new else [])
-            elif name not in getattr(config, section):
-                told.append(((section, name), _renamed(value, agents) if section == "roles" else value))
-            elif new:
-                left.append(Left(f"{section}.{name}", "it is set here already, and stays"))
-    return told + (_general(found, settings, agents, left) if new else [])
+            new.append(each)
+    return tuple(new)
 
 
-def _is_used(provider: str, settings: Settings) -> str:
-    """Why a file must not say where this provider is: keys and words of others would go there."""
-    if provider in settings.config.providers:
-        return "it is set here already, and stays"
-    models = [model for agent in settings.agents for model in settings.agent(agent).models]
-    if any(model.startswith(f"{provider}/") for model in models):
-        return "agents that are here use this provider already"
-    keys = [name for name in settings.environment if name.startswith(f"{provider.upper()}_") and name.endswith("_KEY")]
-    return f"the key in {keys[0]} is here already, and would go there" if keys else ""
-
-
-def _general(
-    found: Found, settings: Settings, agents: Mapping[str, str], left: list[Left]
-) -> list[tuple[tuple[str, ...], Any]]:
-    """Keys that are no agent's: where nobody has set them here."""
-    config, theirs = settings.config, found.config
-    told: list[tuple[tuple[str, ...], Any]] = []
-    ours = msgspec.to_builtins(config.bindings)
-    bindings = []
-    for each in theirs.get("bindings", ()):
-        channel = str(each.get("channel", ""))
-        if channel in theirs.get("channels", {}) and channel not in config.channels:
-            bindings.append(_bound(each, agents))
-        else:
-            what = f"that {each.get('agent')} answers {f'on {channel}' if channel else 'everywhere'}"
-            left.append(Left(what, "only channels that come in with it are taken over"))
-    if bindings:
-        told.append((("bindings",), [*ours, *(each for each in bindings if each not in ours)]))
-    if theirs.get("memory") and config.memory == MemoryConfig():
-        told.append((("memory",), theirs["memory"]))
-    for key, usual in (("timezone", "UTC"), ("reject_response", "auto"), ("show_usage", False)):
-        if key in theirs and getattr(config, key) == usual != theirs[key]:
-            told.append(((key,), theirs[key]))
-    return told
-
-
-def _renamed(role: Mapping[str, Any], agents: Mapping[str, str]) -> dict[str, Any]:
-    """A role as it is here: of the agents that come with it, and of no others."""
-    named = role.get("agents", ())
-    return {"agents": [*agents.values()] if "*" in named else [agents[name] for name in named if name in agents]}
-
-
-def _bound(binding: Mapping[str, Any], agents: Mapping[str, str]) -> dict[str, Any]:
-    return dict(binding) | {"agent": agents.get(str(binding.get("agent")), str(binding.get("agent")))}
+def _notes(found: Found, known: Ledger, notes: Notes) -> tuple[Note, ...]:
+    """The files that agents have written down, and that were not taken before."""
+    every = [Note(each.name, path, data) for each in found.agents for path, data in each.notes.items()]
+    new = [note for note in every if ("note", note_key(note)) not in known]
+    if new and not found.trusted:
+        for note in new:
+            notes.leave(f"{note.path} of {note.agent}", OTHERS_COULD_WRITE, "read it, and copy it yourself")
+        return ()
+    return tuple(new)

@@ -22,6 +22,10 @@ MOST_ROWS, VALUE_BYTES = 2_000_000, 50_000_000
 STEPS, MOST_CALLS = 1_000_000, 3_000
 """A query that takes more steps of SQLite's machine than these make is a trap (a view that never ends)."""
 _BLOCK = 1 << 20
+_OWN_TABLES = """SELECT name FROM sqlite_master AS own WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+AND sql NOT LIKE 'CREATE VIRTUAL%' AND NOT EXISTS (SELECT 1 FROM sqlite_master AS search
+WHERE search.sql LIKE 'CREATE VIRTUAL%' AND substr(own.name, 1, length(search.name) + 1) = search.name || '_')
+ORDER BY name"""
 _TRIES = 5
 
 
@@ -30,13 +34,13 @@ class Rows:
 
     def __init__(self, tree: Tree, inner: str) -> None:
         self.inner = inner
+        self._used: dict[str, set[str]] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="deskhand-moving-", ignore_cleanup_errors=True)
         try:
             self._db = _open(tree, inner, Path(self._folder.name))
         except BaseException:
             self._folder.cleanup()
             raise
-        self._calls = 0
 
     def close(self) -> None:
         self._db.close()
@@ -51,6 +55,7 @@ class Rows:
     def read(self, table: str, columns: Sequence[str], order: str = "") -> Iterator[tuple[Any, ...]]:
         """These columns of all rows; one that the table does not have is None. Raises Unread."""
         there = self.columns(table)
+        self._used.setdefault(table, set()).update(columns)
         if not there:
             return
         if missing := [each for each in columns[:2] if each not in there]:
@@ -65,6 +70,27 @@ class Rows:
         except apsw.Error as error:
             raise Unread(f"{self.inner}, table {table}: {error}") from error
 
+    def unused(self) -> Iterator[tuple[str, str, int]]:
+        """(table, column, number of rows) of what holds something and was not read; the column is '' for a whole table.
+        Tables of SQLite's own and of its search indexes are passed over, and the numbers of rows."""
+        tables = [str(name) for (name,) in self._rows(_OWN_TABLES, ())]
+        for table in tables:
+            used = self._used.get(table)
+            if used is None:
+                if number := self._count(table):
+                    yield table, "", number
+                continue
+            for column in sorted(self.columns(table) - used - {"id"}):
+                if number := self._count(table, column):
+                    yield table, column, number
+
+    def _count(self, table: str, column: str = "") -> int:
+        says_something = f" WHERE \"{column}\" IS NOT NULL AND \"{column}\" NOT IN ('', '{{}}', '[]')" if column else ""
+        try:
+            return int(self._rows(f'SELECT count(*) FROM "{table}"{says_something}', ())[0][0])
+        except Unread:  # a virtual table whose module is not here
+            return 0
+
     def _rows(self, statement: str, given: tuple[str, ...]) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(statement, given).fetchall()
@@ -74,6 +100,8 @@ class Rows:
 
 def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
     descriptor = tree.descriptor(inner)
+    for suffix in ("-wal", "-shm", "-journal"):
+        tree.pass_over(f"{inner}{suffix}")
     try:
         if os.fstat(descriptor).st_size > MOST_BYTES:
             raise Unread(f"{inner}: it is larger than {MOST_BYTES // 10**9} GB")
@@ -90,6 +118,7 @@ def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
             db = apsw.Connection(uri, flags=flags)
             db.execute("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA cell_size_check = ON")
             db.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            _check(db, inner)
         except apsw.Error as error:
             raise Unread(f"{inner} is no database that can be read: {error}") from error
     finally:
@@ -98,6 +127,16 @@ def _open(tree: Tree, inner: str, folder: Path) -> apsw.Connection:
     calls = iter(range(MOST_CALLS))
     db.set_progress_handler(lambda: next(calls, None) is None, STEPS)
     return db
+
+
+def _check(db: apsw.Connection, inner: str) -> None:
+    """Raises Unread where its pages do not fit together: half of it would be taken, and nobody would know."""
+    try:
+        found = db.execute("PRAGMA quick_check(1)").fetchall()
+    except apsw.SQLError:  # a search index whose module is not here cannot be checked
+        return
+    if found != [("ok",)]:
+        raise Unread(f"{inner}: the database is damaged: {found[0][0]}")
 
 
 def _beside(tree: Tree, inner: str) -> tuple[str, ...]:

@@ -27,15 +27,18 @@ from ..jobs.file import written
 from ..people import LocalPeople, open_people
 from ..redaction import Redactor
 from ..templates import TEMPLATES, lay_out
+from .broken import broken_home
 from .found import Left, Talk
-from .plan import Plan, fact_key, skill_path, tasks_key, value_key
+from .ledger import fact_key, note_key, tasks_key, value_key
+from .notes import shown
+from .plan import Plan, skill_path
 from .talks import voices_of, write_talk
 
-FACTS_AT_ONCE, NAMED = 500, 12
+FACTS_AT_ONCE = 500
 
 
 class Taken(msgspec.Struct):
-    """What became of it: how many of each, what was not taken after all, and what is to be known now."""
+    """What became of it: how many of each, what was not taken after all, and what is to be done now."""
 
     counts: dict[str, int] = {}
     left: list[Left] = []
@@ -44,22 +47,34 @@ class Taken(msgspec.Struct):
     def add(self, name: str, number: int = 1) -> None:
         self.counts[name] = self.counts.get(name, 0) + number
 
-    def leave(self, what: str, error: Exception | str) -> None:
-        self.left.append(Left(what, str(error)))
+    def leave(self, what: str, error: Exception | str, todo: str = "") -> None:
+        self.left.append(Left(shown(what), shown(str(error)), todo))
 
 
 class Taking:
-    """Writes one plan into this home. `start_jobs`: jobs are left on, as they were."""
+    """Writes one plan into this home. `start_jobs`: jobs are left on, as they were. `skip_broken`: a home with files
+    that cannot be read is taken over without them."""
 
-    def __init__(self, plan: Plan, settings: Settings, store: Store, clock: Clock, *, start_jobs: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        settings: Settings,
+        store: Store,
+        clock: Clock,
+        *,
+        start_jobs: bool = False,
+        skip_broken: bool = False,
+    ) -> None:
         self._plan, self._settings, self._store, self._clock = plan, settings, store, clock
-        self._start_jobs = start_jobs
+        self._start_jobs, self._skip_broken = start_jobs, skip_broken
         self._taken = Taken()
         self._redact: Callable[[str], str] = str
 
     async def take(self) -> Taken:
-        """Take everything that can be taken. Raises ConfigError where our own configuration cannot be used, OSError,
-        StoreUnavailable."""
+        """Take everything that can be taken. Raises ConfigError, before anything is written, where the home is broken;
+        ConfigError where our own configuration cannot be used, OSError, StoreUnavailable."""
+        if self._plan.found.broken and not self._skip_broken:
+            raise ConfigError(broken_home(self._plan.found))
         await self._settle()
         self._redact = Redactor(self._settings)  # with the keys that have just come in
         roles = {name: role.agents for name, role in self._settings.config.roles.items()}
@@ -69,6 +84,8 @@ class Taking:
         await self._memories()
         await self._values()
         await self._skills()
+        await self._presets()
+        await self._notes()
         await self._jobs()
         await self._tasks()
         return self._taken
@@ -203,10 +220,6 @@ class Taking:
                 changes = []
         if changes:
             await self._store.change(changes)
-        if not found.trusted and self._plan.memories:
-            self._taken.notes.append(
-                "others could write that home, so its memories are told nobody before you look: deskhand memories"
-            )
 
     async def _values(self) -> None:
         for value in self._plan.values:
@@ -234,6 +247,39 @@ class Taking:
             await self._done("skill", skill.name)
             self._taken.add("skill")
 
+    async def _presets(self) -> None:
+        for preset in self._plan.presets:
+            await self._begin("preset", preset.name, preset.name)
+            try:
+                _lay(self._settings.home.root / "prompts" / preset.name, preset.files, self._settings.home.state)
+            except OSError as error:
+                self._taken.leave(f"preset {preset.name}", error)
+                continue
+            await self._done("preset", preset.name)
+            self._taken.add("preset")
+
+    async def _notes(self) -> None:
+        """Put what agents have written down into their workspaces, where nothing stands."""
+        for note in self._plan.notes:
+            agent = self._plan.agents[note.agent]
+            what = f"{note.path} of {note.agent}"
+            if agent not in self._settings.agents or self._settings.agent(agent).workspace:
+                self._taken.leave(what, "the workspace of that agent is a folder of your own", "copy it there yourself")
+                continue
+            folder = self._settings.home.workspace(agent)
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            try:
+                with Workspace(str(folder)) as workspace:
+                    if _lies_in(workspace, note.path):
+                        self._taken.leave(what, "it says something here already, and stays", "put the two together")
+                    else:
+                        workspace.write(note.path, note.data)
+                        self._taken.add("note")
+            except ToolError as error:
+                self._taken.leave(what, error)
+                continue
+            await self._once("note", note_key(note), note.path)
+
     def _lay_in_workspace(self, agent: str, name: str, files: dict[str, bytes]) -> None:
         """Put a file of Python where it is a tool of this agent, and never where a link in its workspace leads. Raises
         ToolError."""
@@ -243,13 +289,11 @@ class Taking:
             workspace.write(f"memory/skills/{name}.py", next(iter(files.values())))
 
     async def _jobs(self) -> None:
-        off: list[str] = []
         for each in self._plan.jobs:
             job = each.job
             agent = self._plan.agents.get(job.agent, "") if job.agent else next(iter(self._plan.agents.values()), "")
             if not self._start_jobs and job.enabled:
                 job = replace(job, enabled=False)
-                off.append(job.name)
             job = replace(job, agent=agent if agent in self._settings.agents else "", to=self._to(job.to))
             await self._begin("job", each.job.name, job.name)
             files = {**each.files, "JOB.md": written(job).encode()}
@@ -260,10 +304,6 @@ class Taking:
                 continue
             await self._done("job", each.job.name)
             self._taken.add("job")
-        if off:
-            which = ", ".join(off[:NAMED]) + (f" and {len(off) - NAMED} more" if len(off) > NAMED else "")
-            why = "so that nothing is done twice while the other system runs"
-            self._taken.notes.append(f"switched off, {why}: {which}. To switch one on: deskhand jobs enable {off[0]}")
 
     async def _tasks(self) -> None:
         """Each list in its conversation; one of a workspace in the last that is here."""
@@ -313,6 +353,14 @@ def _lay(path: Path, files: dict[str, bytes], beside: Path | None = None) -> Non
         file.write_bytes(data)
         file.chmod(0o700 if data.startswith(b"#!") else 0o600)
     part.rename(path)
+
+
+def _lies_in(workspace: Workspace, path: str) -> bool:
+    try:
+        workspace.stat(path)
+    except ToolError as error:
+        return not isinstance(error.__cause__, FileNotFoundError)
+    return True
 
 
 def _text(file: Path) -> str:

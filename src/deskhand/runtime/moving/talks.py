@@ -11,16 +11,18 @@ from ...policy.roles import Roles
 from ...store.base import Store
 from ...types.commit import Change, Commit
 from ...types.errors import StaleSession
-from ...types.events import AnyEvent, MessageReceived, Recorded
+from ...types.events import AnyEvent, MessageReceived, OptionsSet, Recorded
 from ...types.identity import Principal
 from ...types.labels import Label
+from ...types.options import SessionOptions
 from ...types.people import GUEST, OWNER_NAME
 from ..door import label_of
 from ..hiding import hidden, hidden_message
 from ..people import LocalPeople
 from ..transcript import Commits, Reader
 from .found import Found
-from .plan import Moved, NewTalk, mark_of
+from .ledger import Moved, mark_of
+from .plan import NewTalk
 
 AT_ONCE = 200
 """So many commits share one write to the disk."""
@@ -60,6 +62,9 @@ async def write_talk(
     source = f"{found.system}, {talk.key}"
     reader = Reader(_nobody(found, talk.job), new.place, source, talk.at or now, voices)
     read = reader.commits(talk.lines[new.first :])
+    if new.options is not None and read:
+        held = OptionsSet(0, _nobody(found, talk.job), _options_without_secrets(new.options, redact))
+        read = [(read[0][0], (held,)), *read]
     commits = [(at, tuple(_without_secrets(event, redact) for event in events)) for at, events in read]
     there = await store.events(new.session)
     done = 0
@@ -84,6 +89,14 @@ def _without_secrets(event: AnyEvent, redact: Callable[[str], str]) -> AnyEvent:
     if isinstance(event, MessageReceived):
         return replace(event, message=hidden_message(event.message, redact))
     return hidden(event, redact)
+
+
+def _options_without_secrets(options: SessionOptions, redact: Callable[[str], str]) -> SessionOptions:
+    return replace(
+        options,
+        title=redact(options.title) if options.title else None,
+        system_prompt=redact(options.system_prompt) if options.system_prompt else None,
+    )
 
 
 def _begun(there: Sequence[Recorded], commits: Commits) -> int:

@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ...tools.paths import Entry, Workspace
-from ...types.errors import ConfigError, ToolError
+from ...types.errors import ConfigError, OutsideWorkspace, ToolError
 from ...types.messages import clean
-from .found import Folder, Left
+from .found import Folder
+from .notes import Notes, shown
 
 TEXT_BYTES, FILE_BYTES, LINE_BYTES = 1_000_000, 100_000_000, 4_000_000
 MOST_NAMES, MOST_FILES, FOLDER_BYTES, DEEPEST = 20_000, 200, 5_000_000, 6
-MOST_LEFT = 50
+PASSED_OVER = ("__pycache__", ".git", "node_modules", ".venv")
+"""Folders that programs make again."""
+LEADS_OUT = "it is a link that leads out of this home, and import follows none"
+COPY_IT = "copy it into the home and import again"
+UNKNOWN = "import knows no use for it"
+KEEP = "copy what you want to keep"
 
 
 class Unread(ConfigError):
-    """Something in the home cannot be read; the message says what and why. The rest is taken."""
+    """Something in the home cannot be read; the message says what and why."""
+
+
+class NotTaken(Unread):
+    """Something in the home is sound, but is not read: it is too large, or lies elsewhere."""
 
 
 class Tree:
-    """The files beneath one folder. What cannot be read is noted in `left`, in words."""
+    """The files beneath one folder. `notes` says what is not taken; what is read at all is remembered, so that
+    `leave_rest` can name everything else."""
 
     def __init__(self, root: Path) -> None:
         """Raises Unread."""
-        self.root = root
-        self.left: list[Left] = []
-        self._more = 0
+        self.root = root.absolute()
+        self.notes = Notes()
+        self._real = Path(os.path.realpath(root))
+        self._mentioned: set[str] = set()
+        self._listed: dict[str, dict[str, Entry]] = {}
         try:
             self._files = Workspace(str(root))
         except ToolError as error:
@@ -39,17 +54,94 @@ class Tree:
     def close(self) -> None:
         self._files.close()
 
-    def leave(self, what: str, why: str) -> None:
-        """Note what is not taken; after many of them only how many."""
-        if len(self.left) < MOST_LEFT:
-            self.left.append(Left(shown(what), shown(why)))
-        else:
-            self._more += 1
+    # ------------------------------------------------------------------ notes
 
-    def all_left(self) -> tuple[Left, ...]:
-        """What was noted."""
-        more = [Left(f"{self._more} more", "for reasons like these")] if self._more else []
-        return (*self.left, *more)
+    def leave(self, what: str, why: str, todo: str = "") -> None:
+        """Note what is left out; a path counts as mentioned then."""
+        self._mentioned.add(_plain_path(what))
+        self.notes.leave(what, why, todo)
+
+    def pass_over(self, inner: str) -> None:
+        """Count a path as mentioned: it belongs to something else that is."""
+        self._mentioned.add(_plain_path(inner))
+
+    def give_up(self, inner: str, error: Exception) -> None:
+        """Note what could not be read: as left out where the file is sound, else as broken."""
+        self.pass_over(inner)
+        why = str(error).removeprefix(f"{inner}: ")
+        if isinstance(error, NotTaken):
+            self.notes.leave(inner, why, KEEP)
+        else:
+            self.notes.fail(inner, why)
+
+    def leave_rest(self, reasons: Mapping[str, tuple[str, str]]) -> None:
+        """Note every file that was neither read nor mentioned; a folder of which nothing was read as a whole. `reasons`
+        are (why, what to do) by patterns of paths."""
+        for path in self._unmentioned("."):
+            plain = _plain_path(path)
+            why, todo = next((said for pattern, said in reasons.items() if fnmatchcase(plain, pattern)), ("", ""))
+            if PurePosixPath(plain).name in PASSED_OVER:
+                why, todo = "programs make it again", ""
+            elif not why:
+                why, todo = self._about_link(plain) if self.kind(plain) == "link" else (UNKNOWN, KEEP)
+            self.notes.leave(path, why, todo)
+
+    def _about_link(self, inner: str) -> tuple[str, str]:
+        """Why a link is left out, and what to do."""
+        try:
+            self._files.stat(inner)
+        except OutsideWorkspace:
+            return LEADS_OUT, COPY_IT
+        except ToolError:
+            return "it is a link that leads nowhere", ""
+        return "it is a link; what it leads to is looked at by its own name", ""
+
+    def _unmentioned(self, folder: str) -> Iterator[str]:
+        above = {str(parent) for path in self._mentioned for parent in PurePosixPath(path).parents}
+        waiting = [folder]
+        while waiting:
+            at = waiting.pop()
+            for entry in self.names(at):
+                path = entry.name if at == "." else f"{at}/{entry.name}"
+                if path in self._mentioned:
+                    continue
+                if entry.kind == "folder" and path in above:
+                    waiting.append(path)
+                elif entry.kind == "folder":
+                    if not self._is_empty(path):
+                        yield f"{path}/"
+                elif entry.size_bytes or entry.kind != "file":
+                    yield path
+
+    def _is_empty(self, inner: str) -> bool:
+        try:
+            return not self._files.list(inner, 1)
+        except ToolError:
+            return False
+
+    # ------------------------------------------------------------------ what there is
+
+    def inside(self, named: str) -> str | None:
+        """A path that a configuration names, from the home; None where it lies elsewhere. The home may be named by a
+        relative path or by a link, and the path as well."""
+        path = Path(named).expanduser()
+        if path.is_absolute():
+            roots = [root for root in (self.root, self._real) if path.is_relative_to(root)]
+            real = Path(os.path.realpath(path))
+            if roots:
+                path = path.relative_to(roots[0])
+            elif real.is_relative_to(self._real):
+                path = real.relative_to(self._real)
+            else:
+                return None
+        plain = os.path.normpath(path)
+        return None if plain == ".." or plain.startswith("../") else plain
+
+    def kind(self, inner: str) -> str:
+        """`file`, `folder`, `link` or `other`; '' for nothing. A link is not followed."""
+        folder, _, name = inner.rpartition("/")
+        entry = self._list(folder or ".").get(name)
+        return entry.kind if entry is not None else ""
 
     def has(self, inner: str) -> bool:
         """Whether there is a file or a folder of this name."""
@@ -58,14 +150,77 @@ class Tree:
         except ToolError:
             return False
 
+    def has_file(self, inner: str) -> bool:
+        """Whether there is such a file. Anything else of that name is noted as broken, a link out of here as left."""
+        return self._is(inner, "file")
+
+    def has_folder(self, inner: str) -> bool:
+        """Whether there is such a folder. Anything else of that name is noted as broken, a link out of here as left."""
+        return self._is(inner, "folder")
+
+    def _is(self, inner: str, wanted: str) -> bool:
+        kind = "folder" if inner == "." else self.kind(inner)
+        if kind in ("", wanted):
+            return kind == wanted
+        if kind == "link":
+            try:
+                kind = self._files.stat(inner).kind
+            except ToolError as error:
+                self.give_up(inner, _unread(inner, error))
+                return False
+        if kind != wanted:
+            self.give_up(inner, Unread(f"it is a {kind if kind != 'other' else 'device or pipe'}, not a {wanted}"))
+        return kind == wanted
+
+    def names(self, inner: str = ".") -> list[Entry]:
+        """All names in a folder, also of links and of what can be no part of a home; nothing where there is none. Where
+        there are too many, that is noted."""
+        found = list(self._list(inner).values())
+        if len(found) > MOST_NAMES:
+            self.notes.leave(f"all names in {inner} after the first {MOST_NAMES:,}", "there are too many", KEEP)
+        return found[:MOST_NAMES]
+
+    def _list(self, inner: str) -> dict[str, Entry]:
+        """A folder as it was when it was first looked at."""
+        if inner not in self._listed:
+            try:
+                found = self._files.list(inner, MOST_NAMES + 1)
+            except ToolError as error:
+                found = []
+                if isinstance(error.__cause__, PermissionError):
+                    self.give_up(inner, _unread(inner, error))
+            self._listed[inner] = {entry.name: entry for entry in found}
+        return self._listed[inner]
+
+    def entries(self, inner: str = ".") -> list[Entry]:
+        """What lies in a folder; nothing where there is none. Links are left out."""
+        if not self.has_folder(inner):
+            return []
+        found = self.names(inner)
+        for entry in found:
+            if entry.kind == "link":
+                self._fail_if_circular(entry.name if inner == "." else f"{inner}/{entry.name}")
+        return [entry for entry in found if entry.kind in ("file", "folder")]
+
+    def _fail_if_circular(self, inner: str) -> None:
+        try:
+            self._files.stat(inner)
+        except ToolError as error:
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ELOOP:
+                self.give_up(inner, _unread(inner, error))
+
+    # ------------------------------------------------------------------ what it says
+
     def data(self, inner: str, most: int = TEXT_BYTES) -> bytes:
-        """A whole file. Raises Unread where it is no file, leads elsewhere or is larger than `most`."""
+        """A whole file. Raises Unread where it is no file; NotTaken where it leads elsewhere or is larger than
+        `most`."""
+        self.pass_over(inner)
         try:
             found = self._files.read(inner, most + 1)
         except ToolError as error:
-            raise Unread(f"{inner}: {_plain(error)}") from error
+            raise _unread(inner, error) from error
         if len(found) > most:
-            raise Unread(f"{inner}: it is larger than {most // 1_000_000 or 1} MB")
+            raise NotTaken(f"{inner}: it is larger than {most // 1_000_000 or 1} MB")
         return found
 
     def text(self, inner: str, most: int = TEXT_BYTES) -> str:
@@ -97,15 +252,7 @@ class Tree:
                 broken += 1
         if broken:
             many = f"{broken} lines" if broken > 1 else "one line"
-            self.leave(f"{many} of {inner}", "no JSON object, or longer than 4 MB; the rest is taken")
-
-    def entries(self, inner: str = ".") -> list[Entry]:
-        """What lies in a folder; nothing where there is none. Links are left out."""
-        try:
-            found = self._files.list(inner, MOST_NAMES)
-        except ToolError:
-            return []
-        return [entry for entry in found if entry.kind in ("file", "folder")]
+            self.notes.leave(f"{many} of {inner}", "no JSON object, or longer than 4 MB; the rest is taken")
 
     def folder(self, inner: str) -> Folder | None:
         """A small folder with all of its files; None, and noted, where it is too large."""
@@ -113,13 +260,13 @@ class Tree:
         try:
             for path in self._walk(inner):
                 if path.rpartition("/")[2].startswith(".env"):
-                    self.leave(path, "keys do not come along in a folder: put them into Deskhand's own .env")
+                    self.leave(path, "keys do not come along in a folder", "put them into Deskhand's own .env")
                     continue
                 files[path.removeprefix(f"{inner}/")] = self.data(path, FOLDER_BYTES)
                 if len(files) > MOST_FILES or sum(map(len, files.values())) > FOLDER_BYTES:
-                    raise Unread(f"it has more than {MOST_FILES} files or {FOLDER_BYTES // 1_000_000} MB")
+                    raise NotTaken(f"it has more than {MOST_FILES} files or {FOLDER_BYTES // 1_000_000} MB")
         except Unread as error:
-            self.leave(inner, str(error))
+            self.give_up(inner, error)
             return None
         return Folder(inner.rpartition("/")[2], files)
 
@@ -128,18 +275,18 @@ class Tree:
             path = f"{inner}/{entry.name}"
             if entry.kind == "file":
                 yield path
-            elif depth < DEEPEST and entry.name not in ("__pycache__", ".git", "node_modules"):
+            elif depth < DEEPEST and entry.name not in PASSED_OVER:
                 yield from self._walk(path, depth + 1)
 
     def texts(self, folder: str, names: tuple[str, ...]) -> dict[str, str]:
         """Those of these files that there are and that say something."""
         found: dict[str, str] = {}
         for name in names:
-            if self.has(f"{folder}/{name}"):
+            if self.has_file(f"{folder}/{name}"):
                 try:
                     text = self.text(f"{folder}/{name}")
                 except Unread as error:
-                    self.leave(f"{folder}/{name}", str(error))
+                    self.give_up(f"{folder}/{name}", error)
                     continue
                 if text.strip():
                     found[name] = text
@@ -162,10 +309,11 @@ class Tree:
 
     def descriptor(self, inner: str) -> int:
         """A file held open to be read; it cannot lie outside. Raises Unread."""
+        self.pass_over(inner)
         try:
             return self._files.open_beneath(inner)
         except ToolError as error:
-            raise Unread(f"{inner}: {_plain(error)}") from error
+            raise _unread(inner, error) from error
 
 
 def parsed(raw: bytes | str) -> Any:
@@ -196,11 +344,18 @@ def utf8(data: bytes) -> bytes:
     return data
 
 
-def shown(text: str) -> str:
-    """Words of a stranger's file as they may stand in a report: one line, not too long."""
-    line = " ".join(clean(text).split())
-    return line if len(line) <= 300 else f"{line[:299]}…"
+def _plain_path(path: str) -> str:
+    return path.removeprefix("./").rstrip("/")
 
 
-def _plain(error: ToolError) -> str:
-    return str(error).replace("the workspace", "this home")
+def _unread(inner: str, error: ToolError) -> Unread:
+    """Why a file cannot be read, in words about the home."""
+    cause = error.__cause__
+    if isinstance(error, OutsideWorkspace):
+        return NotTaken(f"{inner}: {LEADS_OUT}")
+    if isinstance(cause, OSError) and cause.errno == errno.ELOOP:
+        return Unread(f"{inner}: it is a link that leads round in a circle")
+    return Unread(f"{inner}: {str(error).replace('the workspace', 'this home')}")
+
+
+__all__ = ["NotTaken", "Tree", "Unread", "parsed", "shown", "utf8"]

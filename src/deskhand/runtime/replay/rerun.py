@@ -169,7 +169,7 @@ def _of_tool(event: e.AnyEvent) -> bool:
     return isinstance(event, e.OptionsSet) and not event.inbox_id
 
 
-_GIVEN = (e.MessageReceived, e.MessageEdited, e.Reacted, e.OptionsSet, e.Recalled)
+_GIVEN = (e.MessageReceived, e.HistoryMessage, e.ResultsReturned, e.MessageEdited, e.Reacted, e.OptionsSet, e.Recalled)
 """What reaches a conversation from outside, whatever the model says."""
 
 

@@ -72,15 +72,22 @@ function FirstVisit() {
 /** What was said, the end of it in sight as long as one does not scroll away. */
 function Log({ empty }) {
   const state = talk.value, box = useRef(), [shown, setShown] = useState(SHOWN), [away, setAway] = useState(false), stuck = useRef(true), held = useRef(null), tall = useRef(0);
-  const [floor, setFloor] = useState(Infinity), { turns } = state, from = Math.min(floor, Math.max(0, turns.length - shown)), to = floor === Infinity ? turns.length : floor + shown;
-  const down = () => { stuck.current = true; setFloor(Infinity); box.current.scrollTop = box.current.scrollHeight; setAway(false); };
+  const [floor, setFloor] = useState(Infinity), { turns } = state, from = floor === Infinity ? Math.max(0, turns.length - shown) : floor, to = floor === Infinity ? turns.length : floor + shown;
+  const aim = useRef(null); // the first event of the turn that was searched for, until the person scrolls
+  const free = () => { aim.current = null; };
+  const aimed = () => { // not scrollIntoView: that moves the whole page too
+    const area = box.current, turn = aim.current !== null && area?.querySelector(`[data-first="${aim.current}"]`);
+    if (turn) area.scrollTop += turn.getBoundingClientRect().top - area.getBoundingClientRect().top;
+  };
+  const down = () => { free(); stuck.current = true; setFloor(Infinity); box.current.scrollTop = box.current.scrollHeight; setAway(false); };
   useLayoutEffect(() => {
     const area = box.current;
     if (!area) return;
     if (held.current !== null) { area.scrollTop = area.scrollHeight - held.current; held.current = null; } else if (stuck.current) area.scrollTop = area.scrollHeight;
+    else aimed(); // more of the conversation has come, or a turn has got its real height
   });
   useEffect(() => {
-    const watched = new ResizeObserver(() => { if (stuck.current && box.current) box.current.scrollTop = box.current.scrollHeight; });
+    const watched = new ResizeObserver(() => { if (stuck.current && box.current) box.current.scrollTop = box.current.scrollHeight; else aimed(); });
     watched.observe(box.current.firstElementChild);
     watched.observe(box.current);
     return () => watched.disconnect();
@@ -89,10 +96,11 @@ function Log({ empty }) {
   useLayoutEffect(() => { // what was searched for comes into sight
     const { name, n } = sought.value ?? {}, i = name === here.value.name ? turns.findIndex((turn) => turn.first <= n && n <= turn.last) : -1;
     if (i < 0) return;
-    if (i < floor || i >= to) { setFloor(Math.max(0, i - 2)); return; }
+    if (i < floor || i >= to) { setFloor(Math.max(0, Math.min(i - 2, turns.length - shown))); return; } // stays, whatever else comes
     sought.value = null;
     stuck.current = false;
-    box.current.querySelector(`[data-first="${turns[i].first}"]`)?.scrollIntoView({ block: "start" });
+    aim.current = turns[i].first;
+    aimed();
   });
   const scrolled = () => {
     const area = box.current;
@@ -104,8 +112,8 @@ function Log({ empty }) {
     stuck.current = end && floor === Infinity; // what was searched for stays in sight, whatever comes
     setAway(!end);
   };
-  const earlier = () => { held.current = box.current.scrollHeight - box.current.scrollTop; stuck.current = false; setShown(shown + SHOWN); if (floor !== Infinity) setFloor(Math.max(0, floor - SHOWN)); };
-  return html`<div class="scroll" ref=${box} onScroll=${scrolled} tabindex="0" role="region" aria-label="Conversation">
+  const earlier = () => { free(); held.current = box.current.scrollHeight - box.current.scrollTop; stuck.current = false; setShown(shown + SHOWN); if (floor !== Infinity) setFloor(Math.max(0, floor - SHOWN)); };
+  return html`<div class="scroll" ref=${box} onScroll=${scrolled} onWheel=${free} onPointerDown=${free} onTouchMove=${free} onKeyDown=${free} tabindex="0" role="region" aria-label="Conversation">
     <div class="log">
       ${empty && (loading.value ? html`<div class="empty" aria-busy="true"><span class="spin"></span></div>` : html`<${FirstVisit} />`)}
       ${state.branch && html`<p class="divider"><span>A branch of <a href=${`#/c/${encodeURIComponent(nameOf(state.branch.of))}`}>another conversation</a>, from event ${state.branch.n}</span></p>`}

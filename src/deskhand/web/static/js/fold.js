@@ -180,6 +180,14 @@ const EVENTS = {
   },
   approval_answered(next, event, recorded) { answered(next, event, recorded, event.choice); },
   question_answered(next, event, recorded) { answered(next, event, recorded, textOf(event.message) || "answered"); },
+  history_message(next, event, recorded) {
+    tell(next, recorded, event.message);
+    const turn = next.turns.at(-1);
+    const over = event.message.role === "assistant" && !event.message.parts.some((part) => part.type === "tool_call");
+    if (over && turn?.end === null) Object.assign(turn, { end: recorded.at, reason: "kept" });
+  },
+  calls_handed_over() {},
+  results_returned(next) { next.open = true; },
   hinted() {},
   masked() {},
   recalled() {},
@@ -220,17 +228,19 @@ const EVENTS = {
   },
 };
 
+/** A message that was said elsewhere, in its place. */
+function tell(next, there, message) {
+  if (message.role === "user") {
+    if (next.turns.at(-1)?.end === null) Object.assign(current(next, there), { end: there.at, reason: "kept" });
+    add(next, there, said({ message: undated(message) }));
+  } else if (message.role === "assistant") reply(next, there, message, { model: "", finish: "stop" });
+  else for (const part of message.parts) close(next, there, part.call_id, part.status ?? "ok", textOf(part), []);
+}
+
 /** A branch begins with the messages that it took along. */
 function kept(next, event, recorded) {
   if (!next.branch || next.turns.length) return;
-  for (const [n, message] of event.kept ?? []) {
-    const there = { n, at: recorded.at };
-    if (message.role === "user") {
-      if (next.turns.at(-1)?.end === null) Object.assign(current(next, there), { end: recorded.at, reason: "kept" });
-      add(next, there, said({ message: undated(message) }));
-    } else if (message.role === "assistant") reply(next, there, message, { model: "", finish: "stop" });
-    else for (const part of message.parts) close(next, there, part.call_id, part.status ?? "ok", textOf(part), []);
-  }
+  for (const [n, message] of event.kept ?? []) tell(next, { n, at: recorded.at }, message);
   if (next.turns.at(-1)?.end === null) Object.assign(current(next, { ...recorded }), { end: recorded.at, reason: "kept" });
   aside(next, recorded, { kind: "divider", text: "Branched here: from now on this is a conversation of its own" });
 }

@@ -1,8 +1,9 @@
 // Where the page begins: who one is, then what is shown.
 import { html, render, useEffect } from "./lib.js";
-import { checkHealth, developer, drawer, here, loadAsks, loadSessions, me, online, palette, panel, problem, signIn, spoken, spokenNow, watch } from "./state.js";
+import { alerts, attempt, checkHealth, developer, drawer, here, loadAsks, loadSessions, me, online, palette, panel, post, problem, signIn, spoken, spokenNow, watch } from "./state.js";
 import { retryNow, sendWaiting, show, stop, talk } from "./talk.js";
 import { worker } from "./markdown.js";
+import { moment } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { Sidebar } from "./sidebar.js";
 import { Conversation } from "./conversation.js";
@@ -47,6 +48,7 @@ function App() {
     ${drawer.value && html`<div class="veil" onClick=${() => { drawer.value = false; }}></div>`}
     <main class="middle" id="main" inert=${drawer.value && matchMedia("(max-width: 760px)").matches}>
       <${Banner} />
+      <${Alerts} />
       ${place.place === "house" ? html`<${House} />` : html`<${Conversation} />`}
     </main>
     ${place.place === "talk" && panel.value && html`<${SidePanel} />`}
@@ -66,6 +68,14 @@ function Banner() {
   if (online.value) return null;
   return html`<div class="banner" role="status"><${Icon} name="offline" /><span class="grow">Deskhand is not reached. You see what was here last; what you write is sent when it is back.</span>
     <button type="button" class="btn little" onClick=${retryNow}>Try now</button></div>`;
+}
+
+/** What nobody was told on any channel. */
+function Alerts() {
+  if (!alerts.value.length) return null;
+  const see = () => attempt(async () => { await post("/api/alerts/seen"); await checkHealth(); });
+  return html`<div class="banner" role="status" aria-label="Alerts"><ul class="grow">${alerts.value.map((one) => html`<li key=${one.id}>${moment(one.at)}: ${one.text}</li>`)}</ul>
+    <button type="button" class="btn little" onClick=${see}>Dismiss</button></div>`;
 }
 
 function Problem() {

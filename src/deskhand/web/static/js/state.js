@@ -9,6 +9,7 @@ export const activity = signal({}); // key of a session -> "running" | "asking"
 export const here = signal({ name: "", place: "talk", page: "" }); // where one is: a conversation, or a page of settings
 export const online = signal(true);
 export const health = signal(null);
+export const alerts = signal([]); // those that reached nobody
 export const problem = signal(null); // {text, next}: what went wrong, until it is closed
 export const spoken = signal(""); // for screen readers
 export const spokenNow = signal("");
@@ -104,9 +105,15 @@ export function go(name) {
 
 // ------------------------------------------------------------------ the list
 
+let asked = 0, listed = 0; // which request for the list was the last, and of which one it is
+
 export async function loadSessions() {
+  const mine = ++asked;
   try {
-    sessions.value = await get("/api/sessions?limit=200");
+    const found = (await get("/api/sessions?limit=200")).sessions;
+    if (mine < listed) return; // a newer list came before this one
+    listed = mine;
+    sessions.value = found;
     localStorage.setItem("deskhand.me.sessions", JSON.stringify(sessions.value.slice(0, 60)));
   } catch (error) {
     if (error.status === 0 && sessions.value === null) sessions.value = JSON.parse(localStorage.getItem("deskhand.me.sessions") ?? "[]");
@@ -145,6 +152,8 @@ export function soon() {
 export async function checkHealth() {
   try {
     health.value = await get("/health");
+    const unreached = may("admin") && (health.value.components ?? []).some((one) => one.name === "alerts");
+    alerts.value = unreached ? (await get("/api/alerts")).filter((one) => one.state === "unreached") : [];
   } catch { /* the banner says that it is not reached */ }
 }
 

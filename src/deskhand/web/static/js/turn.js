@@ -47,8 +47,11 @@ function Item({ item, turn, last }) {
   }
 }
 
+const SAID_S = 30; // who waits for a model for longer is told until when
+
 function Note({ item, last }) {
-  return html`<div class=${`note ${item.tone}`}><p class="pre">${item.text} ${item.then}</p>
+  const then = item.retryAt - item.at > SAID_S ? item.then.replace(/\.$/, ` at ${moment(item.retryAt)}.`) : item.then;
+  return html`<div class=${`note ${item.tone}`}><p class="pre">${item.text} ${then}</p>
     ${last && item.tone === "bad" && may("chat") && html`<div class="row"><button type="button" class="btn little" onClick=${retry}><${Icon} name="retry" />Try again</button><a class="btn little" href="#/house/models">Use another model</a></div>`}</div>`;
 }
 

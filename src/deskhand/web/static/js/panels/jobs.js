@@ -1,7 +1,7 @@
 // What is done without anybody asking: what comes next, how it went, and making one from a few blanks.
 import { html, useEffect, useState } from "../lib.js";
 import { call, post } from "../api.js";
-import { announce, attempt, hrefOf, may, sessions } from "../state.js";
+import { announce, attempt, checkHealth, hrefOf, may, sessions } from "../state.js";
 import { many, moment } from "../format.js";
 import { Loaded, None, Section, Sure, useAsk } from "./parts.js";
 
@@ -12,12 +12,14 @@ const MOST = 140, brief = (text) => (text.length > MOST ? `${text.slice(0, MOST)
 const path = (name, rest = "") => `/api/jobs/${encodeURIComponent(name)}${rest}`;
 
 export function Jobs() {
-  const found = useAsk("/api/jobs"), [open, setOpen] = useState(""), [making, setMaking] = useState(false), [gone, setGone] = useState("");
-  useEffect(() => { const timer = setInterval(found.again, 15_000); return () => clearInterval(timer); }, []);
+  const found = useAsk("/api/jobs"), scheduler = useAsk("/api/scheduler"), [open, setOpen] = useState(""), [making, setMaking] = useState(false), [gone, setGone] = useState("");
+  useEffect(() => { const timer = setInterval(() => { found.again(); scheduler.again(); }, 15_000); return () => clearInterval(timer); }, []);
   const settle = (work, said) => attempt(async () => { await work(); announce(said); found.again(); return true; });
   const removed = async (name) => { if (await settle(() => call("DELETE", path(name)), "Removed")) setGone(name); };
   const bring = async () => { if (await settle(() => post(path(gone, "/undo")), `${gone} is back`)) setGone(""); };
+  const resume = () => settle(async () => { await post("/api/scheduler/resume"); scheduler.again(); checkHealth(); }, "Jobs run again");
   return html`<div class="stack wide">
+    ${scheduler.data?.paused && html`<p class="note warn row" role="status"><span class="grow">All jobs are paused: ${scheduler.data.paused}.</span>${scheduler.data.resumable && may("admin") && html`<button type="button" class="btn little" onClick=${resume}>Resume</button>`}</p>`}
     <${Section} title="What runs by itself" note="Each acts in the name of whoever made it, and asks as you would be asked." action=${may("chat") && html`<button type="button" class="btn little" aria-expanded=${String(making)} onClick=${() => setMaking(!making)}>New job</button>`}>
       ${making && html`<${Make} made=${(name) => { setMaking(false); setOpen(name); announce(`The job ${name} is there`); found.again(); }} />`}
       ${gone && html`<p class="note row" role="status"><span class="grow">${gone} is removed.</span><button type="button" class="btn little" onClick=${bring}>Undo</button></p>`}
@@ -42,6 +44,12 @@ function Row({ job, open, toggle, settle, removed, again }) {
     ${open && html`<${Detail} job=${job} settle=${settle} removed=${removed} again=${again} />`}</li>`;
 }
 
+/** How often it ran, failed, was not needed and was skipped; what never happened is left out. */
+function counts(job) {
+  const counted = [[job.errors, "failed"], [job.gates, "stopped by its prerun"], [job.skips, "skipped"]];
+  return [many(job.runs, "run"), ...counted.filter(([number]) => number).map(([number, what]) => `${number} ${what}`)].join(", ");
+}
+
 function Detail({ job, settle, removed, again }) {
   const found = useAsk(path(job.name)), [text, setText] = useState(null);
   useEffect(() => { found.again(); }, [job.last_at, job.enabled, job.last_result]);
@@ -49,6 +57,7 @@ function Detail({ job, settle, removed, again }) {
   return html`<div class="grow stack"><${Loaded} of=${found} what="this job">${(data) => html`
     ${data.trouble.map((each) => html`<p class="note warn" key=${each}>${each}</p>`)}
     <p class="small muted">${data.forecast} ${job.to ? `Answers go to ${job.to}.` : "Answers go nowhere; they stand in its conversation."}${data.hook ? ` Webhook: ${data.hook}` : ""}</p>
+    <p class="small muted">So far: ${counts(job)}.</p>
     ${data.runs.length > 0 ? html`<ul class="rows">${data.runs.map((run) => html`<li key=${run.slot}><span class="grow"><strong>${run.result}</strong><span class="small muted">${moment(run.due_at)}</span></span>${run.name && html`<a class="link small" href=${hrefOf(run.name)}>read</a>`}</li>`)}</ul>` : html`<p class="small muted">It has not run yet.</p>`}
     ${!job.builtin && html`<form class="stack" onSubmit=${save}><label class="field"><span>Its file</span><textarea class="input mono" rows="10" spellcheck="false" disabled=${!may("chat")} value=${text ?? data.text} onInput=${(event) => setText(event.target.value)}></textarea></label>
       ${may("chat") && html`<div class="row"><button class="btn main little" disabled=${text === null || text === data.text}>Save</button><${Sure} label="Remove" sure="Yes, remove it" onYes=${() => removed(job.name)} /></div>`}</form>`}`}<//></div>`;

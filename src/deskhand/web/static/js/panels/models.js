@@ -11,9 +11,9 @@ export function Models() {
   const use = (id) => attempt(async () => { await post("/api/models/select", { model_id: id }); announce(`${id} answers from now on`); found.again(); });
   return html`<div class="stack wide">
     <${Section} title="Model" note="The one that answers where a conversation has not chosen its own."><${Loaded} of=${found} what="models">${(data) => {
-      const shown = data.models.filter((one) => !one.id.includes("*") && one.id.toLowerCase().includes(query.toLowerCase())), ready = shown.filter((one) => one.ready), others = shown.filter((one) => !one.ready);
+      const now = nameOf(data.current), shown = data.models.filter((one) => !one.id.includes("*") && one.id.toLowerCase().includes(query.toLowerCase())), ready = shown.filter((one) => one.ready), others = shown.filter((one) => !one.ready);
       return html`${data.models.length > 8 && html`<input class="input" type="search" aria-label="Find a model" placeholder="Find a model" value=${query} onInput=${(event) => setQuery(event.target.value)} />`}
-        <ul class="rows">${ready.slice(0, 40).map((one) => html`<li key=${one.id} class=${one.id === data.current ? "chosen" : ""}><span class="grow"><strong class="cut">${one.id}</strong><span class="small muted">${facts(one)}</span></span>${one.id === data.current ? html`<span class="tag good">answers now</span>` : html`<button type="button" class="btn little" disabled=${!may("admin")} onClick=${() => use(one.id)} aria-label=${`Use ${one.id}`}>Use</button>`}</li>`)}</ul>
+        <ul class="rows">${ready.slice(0, 40).map((one) => html`<li key=${one.id} class=${one.id === now ? "chosen" : ""}><span class="grow"><strong class="cut">${one.id}</strong><span class="small muted">${facts(one)}</span></span>${one.id === now ? html`<span class="tag good">answers now</span>` : html`<button type="button" class="btn little" disabled=${!may("admin")} onClick=${() => use(one.id)} aria-label=${`Use ${one.id}`}>Use</button>`}</li>`)}</ul>
         ${!ready.length && html`<${None}>No model is ready that is called so. Under Set up you add one.<//>`}
         ${others.length > 0 && html`<details><summary class="small">${others.length} more that need something first</summary><ul class="rows">${others.slice(0, 60).map((one) => html`<li key=${one.id}><span class="grow"><strong class="cut">${one.id}</strong><span class="small muted">${one.why_not || "not ready"}</span></span></li>`)}</ul></details>`}`;
     }}<//><//>
@@ -27,6 +27,8 @@ export function Models() {
 }
 
 const EFFECTS = { none: "looks only", local_write: "writes files", send_owner: "writes to you", send_other: "writes to others", network: "goes online", host: "runs commands", irreversible: "cannot be undone" };
+
+const nameOf = (model) => [model.provider, model.model_id].filter(Boolean).join("/");
 
 function facts(one) {
   const price = one.price ? `$${one.price[0]} read, $${one.price[1]} written, for a million tokens` : "";

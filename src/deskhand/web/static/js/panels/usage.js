@@ -15,10 +15,10 @@ export function Usage() {
 function Shown({ data }) {
   const { total } = data, days = data.days ?? [], most = Math.max(1, ...days.map((day) => day.total_tokens ?? 0));
   if (!total?.api_calls) return html`<${None}>Nothing was used in this time.<//>`;
-  return html`<dl class="figures"><div><dt>Tokens</dt><dd>${count(total.total_tokens)}</dd></div><div><dt>Read</dt><dd>${count(total.prompt)}</dd></div><div><dt>Written</dt><dd>${count(total.completion)}</dd></div><div><dt>Model calls</dt><dd>${count(total.api_calls)}</dd></div><div><dt>Cost</dt><dd>${money(total.cost)}</dd></div></dl>
+  return html`<dl class="figures"><div><dt>Tokens</dt><dd>${count(total.total_tokens)}</dd></div><div><dt>Read</dt><dd>${count(total.prompt_tokens)}</dd></div><div><dt>Written</dt><dd>${count(total.completion_tokens)}</dd></div><div><dt>Model calls</dt><dd>${count(total.api_calls)}</dd></div><div><dt>Cost</dt><dd>${money(total.cost)}</dd></div></dl>
     ${days.length > 1 && html`<${Section} title="By day"><ol class="bars">${days.map((day) => html`<li key=${day.id} title=${`${day.id}: ${count(day.total_tokens)} tokens`}><span class="sr">${day.id}: ${count(day.total_tokens)} tokens</span><span class="bar" style=${{ height: `${Math.max(2, (100 * (day.total_tokens ?? 0)) / most)}%` }}></span></li>`)}</ol><//>`}
-    <${Section} title="By model"><${Table} rows=${data.models ?? []} name=${(row) => row.title || row.id} /><//>
-    <${Section} title="By conversation"><${Table} rows=${(data.sessions ?? []).slice(0, 30)} name=${(row) => html`<a href=${hrefOf(row.id)}>${row.title || "Untitled"}</a>`} /><//>`;
+    <${Section} title="By model"><${Table} rows=${data.models ?? []} name=${(row) => row.id} /><//>
+    <${Section} title="By conversation"><${Table} rows=${(data.sessions ?? []).slice(0, 30)} name=${(row) => html`<a href=${hrefOf(row.session_id)}>${row.preview || "Untitled"}</a>`} /><//>`;
 }
 
 function Table({ rows, name }) {

@@ -1,0 +1,65 @@
+"""`deskhand alerts`: what owners were told unasked, and what reached nobody."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+
+from ..runtime.alerts import Alert, Alerts
+from ..runtime.app import App
+from ..runtime.clock import SystemClock
+from ..store.sqlite import SqliteStore
+from .jobs_running import json_option
+from .plain import one_line
+from .run import config_option, settings_of, with_store
+from .sessions import when
+from .table import table
+
+SHOWN = 5
+
+
+@click.command()
+@click.option("-n", "--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="Show so many.")
+@json_option
+@config_option
+def alerts(limit: int, as_json: bool, config: str | None) -> None:
+    """Show what owners were alerted to, the latest first. Alerts shown here count as seen.
+
+    \b
+    Example:
+      deskhand alerts
+    """
+    settings = settings_of(config)
+
+    async def use(store: SqliteStore) -> list[Alert]:
+        told = Alerts(store, SystemClock())
+        found = await told.latest(limit)
+        await told.see()
+        return found
+
+    found = with_store(settings, use)
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+    elif not found:
+        click.echo("No alerts.")
+    else:
+        zone = ZoneInfo(settings.config.timezone)
+        table(("when", "", "alert"), [(when(each.at, zone), _state(each), each.text) for each in found])
+
+
+async def show_alerts(app: App, zone: ZoneInfo) -> None:
+    """Print what reached nobody; it counts as seen then."""
+    found = await app.alerts.unreached()
+    if not found:
+        return
+    for each in reversed(found[:SHOWN]):
+        click.echo(click.style(f"Alert ({when(each.at, zone)}): {one_line(each.text, 400)}", fg="yellow"))
+    if len(found) > SHOWN:
+        click.echo(f"{len(found) - SHOWN} more: deskhand alerts")
+    await app.alerts.see()
+
+
+def _state(alert: Alert) -> str:
+    return "reached nobody" if alert.state == "unreached" else alert.state

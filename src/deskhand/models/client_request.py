@@ -1,0 +1,56 @@
+"""A request and its reply as a program wants them that asks over the API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ..types.client import ClientRequest
+from ..types.messages import Message, Part, Text, ToolCall
+from .answer_schema import words_for
+from .base import Reply, Request, ToolSchema, schema_of
+
+
+def as_wanted(request: Request, client: ClientRequest, *, tools: bool = True) -> Request:
+    """The request as the program wants it; without `tools` the model can only answer in words. Of two tools of one
+    name the program's is offered; where it says that one of its tools must be called, ours are not."""
+    system = request.system
+    if client.answer_schema is not None:
+        system = (*system[:-1], "\n\n".join(filter(None, (*system[-1:], words_for(client.answer_schema)))))
+    limits = [limit for limit in (request.max_output_tokens, client.max_output_tokens) if limit is not None]
+    return replace(
+        request,
+        system=system,
+        tools=_tools(request.tools, client) if tools else (),
+        max_output_tokens=min(limits, default=None),
+        thinking=client.thinking or request.thinking,
+        temperature=request.temperature if client.temperature is None else client.temperature,
+        top_p=client.top_p,
+        seed=client.seed,
+        stop=client.stop,
+        form=client.answer_schema,
+        strict_form=client.strict_schema,
+        must_call=client.must_call if tools else "",
+        one_call=not client.parallel_calls,
+    )
+
+
+def _tools(ours: Sequence[ToolSchema], client: ClientRequest) -> tuple[ToolSchema, ...]:
+    theirs = tuple(schema_of(tool.name, tool.description, tool.parameters) for tool in client.tools)
+    if client.must_call:
+        return theirs
+    return (*(tool for tool in ours if client.tool(tool.name) is None), *theirs)
+
+
+def cut_at(reply: Reply, chars: int) -> Reply:
+    """The reply with only so many characters of its text, and nothing behind them."""
+    parts: list[Part] = []
+    left = chars
+    for part in reply.message.parts:
+        if isinstance(part, Text):
+            parts.append(replace(part, text=part.text[:left]))
+            left -= len(part.text)
+        elif not isinstance(part, ToolCall):
+            parts.append(part)
+    return replace(reply, message=Message("assistant", tuple(parts)), finish="stop")

@@ -1,0 +1,181 @@
+"""Alerts: what owners are told unasked. Each owner is told where they last wrote."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from hashlib import blake2b
+from typing import Literal
+
+import msgspec
+
+from ..store.base import Store
+from ..types.clock import Clock
+from ..types.commit import Change, Outgoing
+from ..types.health import Fact
+from ..types.identity import Address, Inbound
+from ..types.labels import LOCAL
+from ..types.messages import Text
+from .config import SURFACES
+
+log = logging.getLogger(__name__)
+
+LATE_S = 300.0
+"""An alert that is not sent after so long has reached nobody so far."""
+LOOKED_AT = 200
+MINUTE_S = 60.0
+"""The list of conversations knows to the minute when something was last said."""
+SEE = "deskhand alerts"
+
+_address = msgspec.json.Decoder(Address).decode
+_outgoing = msgspec.json.Decoder(Outgoing).decode
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """What of an inbox row says who wrote where."""
+
+    inbound: Inbound
+
+
+_row = msgspec.json.Decoder(_Row).decode
+
+
+State = Literal["sending", "sent", "unreached", "seen"]
+"""seen: an owner looked at it here · sent: to one of them at least · unreached: to nobody so far."""
+
+
+class Alert(msgspec.Struct, frozen=True):
+    """Something that owners were told. `at` is in seconds since the epoch."""
+
+    id: int
+    at: float
+    text: str
+    state: State
+
+
+class Alerts:
+    """`channels` are those that send now; None where that is not known, as in a command beside the service."""
+
+    def __init__(self, store: Store, clock: Clock, channels: Collection[str] | None = None) -> None:
+        self._store = store
+        self._clock = clock
+        self._channels = channels
+
+    async def tell(self, key: str, text: str, *, said_as: str = "") -> list[Change]:
+        """The rows with which all owners are told this, once for each `key`. They go into the transaction of what it is
+        about. It stands in the log in any case.
+
+        `said_as` is the key of a message in the outbox that says the same: an owner who reads that is not told twice.
+        Sent to anybody else, it reaches no owner, and does not count.
+        """
+        log.warning("%s", text)
+        now = self._clock.now()
+        key = blake2b(key.encode(), digest_size=16).hexdigest()
+        said = [_outgoing(body).address for (body,) in await self._store.rows("alert_said", (said_as,))]
+        owners = await self._owners()
+        if not any(address in said for _, address in owners):
+            said_as = ""
+        rows = [Change("alert_add", (key, now, text, said_as)), Change("alert_trim", ())]
+        for owner, address in owners:
+            if address not in said:
+                rows.append(_sent(f"alert:{key}:{owner}", address, text, now))
+        return rows
+
+    async def note(self, key: str, text: str) -> list[Change]:
+        """The same for what nobody has to act upon: it is no matter whether it reaches anybody."""
+        log.info("%s", text)
+        now = self._clock.now()
+        return [_sent(f"note:{key}:{owner}", where, text, now) for owner, where in await self._owners()]
+
+    async def latest(self, limit: int = 20) -> list[Alert]:
+        """The latest first."""
+        now = self._clock.now()
+        rows = await self._store.rows("alert_latest", (limit,))
+        return [
+            Alert(id_, at, text, _state(now - at, seen=seen_at is not None, sent=sent, owed=owed))
+            for id_, at, text, seen_at, sent, owed in rows
+        ]
+
+    async def unreached(self) -> list[Alert]:
+        """Those that reached nobody, the latest first. One that reaches somebody ends it for all before."""
+        found = []
+        for alert in await self.latest(LOOKED_AT):
+            if alert.state in ("sent", "seen"):
+                break
+            if alert.state == "unreached":
+                found.append(alert)
+        return found
+
+    async def see(self) -> None:
+        """An owner sees all that there are."""
+        await self._store.change([Change("alert_seen", (self._clock.now(),))])
+
+    async def facts(self) -> list[Fact]:
+        """What the health says of alerts, where one has reached nobody. Members read it too: it quotes none."""
+        found = await self.unreached()
+        if not found:
+            return []
+        count = f"{len(found)} alerts" if len(found) > 1 else "1 alert"
+        return [Fact("alerts", "degraded", f"{count} reached nobody; see `{SEE}`", found[-1].at)]
+
+    async def _owners(self) -> list[tuple[str, Address]]:
+        """The owners who can be written to, each with where they last wrote."""
+        found = []
+        for (owner,) in await self._store.rows("alert_owners", ()):
+            address = await self._last_wrote(owner)
+            if address is not None:
+                found.append((owner, address))
+        return found
+
+    async def _last_wrote(self, person: str) -> Address | None:
+        """Where this person last wrote alone with us, or else where they were let in; None for nowhere.
+
+        Who they are is asked now: what was linked after they wrote counts, and what was unlinked does not.
+        """
+        identities = await self._store.rows("alert_identities", (person,))
+        theirs = {(channel, account, id_) for channel, account, id_, _ in identities}
+        channels = msgspec.json.encode(sorted({channel for channel, _, _ in theirs})).decode()
+
+        for (body,) in await self._store.rows("alert_recent", (channels,)):
+            if (address := self._wrote(body, theirs)) is not None:
+                return address
+
+        latest_at, latest = 0.0, None
+        for session, last_at in await self._store.rows("alert_sessions", (channels,)):
+            if last_at + MINUTE_S < latest_at:
+                break  # nothing later was written in those that follow
+            for at, body in await self._store.rows("alert_written", (session,)):
+                if at > latest_at and (address := self._wrote(body, theirs)) is not None:
+                    latest_at, latest = at, address
+                    break
+        if latest is not None:
+            return latest
+
+        stored = [_address(body) for *_, body in identities if body]
+        return next((address for address in stored if self._may_send(address)), None)
+
+    def _wrote(self, body: bytes, theirs: Collection[tuple[str, str, str]]) -> Address | None:
+        """Where one of these identities wrote this; None where it was somebody else, or others read there too."""
+        if not body:
+            return None  # erased
+        inbound = _row(body).inbound
+        address, sender = inbound.address, inbound.sender
+        known = {(address.channel, address.account, sender), (address.channel, "", sender)}
+        return address if self._may_send(address) and not known.isdisjoint(theirs) else None
+
+    def _may_send(self, address: Address) -> bool:
+        known = self._channels is None or address.channel in self._channels
+        return known and not address.group and address.channel not in SURFACES
+
+
+def _state(age_s: float, *, seen: bool, sent: int, owed: int) -> State:
+    if seen:
+        return "seen"
+    if sent:
+        return "sent"
+    return "sending" if owed and age_s <= LATE_S else "unreached"
+
+
+def _sent(key: str, address: Address, text: str, now: float) -> Change:
+    out = Outgoing(key, address, (Text(text, LOCAL),))
+    return Change("alert_send", (key, "", msgspec.json.encode(out), now, address.channel))

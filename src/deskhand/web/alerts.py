@@ -1,0 +1,20 @@
+"""Alerts: what owners were told unasked, for those whom no channel reached."""
+
+from __future__ import annotations
+
+from .alert_views import AlertView
+from .routing import Call, Endpoint
+
+
+async def alerts(call: Call) -> list[AlertView]:
+    return await call.web.house.alerts()
+
+
+async def seen(call: Call) -> None:
+    await call.web.house.see_alerts()
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/api/alerts", "admin", alerts, "The latest alerts", returns=list[AlertView], tag="house"),
+    Endpoint("POST", "/api/alerts/seen", "admin", seen, "Mark all alerts as seen", status=204, tag="house"),
+)

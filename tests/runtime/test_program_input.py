@@ -1,0 +1,70 @@
+"""What a program brings along comes through the Door as everything else does: labelled, cleaned, without secrets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from deskhand.runtime.door import HISTORY_CHARS, HISTORY_MESSAGES, _read, _too_long
+from deskhand.runtime.hiding import hidden_body
+from deskhand.types.identity import Principal, Said, ToolResults
+from deskhand.types.labels import OWNER, Label
+from deskhand.types.messages import Image, Message, Text, ToolCall, ToolResult
+
+ANN = Principal("ann", ("owner",))
+RESULT = ToolResult("c1", (Text("found\0 it", Label("owner", source="client tool find")),))
+CALL = ToolCall("c1", "find", msgspec.Raw(b'{"word":"hunter2"}'))
+HISTORY = (
+    Message("user", (Text("Look.", OWNER), Image("sha256:a", "image/png", "", Label("untrusted", source="a page")))),
+    Message("assistant", (Text("I look.", OWNER), CALL)),
+    Message("tool", (RESULT,)),
+)
+
+
+def labels(message: Message) -> list[tuple[str, str]]:
+    parts: list[Any] = [piece for part in message.parts for piece in getattr(part, "parts", (part,))]
+    return [(part.label.integrity, part.label.source) for part in parts if not isinstance(part, ToolCall)]
+
+
+def test_nothing_of_a_history_has_a_label_that_its_program_chose() -> None:
+    said = _read(Said(Message("user", (Text("And now?"),)), HISTORY), ANN)
+    assert isinstance(said, Said)
+    person, assistant, tool = said.earlier
+    assert labels(person) == [("owner", "ann"), ("untrusted", "a page")]
+    assert labels(assistant) == [("untrusted", "the client's history")] and assistant.calls == (CALL,)
+    assert labels(tool) == [("untrusted", "client tool find")]
+    assert "\0" not in str(tool) and labels(said.message) == [("owner", "ann")]
+
+
+def test_a_result_at_the_end_and_returned_results_are_from_outside() -> None:
+    said = _read(Said(HISTORY[2], HISTORY[:2]), ANN)
+    assert isinstance(said, Said) and labels(said.message) == [("untrusted", "client tool find")]
+    bare = ToolResult("c2", (Text("x", OWNER), Image("sha256:b", "image/png", "", OWNER)))
+    given = _read(ToolResults((RESULT, bare), Message("user", (Text("go on"),))), ANN)
+    assert isinstance(given, ToolResults) and given.message is not None
+    assert [labels(Message("tool", (each,))) for each in given.results] == [
+        [("untrusted", "client tool find")],
+        [("untrusted", "the client's history")],
+    ]
+    assert labels(given.message) == [("owner", "ann")]
+
+
+def test_secrets_in_it_are_not_stored() -> None:
+    def redact(text: str) -> str:
+        return text.replace("hunter2", "[secret]").replace("found", "[secret]")
+
+    bodies = (
+        Said(Message("user", (Text("hunter2"),)), HISTORY),
+        ToolResults((RESULT,), Message("user", (Text("hunter2"),))),
+    )
+    for body in bodies:
+        stored = msgspec.json.encode(hidden_body(body, redact))
+        assert b"hunter2" not in stored and b"found" not in stored and b"[secret]" in stored
+
+
+def test_a_history_without_end_is_refused() -> None:
+    long = Message("user", (Text("x" * 1_000_000),))
+    assert "characters" in _too_long((long,) * (HISTORY_CHARS // 1_000_000 + 1))
+    assert "messages" in _too_long((HISTORY[0],) * (HISTORY_MESSAGES + 1))
+    assert _too_long(HISTORY) == ""

@@ -1,0 +1,1 @@
+"""Clients of other systems, written from their documents alone, with our token added."""

@@ -1,0 +1,1 @@
+"""What the real servers of other systems answered, and how ours are compared with it."""
