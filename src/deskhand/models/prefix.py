@@ -13,12 +13,10 @@ from ..types.errors import ModelError
 from .engine import CONTEXT, Engine, EngineModel, Serving
 from .faults import Call
 from .settings import Facts
-from .shim import GATE_SLOT, MAIN, PICKER, ROUTER_SLOT, SORTER, Shim
-from .shim_prompts import system_prompt
-from .shim_tools import FORMS
+from .shim import ASSISTING, MAIN, PROMPTS, SORTING, Shim
 from .transport import Transport
 
-ORDER = (GATE_SLOT, MAIN, ROUTER_SLOT)
+ORDER = (SORTING, MAIN, ASSISTING)
 """As a first request needs them."""
 
 
@@ -70,5 +68,5 @@ def fingerprint() -> str:
         engine = version("xllamacpp")
     except PackageNotFoundError:
         engine = ""
-    parts = (engine, CONTEXT, SORTER, PICKER, system_prompt(tuple(FORMS)))
+    parts = (engine, CONTEXT, PROMPTS)
     return sha256(msgspec.json.encode(parts)).hexdigest()

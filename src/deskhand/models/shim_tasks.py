@@ -17,10 +17,10 @@ from ..types.messages import Text
 from ..types.tasks import MARKS, Status
 from .base import Shown
 from .shim_prompts import Shots
-from .shim_tools import ASK, Move, objects_in
-from .shim_turn import Did, Say, Turn, said_by_person, steps_of
+from .shim_steps import Say
+from .shim_turn import Did, Move, Turn, objects_in, said_by_person, steps_of
 
-TASKS, SHOW_PLAN = "manage_tasks", "exit_plan_mode"
+TASKS, SHOW_PLAN, ASK = "manage_tasks", "exit_plan_mode", "ask_user"
 DEEP_WORK = "# Deep work\nYou work by yourself until the whole request is met."
 PLAN_MODE = "# Plan mode\nYou only look now, and make a plan:"
 """Begin what stands in the last block of the system prompt in deep work and in plan mode; `runtime` writes them."""

@@ -43,7 +43,7 @@ VIEWS = (
 DEFERRED = (
     *("list_symbols", "find_references", "extract", "process", "manage_tasks", "compact", "manage_users", "read_past"),
     *("kv_set", "kv_get", "kv_delete", "kv_list", "list_memories", "forget_memory", "restart", "cron", "manage_job"),
-    "propose_skill",
+    *("propose_skill", "list_changes", "undo_change"),
 )
 """Our own tools that most conversations never use: they wait for `tool_search`, unless somebody named them."""
 CORE = frozenset({*_TALK, *PROFILES["small"]} - {*DEFERRED})

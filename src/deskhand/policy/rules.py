@@ -91,6 +91,9 @@ SAFE = frozenset(
             "enter_plan_mode",
             "exit_plan_mode",
             "tool_search",
+            "survey_files",
+            "rehearse_program",
+            "list_changes",
         ),
         *("todo_list", "task_list", "task_get", "check_background", "read_inbox", "list_teammates", "check_protocol"),
     }

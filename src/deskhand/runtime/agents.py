@@ -24,13 +24,12 @@ from ..types.people import People
 from .commands import Check, beyond, run, unusable
 from .config import AgentConfig, Settings
 from .judging import judge_of
-from .models import facts_of, is_local, is_small
+from .models import facts_of, is_local
 from .plugins import Plugins
 from .prompt import Prompt, Prompting, Sources, machine_of
 from .quarantine import Quarantine
 from .reach import Reaches, shared_folder, without_secrets, workspace_of
 from .replay.tried import Tried
-from .small import with_listing
 from .templates import lay_out
 from .toolbox import skill_folders, skills_of, taken, toolbox, with_search
 from .works import Works
@@ -69,8 +68,6 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
     skills = skills_of(settings, name, tried.skills if tried else None)
     prompt = _prompt(settings, name, house, (skills, tried.system if tried else ""))
 
-    if any(is_small(settings, model) for model in config.models):
-        prompt = with_listing(prompt, workspace)
     home = Path(settings.environment.get("HOME", "/"))
 
     async def beside() -> tuple[Allowed, ...]:

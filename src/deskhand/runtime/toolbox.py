@@ -16,11 +16,13 @@ from ..tools.base import Tool
 from ..tools.deferred import SEARCH, deferring, schemas_of, tokens_of
 from ..tools.paths import Allowed
 from ..tools.process import process_tools
+from ..tools.program.tools import program_tools
 from ..tools.search_web import web_search_tool
 from ..tools.send_file import SendFile
 from ..tools.tiers import further_tiers
 from ..tools.web import WebFetch
 from ..types.people import People
+from ..types.programs import REHEARSE, RUN, SURVEY
 from .config import SURFACES, Settings
 from .manage_users import ManageUsers
 from .models import facts_of, is_small
@@ -33,6 +35,9 @@ ROOMY = 16_000
 loaded."""
 FURTHER_TOKENS = 2_000
 """What tools that are not ours may take of each request; where they take more together, they are deferred."""
+
+BY_PROGRAM = frozenset({RUN, REHEARSE, SURVEY})
+"""What only small models are offered."""
 
 _BUNDLED = Allowed(str(BUNDLED.resolve()))
 
@@ -74,7 +79,10 @@ def toolbox(
     """The agent's tools by name, in the order in which the model is shown them. `beside` are tools of ours that are not
     made here."""
     offered, chosen = _offered(settings, agent), settings.offered(agent)
-    own = (tool for tool in (*ours(settings, agent, skills, people), *beside) if offers(offered, tool.spec.name))
+    small = any(is_small(settings, model) for model in settings.agent(agent).models)
+    known = ours(settings, agent, skills, people)
+    own = (tool for tool in (*known, *beside) if offers(offered, tool.spec.name))
+    own = (tool for tool in own if small or tool.spec.name not in BY_PROGRAM)
     theirs = (tool for tool in plugins if offers(chosen, tool.spec.name))
     return {tool.spec.name: tool for tool in (*own, *theirs)}
 
@@ -83,8 +91,8 @@ def with_search(settings: Settings, agent: str, tools: dict[str, Tool], theirs: 
     """The tools of an agent, those deferred that most conversations never use: so each request is shorter. `theirs` are
     names of those that are not ours."""
     usual, wanted = _offered(settings, agent), settings.agent(agent).deferred_tools
-    if covered(SEARCH, usual.deny):
-        return tools
+    if covered(SEARCH, usual.deny) or is_small(settings, next(iter(settings.agent(agent).models), "")):
+        return tools  # our protocol for small models tells them of none
     if wanted is not None:
         return deferring(tools, frozenset(name for name in tools if covered(name, wanted) and name not in CORE))
     later = {name for name in tools if name in DEFERRED and not named(usual, name)}
@@ -131,6 +139,7 @@ def ours(settings: Settings, agent: str, skills: Skills, people: People | None =
         WebFetch(settings.config.web_fetch, further_tiers()),
         web_search_tool(settings.config.web_search, lambda variable: settings.environment.get(variable, "")),
         *network.TOOLS,
+        *program_tools(settings.config.timezone),
         *skill_tools(skills),
         ManageUsers(people),
     )

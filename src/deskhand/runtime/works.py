@@ -8,16 +8,18 @@ from ..agent.profile import Agent
 from ..agent.state import State
 from ..models.base import Model
 from ..policy.roles import may_talk
-from ..tools.base import Tool
+from ..tools.base import Reach, Tool
 from ..types.events import CommandRun, Recalled, Recorded
 from ..types.identity import EVERYBODY, Waiting, only_person
 from .automation import Automation
 from .budgets import BudgetLedger
+from .change_tools import change_tools
 from .children import Child
 from .commands import Live
 from .condense import Condense
 from .continuing import Continuing
 from .deep.keeper import Deep
+from .effects import Effects
 from .hands import Ground
 from .jobs.chat import JobsCommand
 from .jobs.jobs import Jobs
@@ -61,6 +63,8 @@ class Works:
         self.automation = Automation(ground, self.jobs, self.waker)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
         self.own = OwnTools(ground.store, ground.clock)
+        effects = Effects(ground.store, self._reach, ground.clock, ground.ids)
+        self._changes = change_tools(effects, lambda: ground.settings().config.timezone)
         self.reviewing = Reviewing(ground, self.waker, self.replaying)
 
     def children(self) -> Iterator[Child]:
@@ -78,8 +82,11 @@ class Works:
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """What this agent can do with it."""
-        own = (*self.past.tools(), *self.continuing.tools())
+        own = (*self.past.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.automation.tools, propose_skill)
+
+    async def _reach(self, agent: str) -> Reach:
+        return await self.ground.agent_of(agent).reach()
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What memory holds of what was just said to this agent, and how far a long work is; None for nothing."""

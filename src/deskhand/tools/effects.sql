@@ -25,6 +25,10 @@ FROM effect WHERE n = ?
 SELECT n, session, folder, place FROM effect JOIN effect_item ON effect = n
 WHERE at > ? AND undone_at IS NULL AND undoes IS NULL AND folder NOT IN ('', 'kv:', 'task:') ORDER BY n DESC, place
 
+-- effect_made_here: the files that were made in this conversation, and not by a person --
+SELECT DISTINCT place FROM effect JOIN effect_item ON effect = n
+WHERE session = ? AND folder = ? AND before IS NULL AND undone_at IS NULL AND undoes IS NULL
+
 -- effect_items --
 SELECT place, before, after, blob FROM effect_item WHERE effect = ? ORDER BY place LIMIT ? OFFSET ?
 

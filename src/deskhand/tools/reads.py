@@ -28,7 +28,7 @@ MOST = 500
 """With more marked files than this all count as read: looking would take longer than the command."""
 FEW = 32
 """So many are looked at where we are: going to a thread would take longer."""
-_LONG_AGO_NS = 1_000_000_000
+LONG_AGO_NS = 1_000_000_000
 _COARSE_NS = 20_000_000
 """The times of files are of the last tick of the kernel's clock."""
 
@@ -103,7 +103,7 @@ class Reads:
                 yield each.path
                 continue
             same = (now.st_dev, now.st_ino) == (each.device, each.inode)
-            if not same or now.st_atime_ns != _LONG_AGO_NS or (now.st_ctime_ns != each.changed_ns and not each.folder):
+            if not same or now.st_atime_ns != LONG_AGO_NS or (now.st_ctime_ns != each.changed_ns and not each.folder):
                 yield each.path
 
     def label(self) -> Label:
@@ -159,10 +159,10 @@ def _arm(path: str, descriptor: int) -> _Armed:
     """Give it a last access long ago. Raises OSError; ValueError where reads leave no trace."""
     status = os.fstat(descriptor)
     folder = stat.S_ISDIR(status.st_mode)
-    if not (folder or stat.S_ISREG(status.st_mode)) or not _keeps_times(descriptor, status):
+    if not (folder or stat.S_ISREG(status.st_mode)) or not keeps_times(descriptor, status):
         raise ValueError(path)
-    if status.st_atime_ns != _LONG_AGO_NS:
-        os.utime(descriptor, ns=(_LONG_AGO_NS, status.st_mtime_ns))
+    if status.st_atime_ns != LONG_AGO_NS:
+        os.utime(descriptor, ns=(LONG_AGO_NS, status.st_mtime_ns))
         status = os.fstat(descriptor)
     return _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns, folder)
 
@@ -170,18 +170,18 @@ def _arm(path: str, descriptor: int) -> _Armed:
 _known: dict[int, bool] = {}
 
 
-def _keeps_times(descriptor: int, status: os.stat_result) -> bool:
+def keeps_times(descriptor: int, status: os.stat_result) -> bool:
     """Whether a read leaves a trace here, tried once for each file system, on what is marked first there."""
     if status.st_dev not in _known:
         folder = stat.S_ISDIR(status.st_mode)
         if not folder and not status.st_size:
             return False
-        os.utime(descriptor, ns=(_LONG_AGO_NS, status.st_mtime_ns))
+        os.utime(descriptor, ns=(LONG_AGO_NS, status.st_mtime_ns))
         if folder:
             os.listdir(descriptor)
         else:
             os.pread(descriptor, 1, 0)
-        _known[status.st_dev] = os.fstat(descriptor).st_atime_ns != _LONG_AGO_NS
+        _known[status.st_dev] = os.fstat(descriptor).st_atime_ns != LONG_AGO_NS
     return _known[status.st_dev]
 
 

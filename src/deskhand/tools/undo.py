@@ -106,9 +106,9 @@ def _wanted(ground: Ground, items: Sequence[Item], now: Mapping[str, str]) -> tu
         else:
             wanted[each.path] = each.before
     for path in [path for path, state in wanted.items() if state is not None]:
-        for above in _above(path):
-            if above not in wanted and tree.status(ground.root, above) is None:
-                wanted[above] = "d0755"
+        for folder in above(path):
+            if folder not in wanted and tree.status(ground.root, folder) is None:
+                wanted[folder] = "d0755"
     return wanted, left
 
 
@@ -122,7 +122,8 @@ def _kept(ground: Ground, item: Item) -> bool:
     return state[:1] in "fld"
 
 
-def _above(path: str) -> list[str]:
+def above(path: str) -> list[str]:
+    """The folders around a path, the outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:n]) for n in range(1, len(parts))]
 

@@ -217,3 +217,7 @@ class SendRefused(ChannelError):
 
 class LoginRefused(ChannelError):
     """The platform does not let us in: check the key of this channel."""
+
+
+class TimeUnclear(ValueError):
+    """Words for a time that nobody can place, with a sentence that says what would be right."""

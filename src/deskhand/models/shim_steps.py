@@ -1,0 +1,419 @@
+"""What a small model does next, decided here from what has happened in the turn, and never left to it. Pure.
+
+A request becomes a word, then a program, which is rehearsed on a copy of the folder. Programs are compared by what they
+come to: two that agree are believed, and one that is plain. What is said at the end is what happened.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from ..types.programs import REHEARSE, RUN, SURVEY, Call, FileChange, Rehearsed, read_rehearsed
+from .shim_prompts import ABOUT, Word
+from .shim_turn import Did, Move, Turn
+
+TRIES = 4
+STOPS = 2
+"""So many programs that stop themselves for the same reason are believed."""
+FETCH, UNDO = "web_fetch", "undo_change"
+
+
+class Say(msgspec.Struct, frozen=True):
+    """Words of ours, in place of the model's: it would say that all went well. `failed`: it did not."""
+
+    text: str
+    failed: bool = True
+
+
+class Sort(msgspec.Struct, frozen=True):
+    """The model sorts the request by one word."""
+
+
+class Do(msgspec.Struct, frozen=True):
+    """These calls, without asking the model."""
+
+    moves: tuple[Move, ...]
+
+
+class Write(msgspec.Struct, frozen=True):
+    """The model writes a program, for the `number`-th time. `note` says what was wrong with an earlier one."""
+
+    kind: Literal["files", "assistant"]
+    listing: str = ""
+    number: int = 0
+    note: str = ""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The model answers in words, from `texts` where there are any. It has no tools then."""
+
+    texts: str = ""
+
+
+Step = Say | Sort | Do | Write | Answer
+
+
+class Try(msgspec.Struct, frozen=True):
+    """A program that was rehearsed, and what it came to. `steps` are those since."""
+
+    program: str
+    answers: tuple[str, ...]
+    rehearsed: Rehearsed
+    since: tuple[Did, ...] = ()
+
+
+# The first step
+
+_URL = re.compile(r"https?://\S+")
+_UNDO = re.compile(
+    r"(please )?(undo|revert|take) ?(that|this|it|the last change|your last change)?( back)?( please)?[.!]*"
+)
+_SELF = re.compile(
+    r"(hi|hello|hey)?[,! ]*(what (all )?(can|do) you do|who are you|what are you|how can you help( me)?|help)\b.{0,12}"
+)
+_ASSIST = re.compile(
+    r"(please |can you |could you |hey,? )*(remind me\b|set (me )?(a|an) (reminder|alarm)|wake me\b|every "
+    r"(other )?(day|week|month|hour|morning|evening|night|weekday|mon|tues|wednes|thurs|fri|satur|sun|\d+)"
+    r"|remember (that|this|:|my|i )|(cancel|delete|remove|stop|list|show) (all |the |my |me )*(reminder|alarm)"
+    r"|what (did|have) you (just )?(change|do)|forget (that|what|my|about)|undo\b)"
+)
+
+
+def obvious(request: str) -> Word | None:
+    """The word for a request that needs no model to be sorted."""
+    plain = " ".join(request.lower().split())
+    if _SELF.fullmatch(plain.rstrip("?!. ")):
+        return "self"
+    if _ASSIST.match(plain) or _UNDO.fullmatch(plain):
+        return "assist"
+    return "read" if _URL.search(plain) else None
+
+
+def first_step(word: Word, turn: Turn) -> Step:
+    """How a request that was sorted begins."""
+    match word:
+        case "self":
+            return Say(ABOUT, failed=False)
+        case "talk":
+            return Answer()
+        case "assist":
+            undo = _UNDO.fullmatch(" ".join(turn.request.lower().split()))
+            return Do((Move(UNDO, {}),)) if undo else Write("assistant")
+        case "read" if found := _URL.search(turn.request):
+            return Do((Move(FETCH, {"url": found[0].rstrip(".,;:!?)")}),))
+        case _:
+            return Do((Move(SURVEY, {"about": turn.request, "purpose": word}),))
+
+
+# The steps after it
+
+
+def next_step(turn: Turn) -> Step:
+    """What comes next."""
+    did = turn.did
+    if not did:
+        return Sort()
+    if halted := next((step for step in did if step.status not in ("ok", "error")), None):
+        return Say(_halted(halted))
+    tries = tries_of(did)
+    if not tries:
+        return _after_first(turn, did[0])
+    last, assist = tries[-1], did[0].move.tool != SURVEY
+    if last.rehearsed.needs is not None and last.since:
+        if last.since[-1].failed:
+            return Say(f"I could not do this: {last.since[-1].first_line}")
+        return Do((rehearse(last.program, (*last.answers, last.since[-1].result)),))
+    if last.since:
+        return Say(*told(last))
+    if last.rehearsed.needs is not None:
+        return Do((_call(last.rehearsed.needs),))
+    return _decide(turn, tries, assist=assist)
+
+
+def _after_first(turn: Turn, step: Did) -> Step:
+    tool, failed = step.move.tool, step.failed
+    if tool == SURVEY and not failed:
+        texts = step.result.startswith("---") and step.move.arguments.get("purpose") == "read"
+        return Answer(step.result) if texts else Write("files", step.result)
+    if tool == FETCH and not failed:
+        return Answer(f"--- {step.move.arguments.get('url', '')}\n{step.result}\n--- end")
+    if failed:
+        return Say(f"I could not do this: {step.first_line}")
+    return Say(step.result, failed=False)
+
+
+def _halted(step: Did) -> str:
+    if step.status in ("denied", "expired", "unasked"):
+        return f"I did not do that: {step.first_line} Nothing was changed."
+    return f"I was interrupted: {step.first_line}"
+
+
+def tries_of(did: Sequence[Did]) -> list[Try]:
+    """The programs that were rehearsed, in turn; one that was rehearsed again with an answer counts once."""
+    tries = list[Try]()
+    for at, step in enumerate(did):
+        if step.move.tool != REHEARSE:
+            continue
+        program, answers = str(step.move.arguments.get("program", "")), step.move.arguments.get("answers", [])
+        came = Rehearsed(failed=step.first_line) if step.failed else read_rehearsed(step.result)
+        end = next((i for i in range(at + 1, len(did)) if did[i].move.tool == REHEARSE), len(did))
+        new = Try(
+            program, tuple(map(str, answers)), came or Rehearsed(failed=step.first_line), tuple(did[at + 1 : end])
+        )
+        if answers and tries and tries[-1].program == program:
+            tries.pop()
+        tries.append(new)
+    return tries
+
+
+def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
+    """After a rehearsal: do what was found, try once more, or say why not."""
+    wants = changes_wanted(turn)
+    notes = [problem(each, turn, wants=wants, assist=assist) for each in tries]
+    good = [each for each, note in zip(tries, notes, strict=True) if not note]
+    stops = [each.rehearsed.stopped for each in tries if each.rehearsed.stopped]
+    signs = [sign(each.rehearsed, wants=wants) for each in good]
+    agreed = next((each for each, mine in zip(good, signs, strict=True) if signs.count(mine) > 1), None)
+    enough = agreed or (good[0] if good and (assist or is_plain(good[0], turn)) else None)
+    if enough is None and good and len(tries) >= TRIES:
+        enough = good[0]
+    if enough is not None and (agreed or len(stops) < STOPS):
+        return finish(enough, wants=wants or assist)
+    if len(stops) >= STOPS or (len(tries) >= TRIES and stops):
+        return Say(_refusal(stops))
+    if len(tries) >= TRIES:
+        return Say(f"I could not do this: {notes[-1] or 'I found no way'}. Nothing was changed. {SIMPLER}")
+    listing = turn.did[0].result if turn.did[0].move.tool == SURVEY else ""
+    note = notes[-1] and f"\n(An earlier program was wrong: {notes[-1]}. Write a simple one that avoids this.)"
+    return Write("assistant" if assist else "files", listing, len(tries), note)
+
+
+SIMPLER = "Say it in other words or in smaller steps, or choose a bigger model."
+
+
+def _refusal(stops: Sequence[str]) -> str:
+    said = max(stops, key=stops.count).rstrip(".")
+    return f"I could not do this: {said}. Nothing was changed."
+
+
+_CHANGE = re.compile(
+    r"\b(write|save|create|make|add|append|put|insert|remove|delete|drop|rename|move|copy|replace|change|set|update|fix"
+    r"|sort|convert|turn|edit|merge|split|clean|organi[sz]e|tidy|mark|cross|tick|strike|correct|translate|number|pack"
+    r"|zip|archive|store|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap|store|log|note)\b",
+    re.IGNORECASE,
+)
+_ONLY = re.compile(r"\b(do not|don't|dont|without) (chang|writ|touch|sav|edit|modif)\w*|\bonly (tell|say|show)\b", re.I)
+
+
+def changes_wanted(turn: Turn) -> bool:
+    """Whether the request may change files: the model's word says so, or a verb of the request."""
+    first = turn.did[0].move
+    if first.tool != SURVEY:
+        return True
+    if _ONLY.search(turn.request):
+        return False
+    return first.arguments.get("purpose") == "change" or bool(_CHANGE.search(turn.request))
+
+
+def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
+    """What is wrong with a program, for who writes the next one; '' where it may be done."""
+    came = tried.rehearsed
+    if came.failed or came.stopped:
+        return (came.failed or came.stopped).rstrip(".")
+    if came.needs is not None:
+        return "it waits for an answer"
+    changed = bool(came.changes or came.calls)
+    if changed and not (wants or assist):
+        return "it changes files, and the request only asks; only say the answer"
+    purpose = turn.did[0].move.arguments.get("purpose")
+    if not changed and not came.ran and purpose == "change" and wants and not came.said.rstrip().endswith("?"):
+        return "it changes nothing"
+    if not changed and not came.said:
+        return "it says nothing; end with say(...)"
+    if not changed and (claim := _invented(tried.program, turn.request)):
+        return f"the number {claim} is not computed; compute it from the files"
+    return ""
+
+
+def _invented(program: str, request: str) -> str:
+    """A number that a program says and has not computed, nor found in the request; '' for none."""
+    try:
+        tree = ast.parse(program)
+    except SyntaxError:
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
+            if any(not isinstance(each, ast.Constant) for each in node.args):
+                continue
+            text = " ".join(str(each.value) for each in node.args if isinstance(each, ast.Constant))
+            for number in re.findall(r"\d[\d.,]*", text):
+                if number.rstrip(".,") not in request:
+                    return str(number.rstrip(".,"))
+    return ""
+
+
+def is_plain(tried: Try, turn: Turn) -> bool:
+    """Whether a program needs no second one to be believed: it only calls our functions, with words of the request or
+    with a text that is made up for a new file."""
+    try:
+        tree = ast.parse(tried.program)
+    except SyntaxError:
+        return False
+    asked = turn.request.lower()
+    for statement in tree.body:
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)):
+            return False
+        call = statement.value
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        if name == "say":
+            continue
+        if name not in _PLAIN or not all(isinstance(each, ast.Constant) for each in call.args):
+            return False
+        given = [str(each.value) for each in call.args if isinstance(each, ast.Constant)]
+        free = given[1:] if name == "write" else ()
+        for text in given:
+            if text not in free and not _in_words(text, asked):
+                return False
+    return any(change.kind == "new" for change in tried.rehearsed.changes) or "write" not in tried.program
+
+
+_PLAIN = frozenset({"write", "append", "prepend", "replace", "move", "rename", "copy", "delete", "make_folder", "run"})
+
+
+def _in_words(text: str, asked: str) -> bool:
+    """Whether all words of a text stand in the request."""
+    words = re.findall(r"\w+", text.lower())
+    return all(word in asked for word in words)
+
+
+def sign(came: Rehearsed, *, wants: bool) -> str:
+    """By what two programs are compared: what they change and call for, else the numbers and names that they say."""
+    if wants and (came.changes or came.calls):
+        changed = [(each.path, each.kind, each.digest, each.to) for each in came.changes]
+        return repr((changed, [(each.tool, each.arguments) for each in came.calls]))
+    figures = re.findall(r"\d[\d.,:]*\d|\d|[\w/-]+\.\w+", came.said.lower())
+    return " ".join(figures) or " ".join(re.findall(r"\w+", came.said.lower()))
+
+
+# The end
+
+
+def finish(tried: Try, *, wants: bool) -> Step:
+    """Do what a program came to, or say it where it changes nothing."""
+    came, moves = tried.rehearsed, list[Move]()
+    if came.changes and wants:
+        given: dict[str, Any] = {"program": tried.program, "changes": msgspec.to_builtins(came.changes)}
+        moves.append(Move(RUN, given | ({"answers": list(tried.answers)} if tried.answers else {})))
+    moves += [_call(each) for each in came.calls]
+    return Do(tuple(moves)) if moves else Say(came.said, failed=False)
+
+
+def told(tried: Try) -> tuple[str, bool]:
+    """What is said when all is done, and whether something failed: by what happened, not by what the program says."""
+    came, said = tried.rehearsed, list[str]()
+    for step in tried.since:
+        if step.failed:
+            did = " ".join(said)
+            return f"{did}\nI could not do {'the rest' if did else 'this'}: {step.first_line}".strip(), True
+        if step.move.tool == RUN:
+            said.append(done_words(tried))
+            continue
+        words = next((call.words for call in came.calls if call.tool == step.move.tool and call.words), "")
+        same = [c.words for c in came.calls if c.tool == step.move.tool and c.arguments == step.move.arguments]
+        said.append((same[0] if same else words) or step.result)
+        if step.move.tool == "save_memory" and not step.result.startswith("ok"):
+            said[-1] = f"About that: {step.result}"
+    return "\n".join(said), False
+
+
+def done_words(tried: Try) -> str:
+    """What was done: the program's own words where they say something that it has worked out and name no file that is
+    not there, and what became of each file."""
+    came = tried.rehearsed
+    facts = "; ".join(map(_changed_words, came.changes[:8]))
+    more = len(came.changes) - 8
+    facts += f"; and {more} more" if more > 0 else ""
+    facts = facts[:1].upper() + facts[1:] + "."
+    own = came.said if _worked_out(tried.program) and not _strange_files(came) else ""
+    return f"{own}\n({facts})" if own else facts
+
+
+def _changed_words(change: FileChange) -> str:
+    added = sum(line.startswith("+") and not line.startswith("+++") for line in change.diff.splitlines())
+    removed = sum(line.startswith("-") and not line.startswith("---") for line in change.diff.splitlines())
+    match change.kind:
+        case "new":
+            return f"made {change.path}" + (f" with {added} line{'' if added == 1 else 's'}" if added else "")
+        case "folder":
+            return f"made the folder {change.path}"
+        case "deleted":
+            return f"deleted {change.path}"
+        case "moved":
+            return f"moved {change.path} to {change.to}"
+        case _:
+            parts = [f"{added} added"] * bool(added) + [f"{removed} removed"] * bool(removed)
+            lines = "line" if added + removed == 1 else "lines"
+            return f"changed {change.path}" + (f" ({lines}: {', '.join(parts)})" if parts else "")
+
+
+def _worked_out(program: str) -> bool:
+    """Whether what a program says holds something that it has computed."""
+    try:
+        tree = ast.parse(program)
+    except SyntaxError:
+        return False
+    says = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say"
+    ]
+    return any(not isinstance(each, ast.Constant) for say in says for each in say.args)
+
+
+_NAMED = re.compile(r"\b[\w-]+\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b")
+
+
+def _strange_files(came: Rehearsed) -> bool:
+    """Whether the words name a file that was neither read nor changed."""
+    known = {each for change in came.changes for each in (change.path, change.to)} | set(came.read)
+    names = {path.rpartition("/")[2].lower() for path in known if path}
+    return any(name.lower() not in names for name in _NAMED.findall(came.said))
+
+
+_DEEDS = re.compile(
+    r"\bI(?:'ve| have| just| will| am going to|'ll)? (?:now |already |successfully )?(?:booked?|bought|buy|sent|send|"
+    r"ordered?|set|add(?:ed)?|creat(?:ed|e)|delet(?:ed|e)|remov(?:ed|e)|sav(?:ed|e)|updat(?:ed|e)|chang(?:ed|e)|renamed|"
+    r"moved|wrote|scheduled?|remind(?:ed)?|cancell?ed|written|made a (?:reservation|booking)|call(?:ed)?)\b",
+    re.IGNORECASE,
+)
+
+
+def honest(said: str, *, asked: str) -> str:
+    """An answer in words, in place of one that claims a deed: nothing was done for it."""
+    if not said.strip():
+        return "I have no answer to that."
+    if _DEEDS.search(said) and not asked.rstrip().endswith("?"):
+        return f"I cannot do that from here, and nothing was done. {SIMPLER}"
+    return said
+
+
+def rehearse(program: str, answers: Sequence[str] = ()) -> Move:
+    return Move(REHEARSE, {"program": program} | ({"answers": list(answers)} if answers else {}))
+
+
+def _call(call: Call) -> Move:
+    return Move(call.tool, dict(call.arguments))
+
+
+_FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|$)", re.DOTALL)
+
+
+def program_in(written: str) -> str:
+    """The program in what a model wrote, fenced or not."""
+    found = _FENCE.search(written)
+    return (found[1] if found else written.strip().strip("`")).strip()

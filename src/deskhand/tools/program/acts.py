@@ -1,0 +1,75 @@
+"""What a program wants of the assistant, as calls of our tools: times in words become moments in the person's zone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from ...types.errors import TimeUnclear
+from ...types.programs import Call
+from ...types.spoken_times import in_words, is_recurring, moment_in, schedule_in, schedule_words
+
+NAME_CHARS = 40
+
+
+def needed(need: Mapping[str, Any]) -> Call:
+    """The call whose result a program waits for."""
+    match need["act"]:
+        case "reminders":
+            return Call("cron", {"mode": "list"})
+        case "recall":
+            return Call("search_memories", {"query": str(need["text"])})
+        case "changes":
+            return Call("list_changes", {})
+        case "fetch":
+            return Call("web_fetch", {"url": str(need["url"])})
+        case "ask":
+            return Call("ask_user", {"question": str(need["text"])})
+        case other:
+            raise ValueError(other)
+
+
+def wanted(act: Mapping[str, Any], now: datetime) -> Call:
+    """The call that does this. Raises TimeUnclear with a sentence for the person."""
+    match act["act"]:
+        case "remind" | "every":
+            return _later(str(act["when"]), _said(str(act["text"])), now, again=act["act"] == "every")
+        case "cancel":
+            name = str(act["which"]).split(":", 1)[0].split()[0]
+            return Call("cron", {"mode": "remove", "job_id": name}, f"I cancelled this: {act['which']}")
+        case "remember":
+            return Call("save_memory", {"content": str(act["text"])}, f"I will remember: {act['text']}")
+        case "forget":
+            number, _, text = str(act["which"]).removeprefix("#").partition(" ")
+            return Call(
+                "forget_memory", {"memory_id": int(number)}, f"I forgot this: {text.partition(') ')[2] or text}"
+            )
+        case "undo":
+            return Call("undo_change", {})
+        case "send":
+            given = {"text": str(act["text"])} | ({"chat": str(act["to"])} if act["to"] else {})
+            return Call("send_message", given, f"I sent this: {act['text']}")
+        case other:
+            raise ValueError(other)
+
+
+def _later(when: str, text: str, now: datetime, *, again: bool) -> Call:
+    if not text.strip():
+        raise TimeUnclear("say what I am to remind you of")
+    given = {"mode": "add", "name": text[:NAME_CHARS], "message": text, "deliver": True}
+    if again or is_recurring(when):
+        schedule = schedule_in(when, now)
+        return Call("cron", {**given, "schedule_expr": schedule}, f"I will tell you {schedule_words(schedule)}: {text}")
+    moment = moment_in(when, now)
+    expr = moment.replace(tzinfo=None).isoformat(timespec="minutes")
+    words = f"I will remind you {in_words(moment, now)}: {text}"
+    return Call("cron", {**given, "schedule_mode": "at", "schedule_expr": expr}, words)
+
+
+def _said(text: str) -> str:
+    """What is said then: not that it is to be said."""
+    for start in ("remind me to ", "tell me to ", "remind me of ", "remind me about ", "to "):
+        if text.lower().startswith(start):
+            text = text[len(start) :]
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,199 @@
+"""A copy of the workspace to rehearse on, and what is different in it afterwards. All of it blocks."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from ...policy.gate import steers
+from ...types.errors import ToolError
+from ...types.programs import FileChange, Kind
+from ..heavy import is_heavy
+from ..protected import why_protected
+from ..reads import LONG_AGO_NS, keeps_times
+
+MOST_FILES, MOST_BYTES = 5_000, 200 << 20
+DIFF_LINES, DIFF_CHARS, MOST_DIFFS = 40, 2_000, 12
+TEXT_BYTES = 1 << 20
+"""A larger file has no diff."""
+
+
+class Was(msgspec.Struct, frozen=True, gc=False):
+    """A file of the copy as it was made: nothing that is the same in all of this has been changed."""
+
+    size: int
+    changed_ns: int
+    inode: int
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """`root` is the copy of `source`; `files` and `folders` are what lies in it, by paths below both. `armed` are files
+    whose readers we want to know."""
+
+    source: Path
+    root: Path
+    files: Mapping[str, Was]
+    folders: frozenset[str]
+    armed: Mapping[str, int | None]
+
+
+def seen(path: str) -> bool:
+    """Whether programs see this path of a workspace: neither what steers agents or programs, nor what is hidden, nor
+    what programs make again by themselves."""
+    parts = path.split("/")
+    hidden = any(part.startswith(".") for part in parts)
+    return not (hidden or steers(path) or why_protected(parts) or any(is_heavy(part) for part in parts))
+
+
+def names(source: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """The folders and files that programs see, each by its path below `source`; no link is followed."""
+    waiting = [""]
+    while waiting:
+        above = waiting.pop(0)
+        with os.scandir(source / above) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        for entry in found:
+            path = f"{above}/{entry.name}" if above else entry.name
+            folder, file = entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False)
+            if (folder or file) and seen(f"{path}/x" if folder else path):
+                waiting += [path] * folder
+                yield path, entry
+
+
+def copied(source: Path, root: Path, marked: Collection[str]) -> Copy:
+    """Copy what programs see of `source` into `root`. `marked` are paths whose readers matter. Raises ToolError where
+    it is too much."""
+    files, folders, size = list[str](), set[str](), 0
+    for path, entry in names(source):
+        if entry.is_dir(follow_symlinks=False):
+            folders.add(path)
+            (root / path).mkdir()
+            continue
+        size += entry.stat(follow_symlinks=False).st_size
+        if len(files) >= MOST_FILES or size > MOST_BYTES:
+            raise ToolError(
+                f"this folder holds more than {MOST_FILES:,} files or {MOST_BYTES >> 20} MB: too much to rehearse in."
+                " Name a smaller workspace for the agent, or choose a bigger model."
+            )
+        shutil.copy2(source / path, root / path, follow_symlinks=False)
+        files.append(path)
+    armed = {path: _arm(root / path) for path in marked if path in files}
+    return Copy(source, root, {path: _was(root / path) for path in files}, frozenset(folders), armed)
+
+
+def _was(path: Path) -> Was:
+    status = path.lstat()
+    return Was(status.st_size, status.st_ctime_ns, status.st_ino)
+
+
+def _arm(path: Path) -> int | None:
+    """Give it a last access long ago; its change time then, None where reads leave no trace."""
+    with path.open("rb") as file:
+        if not keeps_times(file.fileno(), path.lstat()):
+            return None
+    os.utime(path, ns=(LONG_AGO_NS, path.lstat().st_mtime_ns))
+    return path.lstat().st_ctime_ns
+
+
+def read_in(copy: Copy) -> list[str]:
+    """The marked files that were read, or may have been."""
+
+    def untouched(path: str, changed_ns: int | None) -> bool:
+        try:
+            now = (copy.root / path).lstat()
+        except OSError:
+            return False
+        return changed_ns is not None and now.st_atime_ns == LONG_AGO_NS and now.st_ctime_ns == changed_ns
+
+    return [path for path, changed_ns in copy.armed.items() if not untouched(path, changed_ns)]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What a program has changed, and the bytes of the files that it has made or changed, by path."""
+
+    changes: tuple[FileChange, ...]
+    content: Mapping[str, bytes]
+
+
+def found_in(copy: Copy, blind: Collection[str] = (), made: Collection[str] = ()) -> Found:
+    """What is different in the copy now. `blind` are files that were written over without having been read, `made`
+    those that the agent itself has made in this conversation."""
+    now = dict(names(copy.root))
+    files = [path for path, entry in now.items() if entry.is_file(follow_symlinks=False)]
+    fresh = {path: (copy.root / path).read_bytes() for path in files if _was(copy.root / path) != copy.files.get(path)}
+    before = {path: (copy.source / path).read_bytes() for path in copy.files if path in fresh or path not in now}
+    content = {path: data for path, data in fresh.items() if before.get(path) != data}
+    gone = [path for path in copy.files if path not in now]
+    moved = _moved(gone, before, {path: data for path, data in content.items() if path not in copy.files})
+    changes = list[FileChange]()
+    for path in sorted(now.keys() - set(files) - copy.folders):
+        if not any(other.startswith(f"{path}/") for other in content):
+            changes.append(FileChange(path, "folder"))
+    for path in sorted({*gone, *content} - set(moved.values())):
+        if path in moved:
+            changes.append(FileChange(path, "moved", _digest(content[moved[path]]), to=moved[path]))
+            continue
+        old, new = before.get(path), content.get(path)
+        diff = _diff(path, old, new) if len(changes) < MOST_DIFFS else ""
+        lost = "" if path in made or old is None else _lost(path, old, new, blind=path in blind)
+        kind: Kind = "new" if old is None else "deleted" if new is None else "changed"
+        changes.append(FileChange(path, kind, "" if new is None else _digest(new), diff, loses=lost))
+    changes += [FileChange(path, "deleted") for path in sorted(copy.folders - now.keys(), reverse=True)]
+    return Found(tuple(changes), content)
+
+
+def _moved(gone: Sequence[str], before: Mapping[str, bytes], new: Mapping[str, bytes]) -> dict[str, str]:
+    """Where each file went that is elsewhere with the same bytes."""
+    free, moved = dict(new), dict[str, str]()
+    for path in gone:
+        same = [other for other, data in free.items() if data == before[path]]
+        same.sort(key=lambda other: (os.path.basename(other) != os.path.basename(path), other))  # noqa: PTH119
+        if same:
+            moved[path] = same[0]
+            del free[same[0]]
+    return moved
+
+
+def _lost(path: str, old: bytes, new: bytes | None, *, blind: bool) -> str:
+    if not old.strip():
+        return ""
+    lines = old.count(b"\n") + (not old.endswith(b"\n"))
+    many = f"its {lines} line{'' if lines == 1 else 's'}" if _text(old) is not None else f"its {len(old):,} bytes"
+    if new is None:
+        return f"deletes {path} with {many}"
+    if not new.strip():
+        return f"empties {path} of {many}"
+    kept = set(old.splitlines()) & set(new.splitlines())
+    return f"overwrites {path} and {many}" if blind and len(kept) < lines else ""
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _text(data: bytes | None) -> str | None:
+    if data is None:
+        return ""
+    try:
+        return data.decode() if len(data) <= TEXT_BYTES and b"\0" not in data else None
+    except UnicodeDecodeError:
+        return None
+
+
+def _diff(path: str, old: bytes | None, new: bytes | None) -> str:
+    """A unified diff, cut where it is long; for what is no text, its size."""
+    before, after = _text(old), _text(new)
+    if before is None or after is None:
+        return f"{len(old or b''):,} bytes before, {len(new or b''):,} after"
+    pair = (before.splitlines(), after.splitlines())
+    ends = ("/dev/null" if old is None else path, "/dev/null" if new is None else path)
+    lines = list(difflib.unified_diff(*pair, *ends, n=2, lineterm=""))
+    text = "\n".join(lines[:DIFF_LINES])[:DIFF_CHARS]
+    more = len(lines) - DIFF_LINES
+    return text + (f"\n… {more} more lines" if more > 0 else "")

@@ -1,0 +1,107 @@
+"""The program that runs one program in the current folder: a line of JSON comes in, a line of JSON goes out."""
+
+from __future__ import annotations
+
+import collections
+import csv
+import datetime
+import io
+import json
+import math
+import os
+import re
+import statistics
+import sys
+import textwrap
+import traceback
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from .assistant import Assistant, Needs
+from .folder import Folder, table
+from .values import Cell, Stop, date_of, dates, emails, links, number, phones, tidy, unique
+
+SAID_CHARS = 8000
+MODULES = {
+    **{
+        module.__name__: module for module in (collections, csv, datetime, io, json, math, os, re, statistics, textwrap)
+    },
+    **{"Counter": collections.Counter, "defaultdict": collections.defaultdict, "date": date, "timedelta": timedelta},
+    **{"Path": Path},
+}
+
+
+def main() -> None:
+    """Read stdin, write stdout."""
+    asked = json.loads(sys.stdin.buffer.readline())
+    answer = sys.stdout
+    sys.stdout = said = io.StringIO()
+    sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 -- for as long as the program runs
+    found = outcome(asked["program"], date.fromisoformat(asked["today"]), asked["answers"], said)
+    answer.write(json.dumps(found, ensure_ascii=True))
+    answer.flush()
+
+
+def outcome(program: str, today: date, answers: list[str], said: io.StringIO) -> dict[str, Any]:
+    """What came of running it here. `stopped` is a sentence for the person, `failed` one for who wrote the program."""
+    folder, assistant = Folder(), Assistant(answers)
+    ended: dict[str, Any] = {"stopped": "", "failed": "", "needs": None}
+    try:
+        exec(compile(program, "program", "exec"), vocabulary(folder, assistant, today, said))
+        ended["stopped"] = folder.owed()
+    except Stop as stop:
+        ended["stopped"] = str(stop)
+    except Needs as needs:
+        ended["needs"] = {"act": needs.act, **needs.given}
+    except SystemExit:
+        pass
+    except BaseException as error:  # noqa: BLE001 -- whatever a program raises is told to who wrote it
+        ended["failed"] = _told(error, program)
+    own = {"read": unique(folder.read_paths), "blind": unique(folder.blind)}
+    did = {"ran": folder.ran, "touched": folder.touched, "acts": assistant.acts}
+    return {**ended, **own, **did, "said": said.getvalue().strip()[:SAID_CHARS]}
+
+
+def vocabulary(folder: Folder, assistant: Assistant, today: date, said: io.StringIO) -> dict[str, Any]:
+    """The names that a program may use without making them."""
+
+    def say(*words: object) -> None:
+        print(*map(_plain, words), file=said)
+
+    own = [getattr(folder, name) for name in dir(Folder) if not name.startswith("_") and name != "owed"]
+    asked = [getattr(assistant, name) for name in dir(Assistant) if not name.startswith("_")]
+    values = [Cell, Stop, date_of, dates, emails, links, number, phones, unique, table]
+    return {
+        "__name__": "__main__",
+        **MODULES,
+        **{each.__name__: each for each in (*own, *asked, *values)},
+        "today": lambda: today,
+        "say": say,
+        "sum": lambda items, start=0: _sum(items, start),
+        "days_between": lambda a, b: abs((date_of(b) - date_of(a)).days),
+    }
+
+
+def _sum(items: Any, start: Any = 0) -> Any:
+    total = sum(items, start)
+    return tidy(total) if isinstance(total, float) else total
+
+
+def _plain(word: object) -> object:
+    if isinstance(word, float):
+        return tidy(word)
+    if isinstance(word, list | tuple | set):
+        return ", ".join(str(_plain(each)) for each in word)
+    return word
+
+
+def _told(error: BaseException, program: str) -> str:
+    """What went wrong, and in which line of the program."""
+    lines = program.splitlines()
+    frames = traceback.extract_tb(error.__traceback__)
+    numbers = [frame.lineno or 0 for frame in frames if frame.filename == "program"] or [0]
+    number = error.lineno or 0 if isinstance(error, SyntaxError) else numbers[-1]
+    where = f" in the line: {lines[number - 1].strip()}" if 0 < number <= len(lines) else ""
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text[:300]}{where[:200]}"

@@ -1,0 +1,201 @@
+"""What stands in files, as values: numbers with thousands, cells of a table, dates as people write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any
+
+_NUMBER = re.compile(r"[-+\u2212]?\d[\d,.' \u00a0]*")
+_DECIMALS = 2
+
+
+class Stop(Exception):
+    """The program ends here, with a sentence for the person. Nothing of it is kept."""
+
+
+def number(value: object) -> float:
+    """The number in a text such as `1,234.50 €`. Raises Stop where there is none."""
+    found = read_number(value)
+    if found is None:
+        raise Stop(f"{str(value)!r} is no number")
+    return found
+
+
+def read_number(value: object) -> float | None:
+    """The number that a text is, with its sign, thousands and a unit behind or in front; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    text = str(value).strip().strip("$€£% \u00a0").removesuffix("EUR").removesuffix("USD").strip()
+    if not _NUMBER.fullmatch(text):
+        return None
+    plain = re.sub(r"[' \u00a0]", "", text.replace("\u2212", "-"))
+    comma, point = plain.rfind(","), plain.rfind(".")
+    if comma >= 0 and point >= 0:
+        plain = plain.replace("," if point > comma else ".", "")
+    elif comma >= 0 and (plain.count(",") > 1 or len(plain) - comma == 4):
+        plain = plain.replace(",", "")
+    elif point >= 0 and plain.count(".") > 1:
+        plain = plain.replace(".", "")
+    try:
+        return float(plain.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def tidy(value: float) -> float | int:
+    """A sum without what binary fractions add to it."""
+    rounded = round(value, 10)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+class Cell(str):
+    """A value of a table: text that compares and adds as a number where it is one."""
+
+    __slots__ = ()
+
+    def _pair(self, other: object) -> tuple[Any, Any]:
+        mine, theirs = read_number(self), read_number(other)
+        return (mine, theirs) if mine is not None and theirs is not None else (str(self), str(other))
+
+    def _with(self, other: object, act: Callable[[float, float], float]) -> Any:
+        mine, theirs = read_number(self), read_number(other)
+        if mine is None or theirs is None:
+            raise Stop(f"{str(self) if mine is None else str(other)!r} is no number")
+        return tidy(act(mine, theirs))
+
+    def __lt__(self, other: object) -> bool:
+        mine, theirs = self._pair(other)
+        return bool(mine < theirs)
+
+    def __gt__(self, other: object) -> bool:
+        mine, theirs = self._pair(other)
+        return bool(mine > theirs)
+
+    def __le__(self, other: object) -> bool:
+        return not self > other
+
+    def __ge__(self, other: object) -> bool:
+        return not self < other
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other) if isinstance(other, str) else read_number(self) == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return str.__hash__(self)
+
+    def __add__(self, other: object) -> Any:
+        if isinstance(other, str) and (read_number(self) is None or read_number(other) is None):
+            return str(self) + str(other)
+        return self._with(other, lambda a, b: a + b)
+
+    def __radd__(self, other: object) -> Any:
+        if isinstance(other, str):
+            return str(other) + str(self)
+        return self._with(other, lambda a, b: b + a)
+
+    def __sub__(self, other: object) -> Any:
+        return self._with(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: object) -> Any:
+        return self._with(other, lambda a, b: b - a)
+
+    def __mul__(self, other: object) -> Any:
+        return self._with(other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: object) -> Any:
+        return self._with(other, lambda a, b: a / b)
+
+    def __float__(self) -> float:
+        found = read_number(self)
+        if found is None:
+            raise Stop(f"{str(self)!r} is no number" if self else "a value is empty where a number is needed")
+        return found
+
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def __format__(self, form: str) -> str:
+        if form[-1:] in tuple("fdeg%"):
+            return format(int(self) if form[-1:] == "d" else float(self), form)
+        return format(str(self), form)
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})\b")
+_SLASHED = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
+_NAMED = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\.? (?:of )?([A-Za-z]{3,9})\.?,? (\d{4})\b")
+_NAMED_FIRST = re.compile(r"\b([A-Za-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
+
+
+def date_of(value: object) -> date:
+    """The first date in a text: 2025-05-03, 3.5.2025, 3 May 2025, May 3, 2025, 5/3/2025. Raises Stop for none."""
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    found = dates(str(value))
+    if not found:
+        raise Stop(f"{str(value)[:60]!r} is no date")
+    return found[0]
+
+
+def dates(text: str) -> list[date]:
+    """All dates in a text, as they stand."""
+    found: list[tuple[int, date]] = []
+    for pattern, order in ((_ISO, "ymd"), (_DOTTED, "dmy"), (_SLASHED, "mdy"), (_NAMED, "dmy"), (_NAMED_FIRST, "mdy")):
+        for match in pattern.finditer(text):
+            given = dict(zip(order, match.groups(), strict=True))
+            month = given["m"] if given["m"].isdigit() else str(_month(given["m"]))
+            year = int(given["y"]) + (2000 if len(given["y"]) == _DECIMALS else 0)
+            try:
+                found.append((match.start(), date(year, int(month), int(given["d"]))))
+            except ValueError:
+                continue
+    return [day for _, day in sorted(found)]
+
+
+def _month(name: str) -> int:
+    short = name[:3].lower()
+    return _MONTHS.index(short) + 1 if short in _MONTHS else 0
+
+
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_LINK = re.compile(r"https?://[^\s\"'<>)\]]+")
+_PHONE = re.compile(r"(?<![\w.,-])\+?\(?\d[\d ()/-]{5,}\d(?![\w-])")
+
+
+def emails(text: str) -> list[str]:
+    """The mail addresses in a text, each once."""
+    return unique(_MAIL.findall(text))
+
+
+def links(text: str) -> list[str]:
+    """The addresses of pages in a text, each once."""
+    return unique([link.rstrip(".,;:!?") for link in _LINK.findall(text)])
+
+
+def phones(text: str) -> list[str]:
+    """The telephone numbers in a text, each once; dates are none."""
+    found = [each.strip() for each in _PHONE.findall(text)]
+    return unique([each for each in found if not _ISO.search(each)])
+
+
+def unique(items: Any) -> list[Any]:
+    """Without what stands there twice; the first of each is kept."""
+    kept, seen = [], set()
+    for item in items:
+        key = tuple(item.items()) if isinstance(item, dict) else tuple(item) if isinstance(item, list) else item
+        if key not in seen:
+            seen.add(key)
+            kept.append(item)
+    return kept

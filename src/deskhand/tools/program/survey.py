@@ -1,0 +1,110 @@
+"""What lies in the workspace, and how each file is read: untold, a small model takes a table apart wrongly."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...policy.unnamed import named
+from ...types.programs import Purpose
+from .copying import names
+from .inside.folder import separator
+
+MOST_NAMES, MOST_HEADS = 40, 6
+HEAD_LINES, HEAD_CHARS = 6, 90
+PEEK_BYTES = 256 << 10
+WHOLE_BYTES = 6_000
+"""Of a file that is to be understood so much is shown."""
+
+
+def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]]:
+    """The listing, with the files that the request names first; and the paths of those whose words are in it."""
+    paths = [path for path, entry in names(folder) if entry.is_file(follow_symlinks=False)]
+    called = [path for path in paths if named(path, request)]
+    others = [path for path in paths if path not in called]
+    if purpose == "read" and called:
+        return _texts(folder, called)
+    heads = [*called, *([] if called else _likely(others, request))][:MOST_HEADS]
+    lines = [_head(folder, path, whole=path in heads) for path in (*heads, *(p for p in paths if p not in heads))]
+    more = len(lines) - MOST_NAMES
+    folders = [path for path, entry in names(folder) if entry.is_dir(follow_symlinks=False)]
+    said = lines[:MOST_NAMES] + ([f"- and {more} more files"] if more > 0 else [])
+    said += [f"- {path}/ is an empty folder" for path in folders if not any(p.startswith(f"{path}/") for p in paths)]
+    return "Files here:\n" + "\n".join(said) if said else "Files here: none", heads
+
+
+def _texts(folder: Path, paths: Sequence[str]) -> tuple[str, list[str]]:
+    """The words of these files, as many as there is room for."""
+    said, room = list[str](), WHOLE_BYTES
+    for path in paths[:MOST_HEADS]:
+        text = _peek(folder / path)
+        if text is None:
+            said.append(f"--- {path} is no text")
+            continue
+        cut = text[:room]
+        room -= len(cut)
+        end = "" if cut == text else f"\n… ({len(text) - len(cut):,} more characters)"
+        said.append(f"--- {path}\n{cut.rstrip()}{end}\n--- end of {path}")
+    return "\n".join(said), list(paths[:MOST_HEADS])
+
+
+def _likely(paths: Sequence[str], request: str) -> list[str]:
+    """The few files that there are, or those whose names share a word with the request."""
+    if len(paths) <= MOST_HEADS // 2:
+        return list(paths)
+    words = {word[:4] for word in re.findall(r"[a-z]{4,}", request.lower())}
+    found = [path for path in paths if words & {word[:4] for word in re.findall(r"[a-z]{4,}", path.lower())}]
+    return found or [path for path in paths if "/" not in path][: MOST_HEADS // 2]
+
+
+def _peek(path: Path) -> str | None:
+    """The beginning of a text; None for what is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(PEEK_BYTES)
+        return None if b"\0" in data else data.decode("utf-8-sig", "strict" if len(data) < PEEK_BYTES else "ignore")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _head(folder: Path, path: str, *, whole: bool) -> str:
+    """A line about the file, and with `whole` how it begins."""
+    place = folder / path
+    text = _peek(place)
+    if text is None:
+        return f"- {path}: {place.stat().st_size:,} bytes"
+    lines = text.splitlines()
+    if path.lower().endswith((".csv", ".tsv")) and lines:
+        return _table_head(path, text, whole=whole)
+    if path.lower().endswith(".json") and whole:
+        try:
+            return _json_head(path, json.loads(text))
+        except ValueError:
+            pass
+    count = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
+    if not whole or not lines:
+        return f"- {path}: {count}"
+    shown = "\n".join(f"    {line[:HEAD_CHARS]}" for line in lines[:HEAD_LINES])
+    return f"- {path}: {count}, begins\n{shown}"
+
+
+def _table_head(path: str, text: str, *, whole: bool) -> str:
+    rows = list(csv.DictReader(io.StringIO(text), delimiter=separator(text), skipinitialspace=True))
+    columns = ", ".join(rows[0]) if rows else text.splitlines()[0]
+    line = f"- {path}: a CSV with {len(rows)} rows and the columns {columns}"
+    if not rows or not whole:
+        return line
+    first = {name: str(value)[:HEAD_CHARS] for name, value in rows[0].items() if name is not None}
+    return f"{line}; rows({path!r})[0] is {first}"
+
+
+def _json_head(path: str, data: object) -> str:
+    if isinstance(data, list) and data:
+        shown = f"a list of {len(data)}, the first {json.dumps(data[0], ensure_ascii=False)[:200]}"
+    else:
+        shown = json.dumps(data, ensure_ascii=False)[:300]
+    return f"- {path}: JSON, load_json({path!r}) is {shown}"

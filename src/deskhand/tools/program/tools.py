@@ -1,0 +1,249 @@
+"""`survey_files`, `rehearse_program` and `run_program`: what is here, and one short program that does what was asked.
+
+A program is rehearsed on a copy of the workspace, in the sandbox and without a network. What it would change is told,
+and binds: the run that counts must come to exactly that, or nothing is done. Then all of it is one change of the
+journal, which one undo takes back.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import anyio.to_thread
+import msgspec
+
+from ...sandbox.base import Exit, Mount
+from ...types.commit import Change
+from ...types.errors import SandboxError, TimeUnclear, ToolError
+from ...types.labels import LOCAL, Label, join
+from ...types.messages import Text, clean
+from ...types.programs import REHEARSE, RUN, SURVEY, Purpose, Rehearsed, RunArguments
+from ..base import Context, Done, Outcome, Spec, Tool
+from ..convert import python_command
+from ..define import decode_arguments, schema, tool
+from ..marks import Marks, marks_of
+from ..notes import By
+from ..states import Changed, digest_of
+from ..undo import above
+from ..watch import Ground, by, ground, make_up
+from . import acts
+from .copying import Copy, Found, copied, found_in, read_in
+from .survey import survey
+
+MODULE = "deskhand.tools.program.inside.main"
+TIME_S, MEMORY_BYTES, FILE_BYTES, PROCESSES = 20.0, 1 << 30, 64 << 20, 64
+ANSWER_BYTES, SAID_CHARS, MOST_CHANGES = 1 << 20, 6_000, 200
+
+
+@tool(effect="none", name=SURVEY)
+async def survey_files(about: str, context: Context, purpose: Purpose = "change") -> Done:
+    """List the files of the workspace, and how each is read: the columns of a CSV, the shape of JSON, the first lines
+    of a text.
+
+    about: the request; the files that it names are shown first
+    purpose: read gives the whole text of the files that it names
+    """
+    folder = Path(context.reach.files.roots[0][0])
+    marks = await marks_of(context)
+    said, shown = await anyio.to_thread.run_sync(survey, folder, about, purpose)
+    return Done((Text(clean(said), marks.joined(shown)),))
+
+
+class _Program:
+    """What both tools do: run it on a copy. `zone` is that of the person."""
+
+    def __init__(self, zone: str) -> None:
+        self._zone = ZoneInfo(zone)
+
+    async def _tried(self, given: RunArguments, context: Context) -> _Tried:
+        if not given.program.strip():
+            raise ToolError("the program is empty")
+        where, _ = ground(context.reach)
+        await make_up(context.reach, where, context.clock.now())
+        marks = await marks_of(context)
+        marked = [path[len(where.real) + 1 :] for path in marks.stored if path.startswith(f"{where.real}/")]
+        with tempfile.TemporaryDirectory(prefix="deskhand-program-") as place:
+            copy = await anyio.to_thread.run_sync(copied, Path(where.real), Path(place), marked)
+            ended = await self._ended(given, copy, context)
+            found = await anyio.to_thread.run_sync(found_in, copy, ended.blind, await _made_here(context))
+            label = marks.joined(read_in(copy))
+        return _Tried(where, marks, label, found, self._rehearsed(ended, found, context))
+
+    async def _ended(self, given: RunArguments, copy: Copy, context: Context) -> _Ended:
+        """What the program said of itself. It may be under somebody else's control, so its shape is checked."""
+        today = datetime.fromtimestamp(context.clock.now(), self._zone).date().isoformat()
+        asked = {"program": given.program, "today": today, "answers": given.answers}
+        command = python_command(MODULE, msgspec.json.encode(asked) + b"\n")
+        command = msgspec.structs.replace(
+            command,
+            cwd=str(copy.root),
+            mounts=(*command.mounts, Mount(str(copy.root), write=True)),
+            timeout_s=TIME_S,
+            memory_bytes=MEMORY_BYTES,
+            file_bytes=FILE_BYTES,
+            processes=PROCESSES,
+        )
+        said, complained = bytearray(), bytearray()
+
+        def output(piece: bytes, is_error: bool) -> None:
+            into, most = (complained, 2_000) if is_error else (said, ANSWER_BYTES)
+            into.extend(piece[: most - len(into)])
+
+        try:
+            ended = await (await context.reach.sandbox()).run(command, output)
+        except SandboxError as error:
+            raise ToolError(f"programs run only in the sandbox: {error}") from error
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            return msgspec.json.decode(bytes(said), type=_Ended)
+        return _Ended(failed=_how_it_broke(ended, bytes(complained)))
+
+    def _rehearsed(self, ended: _Ended, found: Found, context: Context) -> Rehearsed:
+        now = datetime.fromtimestamp(context.clock.now(), self._zone)
+        stopped, said = clean(ended.stopped)[:SAID_CHARS], clean(ended.said)[:SAID_CHARS]
+        if len(found.changes) > MOST_CHANGES:
+            stopped = f"it would change {len(found.changes)} files, more than {MOST_CHANGES}"
+        if stopped or ended.failed:
+            return Rehearsed(said, stopped, clean(ended.failed)[:SAID_CHARS])
+        try:
+            calls = tuple(acts.wanted(act, now) for act in ended.acts)
+            needs = acts.needed(ended.needs) if ended.needs else None
+        except TimeUnclear as error:
+            return Rehearsed(said, stopped=str(error))
+        except (KeyError, ValueError, IndexError):
+            return Rehearsed(said, failed="it asks for something that there is not")
+        return Rehearsed(said, "", "", found.changes, calls, needs, tuple(ended.read)[:MOST_CHANGES], ended.ran)
+
+
+class RehearseProgram(_Program):
+    """One for an agent."""
+
+    def __init__(self, zone: str) -> None:
+        super().__init__(zone)
+        described = schema(RunArguments)
+        del described["properties"]["changes"]
+        described["properties"]["program"]["description"] = (
+            "Python; it has functions for files (read, lines, rows, write, append, replace, save_rows, move, copy, "
+            "delete, run, say ...) and for reminders and memory (remind, every, remember, recall, undo ...)"
+        )
+        described["properties"]["answers"]["description"] = "the results of the calls that it needed, in turn"
+        description = (
+            "Try a short Python program on a copy of the workspace. You are told as JSON what it says and what it "
+            "would change; nothing is changed."
+        )
+        self.spec = Spec(REHEARSE, description, described, timeout_s=3 * TIME_S)
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        tried = await self._tried(decode_arguments(arguments, RunArguments, REHEARSE), context)
+        return Done((Text(msgspec.json.encode(tried.rehearsed).decode(), tried.label),))
+
+
+class RunProgram(_Program):
+    """One for an agent."""
+
+    def __init__(self, zone: str) -> None:
+        super().__init__(zone)
+        described = schema(RunArguments)
+        described["properties"]["changes"]["description"] = "as its rehearsal has told them: nothing else is done"
+        description = (
+            "Do what a rehearsed program has come to: all of its changes at once, as one that can be undone. It is run "
+            "again, and where it comes out differently nothing is changed."
+        )
+        self.spec = Spec(RUN, description, described, "local_write", "never", timeout_s=3 * TIME_S)
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        given = decode_arguments(arguments, RunArguments, RUN)
+        tried = await self._tried(given, context)
+        if why := tried.rehearsed.stopped or tried.rehearsed.failed:
+            raise ToolError(f"{why.rstrip('.')}. Nothing was changed.")
+        if tried.rehearsed.changes != given.changes:
+            raise ToolError("it came out differently than it was rehearsed, so nothing was changed: rehearse it again")
+        rows = await _brought_about(tried, context) if given.changes else ()
+        return Done((Text(tried.rehearsed.said or "[no output]", join((LOCAL, tried.label))),), changes=rows)
+
+
+class _Tried(msgspec.Struct, frozen=True):
+    """A program that was run on a copy. `label` is that of what it has read."""
+
+    where: Ground
+    marks: Marks
+    label: Label
+    found: Found
+    rehearsed: Rehearsed
+
+
+class _Ended(msgspec.Struct):
+    """What the program in the sandbox answers."""
+
+    said: str = ""
+    stopped: str = ""
+    failed: str = ""
+    needs: dict[str, str] | None = None
+    read: list[str] = []
+    blind: list[str] = []
+    ran: bool = False
+    acts: list[dict[str, str]] = []
+
+
+def _how_it_broke(ended: Exit, complained: bytes) -> str:
+    if ended.timeout:
+        return f"it ran longer than {TIME_S:.0f} s"
+    if ended.limit:
+        return f"it went over its limit of {ended.limit}"
+    return complained.decode(errors="replace").strip().rpartition("\n")[2][:200] or "it ended without a word"
+
+
+async def _made_here(context: Context) -> list[str]:
+    """The files that the agent has made in this conversation."""
+    rows = await context.reach.rows("effect_made_here", (context.session, context.reach.files.roots[0][0]))
+    return [os.fsdecode(path) for (path,) in rows]
+
+
+async def _brought_about(tried: _Tried, context: Context) -> tuple[Change, ...]:
+    """Do what the program came to. Returns the rows of it, and of whose word the files are now."""
+    doer = by(context, RUN, ", ".join(change.path for change in tried.found.changes))
+    rows = await anyio.to_thread.run_sync(_applied, tried.where, doer, tried.found)
+    label = join((context.label, tried.label))
+    for change in tried.found.changes:
+        if change.kind not in ("deleted", "folder"):
+            rows = (*rows, *tried.marks.written(f"{tried.where.real}/{change.to or change.path}", label, context))
+    return rows
+
+
+def _applied(where: Ground, doer: By, found: Found) -> tuple[Change, ...]:
+    """Bring the change about as one. Returns its rows. Raises ToolError where something has changed meanwhile."""
+    shadow, wanted = where.shadow, dict[str, str | None]()
+    with shadow.lock:
+        paths = [path for change in found.changes for path in (change.path, change.to) if path]
+        where.look_at([*paths, *(each for path in paths for each in above(path))])
+        now = {path: seen.state for path in shadow.seen if (seen := shadow.seen.get(path)) is not None}
+        for change in found.changes:
+            if change.kind == "folder":
+                wanted[change.path] = "d0755"
+                continue
+            target = change.to or change.path
+            if change.kind in ("deleted", "moved"):
+                wanted[change.path] = None
+            if change.kind != "deleted":
+                mode = now.get(change.path, "f0644 ")[1:5]
+                wanted[target] = shadow.add(found.content[target], mode)
+        for path in [path for path, state in wanted.items() if state is not None]:
+            wanted.update({each: "d0755" for each in above(path) if each not in now and each not in wanted})
+        one = where.enter(doer)
+        one.add([Changed(path, now.get(path), state) for path, state in wanted.items()])
+        shadow.into_blobs([digest for path in wanted if (digest := digest_of(now.get(path)))])
+        failed = where.bring_about(one)
+        where.leave(one, doer.at)
+        if failed:
+            raise ToolError("; ".join(f"{path}: {why}" for path, why in failed.items()))
+        return where.rows(one)
+
+
+def program_tools(zone: str) -> Sequence[Tool]:
+    """All of them, for people in this zone."""
+    return (survey_files, RehearseProgram(zone), RunProgram(zone))
