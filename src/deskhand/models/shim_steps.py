@@ -129,7 +129,7 @@ def next_step(turn: Turn) -> Step:
             return Say(f"I could not do this: {last.since[-1].first_line}")
         return Do((rehearse(last.program, (*last.answers, last.since[-1].result)),))
     if last.since:
-        return Say(*told(last))
+        return Say(*told(_chosen(tries), last.since))
     if last.rehearsed.needs is not None:
         return Do((_call(last.rehearsed.needs),))
     return _decide(turn, tries, assist=assist)
@@ -230,6 +230,8 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
     changed = bool(came.changes or came.calls)
     if changed and not (wants or assist):
         return "it changes files, and the request only asks; only say the answer"
+    if changed and (missing := _unmade(came, turn)):
+        return f"the request names {missing}, and you made another file; use exactly that name"
     purpose = turn.did[0].move.arguments.get("purpose")
     if not changed and not came.ran and purpose == "change" and wants and not came.said.rstrip().endswith("?"):
         return "it changes nothing"
@@ -238,6 +240,16 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
     if not changed and (claim := _invented(tried.program, turn.request)):
         return f"the number {claim} is not computed; compute it from the files"
     return ""
+
+
+def _unmade(came: Rehearsed, turn: Turn) -> str:
+    """A file that the request names, that is not there, and in whose place another one was made; '' for none."""
+    made = {(each.to or each.path).lower() for each in came.changes if each.kind in ("new", "moved")}
+    asked, listing = turn.request.lower(), turn.did[0].result.lower()
+    wanted = [name for name in _NAMED.findall(asked) if name not in listing]
+    strange = [path for path in made if path.rpartition("/")[2] not in asked]
+    missing = [name for name in wanted if not any(path.rpartition("/")[2] == name for path in made)]
+    return missing[0] if missing and strange else ""
 
 
 def _invented(program: str, request: str) -> str:
@@ -292,12 +304,18 @@ def _in_words(text: str, asked: str) -> bool:
 
 
 def sign(came: Rehearsed, *, wants: bool) -> str:
-    """By what two programs are compared: what they change and call for, else the numbers and names that they say."""
+    """By what two programs are compared: what they change and call for, else the numbers that they say, the names of
+    files, or the words."""
     if wants and (came.changes or came.calls):
         changed = [(each.path, each.kind, each.digest, each.to) for each in came.changes]
         return repr((changed, [(each.tool, each.arguments) for each in came.calls]))
-    figures = re.findall(r"\d[\d.,:]*\d|\d|[\w/-]+\.\w+", came.said.lower())
-    return " ".join(figures) or " ".join(re.findall(r"\w+", came.said.lower()))
+    said = came.said.lower()
+    figures = {float(each.replace(",", "")) for each in _FIGURE.findall(said)}
+    names = set(_NAMED.findall(said))
+    return repr((sorted(figures), [] if figures else sorted(names or set(re.findall(r"\w+", said)))))
+
+
+_FIGURE = re.compile(r"(?<![\w.-])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?")
 
 
 # The end
@@ -313,10 +331,20 @@ def finish(tried: Try, *, wants: bool) -> Step:
     return Do(tuple(moves)) if moves else Say(came.said, failed=False)
 
 
-def told(tried: Try) -> tuple[str, bool]:
+def _chosen(tries: Sequence[Try]) -> Try:
+    """The program that was done in the end."""
+    calls = [step.move for step in tries[-1].since]
+    ran = [
+        each for each in tries for move in calls if move.tool == RUN and move.arguments.get("program") == each.program
+    ]
+    asked = [each for each in tries if each.rehearsed.calls and [_call(c) for c in each.rehearsed.calls] == calls]
+    return (ran or asked or tries)[-1]
+
+
+def told(tried: Try, since: Sequence[Did]) -> tuple[str, bool]:
     """What is said when all is done, and whether something failed: by what happened, not by what the program says."""
     came, said = tried.rehearsed, list[str]()
-    for step in tried.since:
+    for step in since:
         if step.failed:
             did = " ".join(said)
             return f"{did}\nI could not do {'the rest' if did else 'this'}: {step.first_line}".strip(), True
