@@ -3,6 +3,7 @@
 * DeskhandError
   x ConfigError
     + JobInvalid
+    + TimeUnclear
   x Refused
     + NoSuchJob
   x StoreError
@@ -57,6 +58,10 @@ class ConfigError(DeskhandError):
 
 class JobInvalid(ConfigError):
     """This job cannot run as it is written."""
+
+
+class TimeUnclear(ConfigError):
+    """It is not clear when that is: write a time such as `tomorrow at 9:00` or `every Monday at 8:00`."""
 
 
 class Refused(DeskhandError):
@@ -217,7 +222,3 @@ class SendRefused(ChannelError):
 
 class LoginRefused(ChannelError):
     """The platform does not let us in: check the key of this channel."""
-
-
-class TimeUnclear(ValueError):
-    """Words for a time that nobody can place, with a sentence that says what would be right."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice, takewhile
 from math import floor
 from zoneinfo import ZoneInfo
@@ -217,7 +217,7 @@ def _by_wall(expr: str, zone: ZoneInfo, t: float) -> float | None:
     return None
 
 
-def first_moment(wall: datetime, zone: ZoneInfo) -> float:
+def first_moment(wall: datetime, zone: tzinfo) -> float:
     """When this wall time is first shown, or the first moment behind the gap in which it would have been."""
     early, late = (wall.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
     # PEP 495: in a gap the first is reckoned with the offset before it, and so lies behind the change.
@@ -242,7 +242,7 @@ def _by_moment(expr: str, zone: ZoneInfo, t: float) -> float | None:
     return None
 
 
-def _change(zone: ZoneInfo, before: float, behind: float) -> float:
+def _change(zone: tzinfo, before: float, behind: float) -> float:
     """The second in which the offset changes between these two."""
     old, low, high = _offset_s(zone, before), floor(before), floor(behind) + 1
     while high - low > 1:
@@ -251,7 +251,7 @@ def _change(zone: ZoneInfo, before: float, behind: float) -> float:
     return float(high)
 
 
-def _offset_s(zone: ZoneInfo, t: float) -> float:
+def _offset_s(zone: tzinfo, t: float) -> float:
     offset = datetime.fromtimestamp(t, zone).utcoffset()
     return offset.total_seconds() if offset is not None else 0.0
 

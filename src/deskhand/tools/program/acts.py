@@ -8,7 +8,8 @@ from typing import Any
 
 from ...types.errors import TimeUnclear
 from ...types.programs import Call
-from ...types.spoken_times import in_words, is_recurring, moment_in, schedule_in, schedule_words
+from ...types.spoken_schedules import schedule_in, schedule_words
+from ...types.spoken_times import in_words, is_recurring, moment_in
 
 NAME_CHARS = 40
 
