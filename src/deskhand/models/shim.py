@@ -71,8 +71,8 @@ MAIN, SORTING, ASSISTING = 0, 1, 2
 WINDOW = 4096
 """Tokens of a slot."""
 OUTPUT_TOKENS, PROGRAM_TOKENS, ANSWER_TOKENS, WORD_TOKENS = 700, 500, 200, 8
-WARMER = 0.6
-"""The temperature of every program but the first."""
+WARMER = 0.5
+"""The temperature of every program but the first, and the one that mends it."""
 PARTS = 4
 """Into more than this a step of a longer request is not split."""
 NO_WAY = "I found no way to do this. Say it in other words, in smaller steps, or choose a bigger model."
@@ -225,7 +225,8 @@ class Shim:
         text = f"{day}{listing}{told_before(turn)}{wanted}{clip(step.note, 120)}"
         asking = self._asked(prompt, text, PROGRAM_TOKENS, {}, stop=("\n```",))
         if step.number:
-            asking = msgspec.structs.replace(asking, temperature=WARMER, seed=step.number)
+            warmth = 0.0 if step.note and step.number == 1 else WARMER
+            asking = msgspec.structs.replace(asking, temperature=warmth, seed=step.number)
         written, usage = "", Usage()
         async with aclosing(self._inner.reply(asking)) as items:
             async for item in items:

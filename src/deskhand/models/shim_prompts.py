@@ -54,12 +54,15 @@ SORTER_SHOTS: Shots = (
     ("Put eggs on my shopping list.", "change"),
     ("Forget what I said about Rome.", "assist"),
     ("Tell me a joke.", "talk"),
+    ("list the mail addresses of a.txt in b.txt", "change"),
+    ("What is the capital of Spain?", "talk"),
 )
 
 PROGRAMS = """You help a person with the files in their folder by writing one short Python program for each request. The program runs in that folder.
 These functions exist already; do not define or import them:
 read(path) -> text      lines(path) -> list of lines      write(path, text)      append(path, text)      prepend(path, text)      replace(path, old, new)
-rows(path) -> list of dicts, for a CSV      save_rows(path, rows) writes a CSV with its header      unique(items)      table(rows) -> Markdown
+rows(path) -> list of dicts, for a CSV      cells(path) -> list of lists, for a table without a header      save_rows(path, rows) writes a CSV with its header
+unique(items)      table(rows) -> Markdown
 load_json(path)      save_json(path, data)      files(pattern) -> paths in all folders      folders()      search(text) -> list of (path, line)
 move(old, new)   rename(old, new)   copy(old, new)   delete(path)   make_folder(path)   pack(archive, paths)   run(command) -> its output
 number(text) -> float   dates(text)   date_of(text)   emails(text)   phones(text)   links(text)   size(path)   modified(path)

@@ -187,12 +187,13 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     if len(stops) >= STOPS or (len(tries) >= TRIES and stops):
         return Say(_refusal(stops))
     if len(tries) >= TRIES:
-        return Say(f"I could not do this: {notes[-1] or 'I found no way'}. Nothing was changed. {SIMPLER}")
+        return Say(f"I could not do this: none of the {TRIES} programs that I wrote for it worked. {NOTHING} {SIMPLER}")
     listing = turn.did[0].result if turn.did[0].move.tool == SURVEY else ""
     note = notes[-1] and f"\n(An earlier program was wrong: {notes[-1]}. Write a simple one that avoids this.)"
     return Write("assistant" if assist else "files", listing, len(tries), note)
 
 
+NOTHING = "Nothing was changed."
 SIMPLER = "Say it in other words or in smaller steps, or choose a bigger model."
 
 
@@ -217,7 +218,8 @@ def changes_wanted(turn: Turn) -> bool:
         return True
     if _ONLY.search(turn.request):
         return False
-    return first.arguments.get("purpose") == "change" or bool(_CHANGE.search(turn.request))
+    new = [name for name in _NAMED.findall(turn.request.lower()) if name not in turn.did[0].result.lower()]
+    return first.arguments.get("purpose") == "change" or bool(new or _CHANGE.search(turn.request))
 
 
 def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
@@ -232,14 +234,46 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
         return "it changes files, and the request only asks; only say the answer"
     if changed and (missing := _unmade(came, turn)):
         return f"the request names {missing}, and you made another file; use exactly that name"
+    if changed and (strange := _strange_edit(tried.program, turn.request)):
+        return f"nobody asked for {strange}; do only what is asked"
     purpose = turn.did[0].move.arguments.get("purpose")
     if not changed and not came.ran and purpose == "change" and wants and not came.said.rstrip().endswith("?"):
         return "it changes nothing"
+    if re.search(r"\bnan\b", came.said):
+        return "a value is empty; leave those rows out"
     if not changed and not came.said:
         return "it says nothing; end with say(...)"
     if not changed and (claim := _invented(tried.program, turn.request)):
         return f"the number {claim} is not computed; compute it from the files"
     return ""
+
+
+_FREE = re.compile(r"\b(fix|correct|typo|spell|translat|improv|bug|mend|rewrite|rephrase|shorten|repair|wrong)", re.I)
+
+
+def _strange_edit(program: str, request: str) -> str:
+    """A replacement of which neither the old text nor the new one is the request's; '' for none."""
+    if _FREE.search(request):
+        return ""
+    for call in _calls_of(program, "replace"):
+        texts = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        if len(texts) == 3 and not any(set(_words(text)) & set(_words(request)) for text in texts[1:]):
+            return f"replacing {texts[1]!r} by {texts[2]!r}"
+    return ""
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _calls_of(program: str, name: str) -> list[ast.Call]:
+    """The calls of one of our functions in a program."""
+    try:
+        tree = ast.parse(program)
+    except SyntaxError:
+        return []
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
 
 
 def _unmade(came: Rehearsed, turn: Turn) -> str:
@@ -254,15 +288,9 @@ def _unmade(came: Rehearsed, turn: Turn) -> str:
 
 def _invented(program: str, request: str) -> str:
     """A number that a program says and has not computed, nor found in the request; '' for none."""
-    try:
-        tree = ast.parse(program)
-    except SyntaxError:
-        return ""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
-            if any(not isinstance(each, ast.Constant) for each in node.args):
-                continue
-            text = " ".join(str(each.value) for each in node.args if isinstance(each, ast.Constant))
+    for say in _calls_of(program, "say"):
+        if all(isinstance(each, ast.Constant) for each in say.args):
+            text = " ".join(str(each.value) for each in say.args if isinstance(each, ast.Constant))
             for number in re.findall(r"\d[\d.,]*", text):
                 if number.rstrip(".,") not in request:
                     return str(number.rstrip(".,"))
@@ -391,16 +419,7 @@ def _changed_words(change: FileChange) -> str:
 
 def _worked_out(program: str) -> bool:
     """Whether what a program says holds something that it has computed."""
-    try:
-        tree = ast.parse(program)
-    except SyntaxError:
-        return False
-    says = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say"
-    ]
-    return any(not isinstance(each, ast.Constant) for say in says for each in say.args)
+    return any(not isinstance(each, ast.Constant) for say in _calls_of(program, "say") for each in say.args)
 
 
 _NAMED = re.compile(r"\b[\w-]+\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b")

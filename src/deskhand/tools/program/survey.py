@@ -16,6 +16,9 @@ from .inside.folder import separator
 
 MOST_NAMES, MOST_HEADS = 40, 6
 HEAD_LINES, HEAD_CHARS = 6, 90
+FEW = 3
+"""So many lines make a table."""
+MOST_VALUES, VALUE_CHARS = 5, 20
 PEEK_BYTES = 256 << 10
 WHOLE_BYTES = 6_000
 """Of a file that is to be understood so much is shown."""
@@ -88,8 +91,20 @@ def _head(folder: Path, path: str, *, whole: bool) -> str:
     count = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
     if not whole or not lines:
         return f"- {path}: {count}"
+    if cells := _cells(lines):
+        return f"- {path}: {count} of a table without a header; cells({path!r})[0] is {cells}"
     shown = "\n".join(f"    {line[:HEAD_CHARS]}" for line in lines[:HEAD_LINES])
     return f"- {path}: {count}, begins\n{shown}"
+
+
+def _cells(lines: Sequence[str]) -> list[str]:
+    """The cells of the first line, where all lines have as many, with a sign between that is no part of a sentence."""
+    filled = [line for line in lines if line.strip()]
+    sign = separator(lines[0])
+    counts = {line.count(sign) for line in filled}
+    if len(filled) < FEW or counts != {max(counts)} or not max(counts) or (sign == "," and max(counts) == 1):
+        return []
+    return [cell.strip()[:HEAD_CHARS] for cell in filled[0].split(sign)]
 
 
 def _table_head(path: str, text: str, *, whole: bool) -> str:
@@ -99,7 +114,15 @@ def _table_head(path: str, text: str, *, whole: bool) -> str:
     if not rows or not whole:
         return line
     first = {name: str(value)[:HEAD_CHARS] for name, value in rows[0].items() if name is not None}
-    return f"{line}; rows({path!r})[0] is {first}"
+    kinds = [f"{name} is {' or '.join(values)}" for name in first if (values := _few_values(name, rows))]
+    return f"{line}; rows({path!r})[0] is {first}" + (f"; {'; '.join(kinds)}" if kinds else "")
+
+
+def _few_values(name: str, rows: Sequence[dict[str, str]]) -> list[str]:
+    """The words that stand in a column, where it is always one of a few."""
+    values = sorted({str(row.get(name) or "").strip() for row in rows})
+    few = 1 < len(values) <= len(rows) // 2 and len(values) <= MOST_VALUES
+    return values if few and not any(re.search(r"\d", value) or len(value) > VALUE_CHARS for value in values) else []
 
 
 def _json_head(path: str, data: object) -> str:

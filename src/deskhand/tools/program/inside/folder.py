@@ -18,6 +18,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterable
 from datetime import date
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,12 @@ class Folder:
             for row in reader
             if any(isinstance(value, str) and value.strip() for value in row.values())
         ]
+
+    def cells(self, path: str) -> list[list[Any]]:
+        """The lines of a table without a header, each as the list of its cells."""
+        text = self.read(path)
+        found = csv.reader(io.StringIO(text), delimiter=separator(text), skipinitialspace=True)
+        return [[Cell(cell.strip()) for cell in line] for line in found if any(cell.strip() for cell in line)]
 
     def load_json(self, path: str) -> Any:
         """What a JSON file holds."""
@@ -138,17 +145,20 @@ class Folder:
         self._save(target, new + end)
 
     def append(self, path: str, text: Any) -> None:
-        """Add lines at the end of a file; it is made where it is not there."""
+        """Add lines at the end of a file, as entries where it is a list; it is made where it is not there."""
         found = self._maybe(path)
         before = self.read(str(found)) if found is not None else ""
         between = "\n" if before and not before.endswith("\n") else ""
-        new = as_text(text)
+        new = in_style(before, as_text(text))
         self._save(found or self._target(path), before + between + new + ("" if new.endswith("\n") else "\n"))
 
     def prepend(self, path: str, text: Any) -> None:
-        """Add lines at the beginning of a file."""
-        before, new = self.read(path), as_text(text)
-        self._save(self._there(path), new + ("" if new.endswith("\n") else "\n") + before)
+        """Add lines at the beginning of a file, beneath its heading, as entries where it is a list."""
+        before = self.read(path)
+        new, head = in_style(before, as_text(text), top=True), _HEADING.match(before)
+        heading = head[0] if head else ""
+        end = "" if new.endswith("\n") else "\n"
+        self._save(self._there(path), heading + new + end + before[len(heading) :])
 
     def replace(self, path: str | Iterable[str], old: str, new: str) -> None:
         """Put one text in the place of another, wherever it stands in a file, or in several."""
@@ -350,6 +360,26 @@ class Folder:
             file.write(text.replace("\r\n", "\n"))
 
 
+_HEADING = re.compile(r"(?:#+ .*\n(?:[ \t]*\n)*)?")
+_ENTRY = re.compile(r"([ \t]*)(?:([-*+\u2022]) (\[[ xX]\] )?|(\d+)([.)]) )")
+
+
+def in_style(before: str, new: str, *, top: bool = False) -> str:
+    """New lines in the style of the list that a file ends with, or with `top` begins with: bullets, boxes, numbers."""
+    entries = [line for line in before.splitlines() if line.strip() and not line.startswith("#")]
+    matches = [match for line in entries if (match := _ENTRY.match(line))]
+    if not matches or len(matches) < len(entries) or _ENTRY.match(new):
+        return new
+    like = matches[0 if top else -1]
+    lines = [line for line in new.splitlines() if line.strip()]
+    if like[4]:
+        return (
+            new if top else "\n".join(f"{like[1]}{int(like[4]) + n}{like[5]} {line}" for n, line in enumerate(lines, 1))
+        )
+    box = "[ ] " if like[3] else ""
+    return "\n".join(f"{like[1]}{like[2]} {box}{line}" for line in lines)
+
+
 def separator(text: str) -> str:
     """What separates the cells of a CSV: what its first line has most of."""
     first = text.split("\n", 1)[0]
@@ -398,7 +428,10 @@ def _loosely(text: str) -> str:
 
 
 def _glob(base: Path, pattern: str) -> Iterable[Path]:
-    return base.glob(pattern) if "/" in pattern else base.rglob(pattern)
+    """The paths that a pattern means, whatever their case."""
+    if "/" in pattern:
+        return base.glob(pattern)
+    return (path for path in base.rglob("*") if fnmatchcase(path.name.lower(), pattern.lower()))
 
 
 def _hidden(path: Path) -> bool:

@@ -84,7 +84,8 @@ def vocabulary(folder: Folder, assistant: Assistant, today: date, said: io.Strin
 
 
 def _sum(items: Any, start: Any = 0) -> Any:
-    total = sum(items, start)
+    """The sum; what is empty does not count."""
+    total = sum((item for item in items if item == item), start)
     return tidy(total) if isinstance(total, float) else total
 
 

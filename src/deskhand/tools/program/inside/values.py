@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
 _NUMBER = re.compile(r"[-+\u2212]?\d[\d,.' \u00a0]*")
-_DECIMALS = 2
+_DECIMALS, _DIGITS = 2, 7
 
 
 class Stop(Exception):
@@ -16,10 +17,13 @@ class Stop(Exception):
 
 
 def number(value: object) -> float:
-    """The number in a text such as `1,234.50 €`. Raises Stop where there is none."""
+    """The number in a text such as `1,234.50 €`; of an empty one none that compares or counts (NaN). Raises ValueError
+    where there is none."""
+    if not str(value).strip(" -\u2013"):
+        return math.nan
     found = read_number(value)
     if found is None:
-        raise Stop(f"{str(value)!r} is no number")
+        raise ValueError(f"{str(value)!r} is no number")
     return found
 
 
@@ -64,7 +68,7 @@ class Cell(str):
     def _with(self, other: object, act: Callable[[float, float], float]) -> Any:
         mine, theirs = read_number(self), read_number(other)
         if mine is None or theirs is None:
-            raise Stop(f"{str(self) if mine is None else str(other)!r} is no number")
+            raise ValueError(f"{str(self) if mine is None else str(other)!r} is no number")
         return tidy(act(mine, theirs))
 
     def __lt__(self, other: object) -> bool:
@@ -117,7 +121,7 @@ class Cell(str):
     def __float__(self) -> float:
         found = read_number(self)
         if found is None:
-            raise Stop(f"{str(self)!r} is no number" if self else "a value is empty where a number is needed")
+            raise ValueError(f"{str(self)!r} is no number" if self else "a value is empty where a number is needed")
         return found
 
     def __int__(self) -> int:
@@ -171,7 +175,7 @@ def _month(name: str) -> int:
 
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _LINK = re.compile(r"https?://[^\s\"'<>)\]]+")
-_PHONE = re.compile(r"(?<![\w.,-])\+?\(?\d[\d ()/-]{5,}\d(?![\w-])")
+_PHONE = re.compile(r"(?<![\w.,-])(?:\+|\(?0|\(?\d{2,5}\)?[ /-](?=\d))[\d ()/-]{5,}\d(?![\w-])")
 
 
 def emails(text: str) -> list[str]:
@@ -187,7 +191,7 @@ def links(text: str) -> list[str]:
 def phones(text: str) -> list[str]:
     """The telephone numbers in a text, each once; dates are none."""
     found = [each.strip() for each in _PHONE.findall(text)]
-    return unique([each for each in found if not _ISO.search(each)])
+    return unique([each for each in found if not _ISO.search(each) and sum(map(str.isdigit, each)) >= _DIGITS])
 
 
 def unique(items: Any) -> list[Any]:
