@@ -177,7 +177,7 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     notes = [problem(each, turn, wants=wants, assist=assist) for each in tries]
     good = [each for each, note in zip(tries, notes, strict=True) if not note]
     stops = [each.rehearsed.stopped for each in tries if each.rehearsed.stopped]
-    signs = [sign(each.rehearsed, wants=wants) for each in good]
+    signs = [sign(each.rehearsed, wants=wants, ordered=bool(_ORDER.search(turn.request))) for each in good]
     agreed = next((each for each, mine in zip(good, signs, strict=True) if signs.count(mine) > 1), None)
     enough = agreed or (good[0] if good and (assist or is_plain(good[0], turn)) else None)
     if enough is None and good and len(tries) >= TRIES:
@@ -207,6 +207,9 @@ _CHANGE = re.compile(
     r"|sort|convert|turn|edit|merge|split|clean|organi[sz]e|tidy|mark|cross|tick|strike|correct|translate|number|pack"
     r"|zip|archive|store|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap|store|log|note)\b",
     re.IGNORECASE,
+)
+_ORDER = re.compile(
+    r"\b(sort|order|rank|first|last|top|newest|oldest|latest|alphabet|ascend|descend|cheap|revers)", re.I
 )
 _ONLY = re.compile(r"\b(do not|don't|dont|without) (chang|writ|touch|sav|edit|modif)\w*|\bonly (tell|say|show)\b", re.I)
 
@@ -331,11 +334,13 @@ def _in_words(text: str, asked: str) -> bool:
     return all(word in asked for word in words)
 
 
-def sign(came: Rehearsed, *, wants: bool) -> str:
+def sign(came: Rehearsed, *, wants: bool, ordered: bool = True) -> str:
     """By what two programs are compared: what they change and call for, else the numbers that they say, the names of
     files, or the words."""
     if wants and (came.changes or came.calls):
-        changed = [(each.path, each.kind, each.digest, each.to) for each in came.changes]
+        changed = [
+            (each.path, each.kind, each.digest if ordered else _lines_of(each), each.to) for each in came.changes
+        ]
         return repr((changed, [(each.tool, each.arguments) for each in came.calls]))
     said = came.said.lower()
     figures = {float(each.replace(",", "")) for each in _FIGURE.findall(said)}
@@ -343,6 +348,14 @@ def sign(came: Rehearsed, *, wants: bool) -> str:
     return repr((sorted(figures), [] if figures else sorted(names or set(re.findall(r"\w+", said)))))
 
 
+def _lines_of(change: FileChange) -> str:
+    """What a change adds and removes, in no order."""
+    lines = [line.rstrip() for line in change.diff.splitlines() if line[:1] in ("+", "-")]
+    return "\n".join(sorted(lines)) if 0 < len(change.diff) < WHOLE_DIFF else change.digest
+
+
+WHOLE_DIFF = 1_900
+"""A longer diff may have been cut."""
 _FIGURE = re.compile(r"(?<![\w.-])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?")
 
 

@@ -80,8 +80,12 @@ class _Program:
         today = datetime.fromtimestamp(context.clock.now(), self._zone).date().isoformat()
         asked = {"program": given.program, "today": today, "answers": given.answers}
         command = python_command(MODULE, msgspec.json.encode(asked) + b"\n")
+        # Sets come in the same order each time, so that a program comes out as it was rehearsed: not with -I.
+        python, _, *rest = command.argv
         command = msgspec.structs.replace(
             command,
+            argv=(python, "-P", "-s", *rest),
+            env=(("PYTHONHASHSEED", "0"),),
             cwd=str(copy.root),
             mounts=(*command.mounts, Mount(str(copy.root), write=True)),
             timeout_s=TIME_S,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -22,7 +23,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from .values import Cell, Stop, read_number
+from .values import Cell, Stop, read_number, tidy
 
 RUN_S = 10
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -390,7 +391,9 @@ def as_text(value: Any) -> str:
     """A value as the text of a file: the lines of a list, JSON for a dict."""
     if isinstance(value, dict):
         return json.dumps(plain_numbers(value), indent=2, ensure_ascii=False, default=str)
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, list | tuple):
         return "\n".join(as_text(each) if isinstance(each, dict) else str(each).rstrip("\n") for each in value)
     return str(value)
 
@@ -400,6 +403,8 @@ def plain_numbers(value: Any) -> Any:
     if isinstance(value, Cell):
         found = read_number(value) if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value) else None
         return str(value) if found is None else int(found) if found == int(found) and "." not in value else found
+    if isinstance(value, float) and math.isfinite(value):
+        return tidy(value)
     if isinstance(value, dict):
         return {str(key): plain_numbers(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -419,7 +424,7 @@ def table(rows: Iterable[Any], columns: list[str] | None = None) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return f"{value:g}" if isinstance(value, float) and value == int(value) and abs(value) < 1e15 else value
+    return str(tidy(value)) if isinstance(value, float) and math.isfinite(value) else value
 
 
 def _loosely(text: str) -> str:

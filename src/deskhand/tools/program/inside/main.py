@@ -20,7 +20,7 @@ from typing import Any
 
 from .assistant import Assistant, Needs
 from .folder import Folder, table
-from .values import Cell, Stop, date_of, dates, emails, links, number, phones, tidy, unique
+from .values import Amount, Cell, Stop, date_of, dates, emails, links, number, phones, tidy, unique
 
 SAID_CHARS = 8000
 MODULES = {
@@ -86,12 +86,12 @@ def vocabulary(folder: Folder, assistant: Assistant, today: date, said: io.Strin
 def _sum(items: Any, start: Any = 0) -> Any:
     """The sum; what is empty does not count."""
     total = sum((item for item in items if item == item), start)
-    return tidy(total) if isinstance(total, float) else total
+    return Amount(round(total, 10)) if isinstance(total, float) else total
 
 
 def _plain(word: object) -> object:
     if isinstance(word, float):
-        return tidy(word)
+        return tidy(word) if math.isfinite(word) else "nan"
     if isinstance(word, list | tuple | set):
         return ", ".join(str(_plain(each)) for each in word)
     return word

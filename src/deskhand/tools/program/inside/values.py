@@ -16,15 +16,55 @@ class Stop(Exception):
     """The program ends here, with a sentence for the person. Nothing of it is kept."""
 
 
-def number(value: object) -> float:
+class Amount(float):
+    """A number that adds as people do: without what binary fractions leave behind, and written without it."""
+
+    __slots__ = ()
+
+    def _with(self, other: Any, act: Callable[[float, float], float]) -> Any:
+        return Amount(round(act(float(self), float(other)), 10)) if isinstance(other, int | float) else NotImplemented
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a + b)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: b + a)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a / b)
+
+    def __str__(self) -> str:
+        return str(tidy(self)) if math.isfinite(self) else "nan"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __format__(self, form: str) -> str:
+        if form[-1:] == "d":
+            return format(int(self), form)
+        return float.__format__(self, form) if form else str(self)
+
+
+def number(value: object) -> Amount:
     """The number in a text such as `1,234.50 €`; of an empty one none that compares or counts (NaN). Raises ValueError
     where there is none."""
     if not str(value).strip(" -\u2013"):
-        return math.nan
+        return Amount(math.nan)
     found = read_number(value)
     if found is None:
         raise ValueError(f"{str(value)!r} is no number")
-    return found
+    return Amount(found)
 
 
 def read_number(value: object) -> float | None:
@@ -52,7 +92,7 @@ def read_number(value: object) -> float | None:
 
 def tidy(value: float) -> float | int:
     """A sum without what binary fractions add to it."""
-    rounded = round(value, 10)
+    rounded = round(float(value), 10)
     return int(rounded) if rounded == int(rounded) else rounded
 
 
