@@ -42,7 +42,9 @@ from .shim_steps import (
     next_step,
     obvious,
     program_in,
+    pruned,
     rehearse,
+    turns_round,
 )
 from .shim_tasks import (
     DEEP_WORK,
@@ -70,7 +72,7 @@ MAIN, SORTING, ASSISTING = 0, 1, 2
 """The slots, by what is read there again and again."""
 WINDOW = 4096
 """Tokens of a slot."""
-OUTPUT_TOKENS, PROGRAM_TOKENS, ANSWER_TOKENS, WORD_TOKENS = 700, 500, 200, 8
+OUTPUT_TOKENS, PROGRAM_TOKENS, ANSWER_TOKENS, WORD_TOKENS = 700, 400, 200, 8
 WARMER = 0.5
 """The temperature of every program but the first, and the one that mends it."""
 PARTS = 4
@@ -233,9 +235,11 @@ class Shim:
                 if isinstance(item, TextDelta):
                     written += item.text
                     yield ThinkingDelta(item.text)
+                    if "\n" in item.text and turns_round(written):
+                        break
                 elif isinstance(item, Reply):
                     usage = item.usage
-        program = program_in(written)
+        program = pruned(program_in(written), turn.request)
         if not program:
             yield TextDelta(NO_WAY)
             yield _spoken(NO_WAY, usage)

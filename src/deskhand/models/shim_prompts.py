@@ -54,6 +54,7 @@ SORTER_SHOTS: Shots = (
     ("Put eggs on my shopping list.", "change"),
     ("Forget what I said about Rome.", "assist"),
     ("Tell me a joke.", "talk"),
+    ("put call Ben at the top of my to-do list", "change"),
     ("list the mail addresses of a.txt in b.txt", "change"),
     ("What is the capital of Spain?", "talk"),
 )

@@ -17,7 +17,7 @@ from ..types.programs import REHEARSE, RUN, SURVEY, Call, FileChange, Rehearsed,
 from .shim_prompts import ABOUT, Word
 from .shim_turn import Did, Move, Turn
 
-TRIES = 4
+TRIES = 3
 STOPS = 2
 """So many programs that stop themselves for the same reason are believed."""
 FETCH, UNDO = "web_fetch", "undo_change"
@@ -115,6 +115,9 @@ def first_step(word: Word, turn: Turn) -> Step:
 
 def next_step(turn: Turn) -> Step:
     """What comes next."""
+    surveys = [at for at, step in enumerate(turn.did) if step.move.tool == SURVEY]
+    if surveys and surveys[-1]:
+        turn = msgspec.structs.replace(turn, did=turn.did[surveys[-1] :])
     did = turn.did
     if not did:
         return Sort()
@@ -123,7 +126,7 @@ def next_step(turn: Turn) -> Step:
     tries = tries_of(did)
     if not tries:
         return _after_first(turn, did[0])
-    last, assist = tries[-1], did[0].move.tool != SURVEY
+    last, assist = tries[-1], not any(step.move.tool == SURVEY for step in did)
     if last.rehearsed.needs is not None and last.since:
         if last.since[-1].failed:
             return Say(f"I could not do this: {last.since[-1].first_line}")
@@ -177,22 +180,26 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     notes = [problem(each, turn, wants=wants, assist=assist) for each in tries]
     good = [each for each, note in zip(tries, notes, strict=True) if not note]
     stops = [each.rehearsed.stopped for each in tries if each.rehearsed.stopped]
-    signs = [sign(each.rehearsed, wants=wants, ordered=bool(_ORDER.search(turn.request))) for each in good]
+    ordered = bool(_ORDER.search(turn.request))
+    signs = [sign(each.rehearsed, wants=wants, ordered=ordered) for each in good]
     agreed = next((each for each, mine in zip(good, signs, strict=True) if signs.count(mine) > 1), None)
-    enough = agreed or (good[0] if good and (assist or is_plain(good[0], turn)) else None)
-    if enough is None and good and len(tries) >= TRIES:
-        enough = good[0]
-    if enough is not None and (agreed or len(stops) < STOPS):
-        return finish(enough, wants=wants or assist)
+    plain = bool(good) and (assist or is_plain(good[0], turn))
+    alone = len(good) == 1 and len(tries) > 1
+    if good and (agreed or plain or alone) and len(stops) < STOPS:
+        return finish(agreed or good[0], wants=wants or assist)
+    if assist and stops and not _ASSIST.match(" ".join(turn.request.lower().split())):
+        return Do((Move(SURVEY, {"about": turn.request, "purpose": "change"}),))  # it was sorted wrongly
     if len(stops) >= STOPS or (len(tries) >= TRIES and stops):
         return Say(_refusal(stops))
     if len(tries) >= TRIES:
-        return Say(f"I could not do this: none of the {TRIES} programs that I wrote for it worked. {NOTHING} {SIMPLER}")
+        why = f"the {len(good)} programs that I wrote for it came to different results" if good else FAILED
+        return Say(f"I could not do this: {why}. {NOTHING} {SIMPLER}")
     listing = turn.did[0].result if turn.did[0].move.tool == SURVEY else ""
-    note = notes[-1] and f"\n(An earlier program was wrong: {notes[-1]}. Write a simple one that avoids this.)"
-    return Write("assistant" if assist else "files", listing, len(tries), note)
+    wrong = "" if good else f"\n(An earlier program was wrong: {notes[-1]}. Write a simple one that avoids this.)"
+    return Write("assistant" if assist else "files", listing, len(tries), wrong)
 
 
+FAILED = "none of the programs that I wrote for it worked"
 NOTHING = "Nothing was changed."
 SIMPLER = "Say it in other words or in smaller steps, or choose a bigger model."
 
@@ -237,8 +244,6 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
         return "it changes files, and the request only asks; only say the answer"
     if changed and (missing := _unmade(came, turn)):
         return f"the request names {missing}, and you made another file; use exactly that name"
-    if changed and (strange := _strange_edit(tried.program, turn.request)):
-        return f"nobody asked for {strange}; do only what is asked"
     purpose = turn.did[0].move.arguments.get("purpose")
     if not changed and not came.ran and purpose == "change" and wants and not came.said.rstrip().endswith("?"):
         return "it changes nothing"
@@ -254,15 +259,35 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
 _FREE = re.compile(r"\b(fix|correct|typo|spell|translat|improv|bug|mend|rewrite|rephrase|shorten|repair|wrong)", re.I)
 
 
-def _strange_edit(program: str, request: str) -> str:
-    """A replacement of which neither the old text nor the new one is the request's; '' for none."""
+def pruned(program: str, request: str) -> str:
+    """The program without replacements of which neither the old text nor the new one is the request's: a small model
+    likes to go on. Where nothing else would be left it stays as it is."""
     if _FREE.search(request):
-        return ""
-    for call in _calls_of(program, "replace"):
-        texts = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-        if len(texts) == 3 and not any(set(_words(text)) & set(_words(request)) for text in texts[1:]):
-            return f"replacing {texts[1]!r} by {texts[2]!r}"
-    return ""
+        return program
+    try:
+        tree = ast.parse(program)
+    except SyntaxError:
+        return program
+    strange = [each for each in tree.body if isinstance(each, ast.Expr) and _strange(each.value, request)]
+    if not strange or len(strange) == sum(_is_call(each, "replace") for each in tree.body):
+        return program
+    gone = {line for each in strange for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+    return "\n".join(line for n, line in enumerate(program.splitlines(), 1) if n not in gone)
+
+
+def _strange(call: ast.expr, request: str) -> bool:
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "replace"):
+        return False
+    texts = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    asked = set(_words(request)) - _SMALL
+    return len(texts) == 3 and not any(set(_words(text)) & asked for text in texts[1:])
+
+
+def _is_call(statement: ast.stmt, name: str) -> bool:
+    return isinstance(statement, ast.Expr) and bool(_calls_of(ast.unparse(statement), name))
+
+
+_SMALL = frozenset(("the", "a", "an", "to", "of", "in", "by", "and", "is", "with", "my", "for", "at", "on", "it"))
 
 
 def _words(text: str) -> list[str]:
@@ -470,6 +495,13 @@ def _call(call: Call) -> Move:
     return Move(call.tool, dict(call.arguments))
 
 
+def turns_round(written: str) -> bool:
+    """Whether a model repeats itself: the same lines for the third time."""
+    lines = [line.strip() for line in written.splitlines() if len(line.strip()) > LONG_LINE]
+    return len(lines) > ROUNDS and lines.count(lines[-1]) >= ROUNDS
+
+
+LONG_LINE, ROUNDS = 12, 3
 _FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|$)", re.DOTALL)
 
 
