@@ -23,6 +23,7 @@ from .shim_prompts import (
     PROGRAM_SHOTS,
     PROGRAMS,
     READER,
+    REWRITER,
     SORTER,
     SORTER_SHOTS,
     TALKER,
@@ -44,6 +45,7 @@ from .shim_steps import (
     program_in,
     pruned,
     rehearse,
+    rewriting,
     turns_round,
 )
 from .shim_tasks import (
@@ -220,6 +222,11 @@ class Shim:
 
     async def _write(self, request: Request, turn: Turn, step: Write) -> AsyncGenerator[Item, None]:
         """A program, which is shown as it is thought of, and rehearsed."""
+        if step.kind == "rewrite":
+            async with aclosing(self._rewrite(request, turn, step)) as items:
+                async for item in items:
+                    yield item
+            return
         prompt = FILES if step.kind == "files" else ASSIST
         listing = f"{clip(step.listing, WINDOW // 3)}\n" if step.listing else ""
         day = f"Today is {turn.today}.\n" if turn.today and step.kind == "files" else ""
@@ -245,6 +252,28 @@ class Shim:
             yield _spoken(NO_WAY, usage)
             return
         yield _calling(request, rehearse(program), usage=usage)
+
+    async def _rewrite(self, request: Request, turn: Turn, step: Write) -> AsyncGenerator[Item, None]:
+        """A text written anew, as the program that does it."""
+        extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
+        asked = f"{step.listing}\n\n{turn.request}"
+        asking = self._request(REWRITER, [("user", asked)], extra, WINDOW // 4)
+        if step.number:
+            asking = msgspec.structs.replace(asking, temperature=WARMER, seed=step.number)
+        written, usage = "", Usage()
+        async with aclosing(self._inner.reply(asking)) as items:
+            async for item in items:
+                if isinstance(item, TextDelta):
+                    written += item.text
+                    yield ThinkingDelta(item.text)
+                elif isinstance(item, Reply):
+                    usage = item.usage
+        program = rewriting(step.listing, written)
+        if program:
+            yield _calling(request, rehearse(program), usage=usage)
+        else:
+            yield TextDelta(NO_WAY)
+            yield _spoken(NO_WAY, usage)
 
     def _aside(self, request: Request) -> Request:
         """A question that belongs to no conversation, as it is; too long a text is cut in its middle."""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..types.losses import meant
 from ..types.programs import REHEARSE, RUN, SURVEY, Call, FileChange, Rehearsed, read_rehearsed
 from .shim_prompts import ABOUT, Word
 from .shim_turn import Did, Move, Turn
@@ -41,9 +42,10 @@ class Do(msgspec.Struct, frozen=True):
 
 
 class Write(msgspec.Struct, frozen=True):
-    """The model writes a program, for the `number`-th time. `note` says what was wrong with an earlier one."""
+    """The model writes a program, for the `number`-th time, or a text anew. `note` says what was wrong with an earlier
+    one."""
 
-    kind: Literal["files", "assistant"]
+    kind: Literal["files", "assistant", "rewrite"]
     listing: str = ""
     number: int = 0
     note: str = ""
@@ -77,7 +79,8 @@ _SELF = re.compile(
     r"(hi|hello|hey)?[,! ]*(what (all )?(can|do) you do|who are you|what are you|how can you help( me)?|help)\b.{0,12}"
 )
 _ASSIST = re.compile(
-    r"(please |can you |could you |hey,? )*(remind me\b|set (me )?(a|an) (reminder|alarm)|wake me\b|every "
+    r"((please|can you|could you|hey|and|also|then|ok|now|oh),? )*"
+    r"(remind me\b|set (me )?(a|an) (reminder|alarm)|wake me\b|every "
     r"(other )?(day|week|month|hour|morning|evening|night|weekday|mon|tues|wednes|thurs|fri|satur|sun|\d+)"
     r"|remember (that|this|:|my|i )|(cancel|delete|remove|stop|list|show) (all |the |my |me )*(reminder|alarm)"
     r"|what (did|have) you (just )?(change|do)|forget (that|what|my|about)|undo\b)"
@@ -101,13 +104,16 @@ def first_step(word: Word, turn: Turn) -> Step:
             return Say(ABOUT, failed=False)
         case "talk":
             return Answer()
+        case "assist" if _NAMED.search(turn.request) and not obvious(turn.request):
+            return first_step("change", turn)
         case "assist":
             undo = _UNDO.fullmatch(" ".join(turn.request.lower().split()))
             return Do((Move(UNDO, {}),)) if undo else Write("assistant")
         case "read" if found := _URL.search(turn.request):
             return Do((Move(FETCH, {"url": found[0].rstrip(".,;:!?)")}),))
         case _:
-            return Do((Move(SURVEY, {"about": turn.request, "purpose": word}),))
+            anew = _FREE.search(turn.request) and len(_NAMED.findall(turn.request)) == 1
+            return Do((Move(SURVEY, {"about": turn.request, "purpose": "read" if anew else word}),))
 
 
 # The steps after it
@@ -135,19 +141,49 @@ def next_step(turn: Turn) -> Step:
         return Say(*told(_chosen(tries), last.since))
     if last.rehearsed.needs is not None:
         return Do((_call(last.rehearsed.needs),))
+    if assist and _found_nothing(did) and not obvious(turn.request):
+        return Do((Move(SURVEY, {"about": turn.request, "purpose": "read"}),))  # it may stand in a file
     return _decide(turn, tries, assist=assist)
+
+
+def _found_nothing(did: Sequence[Did]) -> bool:
+    return any(step.move.tool == "search_memories" and step.result.startswith("nothing is known") for step in did)
 
 
 def _after_first(turn: Turn, step: Did) -> Step:
     tool, failed = step.move.tool, step.failed
     if tool == SURVEY and not failed:
-        texts = step.result.startswith("---") and step.move.arguments.get("purpose") == "read"
-        return Answer(step.result) if texts else Write("files", step.result)
+        if not step.result.startswith("---"):
+            return Write("files", step.result)
+        return Write("rewrite", step.result) if is_rewrite(turn, step.result) else Answer(step.result)
     if tool == FETCH and not failed:
         return Answer(f"--- {step.move.arguments.get('url', '')}\n{step.result}\n--- end")
     if failed:
         return Say(f"I could not do this: {step.first_line}")
     return Say(step.result, failed=False)
+
+
+def is_rewrite(turn: Turn, texts: str) -> bool:
+    """Whether one small text is to be made better, which is written anew as a whole."""
+    found = _TEXT.fullmatch(texts)
+    wanted = _FREE.search(turn.request) and not _ONLY.search(turn.request)
+    return bool(found and wanted and len(found[2]) < REWRITE_CHARS and "…" not in found[2])
+
+
+_TEXT = re.compile(r"--- (.+)\n(.*)\n--- end of \1", re.DOTALL)
+REWRITE_CHARS = 2_000
+
+
+def rewriting(texts: str, written: str) -> str:
+    """The program that gives the text of a survey these new words; '' where there are none."""
+    found, new = _TEXT.fullmatch(texts), _BLOCK.search(written)
+    if not found or not new or not new[1].strip():
+        return ""
+    path = found[1]
+    return f"read({path!r})\nwrite({path!r}, {new[1].strip(chr(10))!r})\nsay('I have changed {path}.')"
+
+
+_BLOCK = re.compile(r"```[\w]*\n(.*?)(?:\n```|$)", re.DOTALL)
 
 
 def _halted(step: Did) -> str:
@@ -178,15 +214,17 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     """After a rehearsal: do what was found, try once more, or say why not."""
     wants = changes_wanted(turn)
     notes = [problem(each, turn, wants=wants, assist=assist) for each in tries]
-    good = [each for each, note in zip(tries, notes, strict=True) if not note]
+    fine = [each for each, note in zip(tries, notes, strict=True) if not note]
+    lossy = [each for each in fine if _unmeant(each.rehearsed, turn.request)]
+    good = [each for each in fine if each not in lossy] or ([] if len(tries) < TRIES else lossy)
     stops = [each.rehearsed.stopped for each in tries if each.rehearsed.stopped]
-    ordered = bool(_ORDER.search(turn.request))
-    signs = [sign(each.rehearsed, wants=wants, ordered=ordered) for each in good]
-    agreed = next((each for each, mine in zip(good, signs, strict=True) if signs.count(mine) > 1), None)
-    plain = bool(good) and (assist or is_plain(good[0], turn))
-    alone = len(good) == 1 and len(tries) > 1
+    agreed = _agreed(good, wants=wants, ordered=bool(_ORDER.search(turn.request)))
+    plain = bool(good) and (assist or is_plain(good[0], turn) or is_rewrite(turn, turn.did[0].result))
+    alone = len(good) == 1 and good[0] is tries[0] and len(tries) > 1 and not stops
     if good and (agreed or plain or alone) and len(stops) < STOPS:
         return finish(agreed or good[0], wants=wants or assist)
+    if lossy and not good and len(lossy) > 1 and not stops:
+        return finish(lossy[0], wants=wants)  # a person is asked about it
     if assist and stops and not _ASSIST.match(" ".join(turn.request.lower().split())):
         return Do((Move(SURVEY, {"about": turn.request, "purpose": "change"}),))  # it was sorted wrongly
     if len(stops) >= STOPS or (len(tries) >= TRIES and stops):
@@ -195,8 +233,23 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
         why = f"the {len(good)} programs that I wrote for it came to different results" if good else FAILED
         return Say(f"I could not do this: {why}. {NOTHING} {SIMPLER}")
     listing = turn.did[0].result if turn.did[0].move.tool == SURVEY else ""
-    wrong = "" if good else f"\n(An earlier program was wrong: {notes[-1]}. Write a simple one that avoids this.)"
+    if is_rewrite(turn, listing):
+        return Write("rewrite", listing, len(tries))
+    if lossy and not good:
+        lost = _unmeant(lossy[-1].rehearsed, turn.request)
+        notes[-1] = f"it {lost}; keep what is there and only add to it, unless the request says otherwise"
+    # Who is told that something is not there makes it up: only what went wrong is told.
+    wrong = (
+        ""
+        if good or tries[-1].rehearsed.stopped
+        else f"\n(An earlier program was wrong: {notes[-1]}. Write a simple one that avoids this.)"
+    )
     return Write("assistant" if assist else "files", listing, len(tries), wrong)
+
+
+def _unmeant(came: Rehearsed, request: str) -> str:
+    """What a program would lose that the request does not speak of; '' for nothing."""
+    return next((each.loses for each in came.changes if each.loses and not meant(each, request)), "")
 
 
 FAILED = "none of the programs that I wrote for it worked"
@@ -215,6 +268,12 @@ _CHANGE = re.compile(
     r"|zip|archive|store|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap|store|log|note)\b",
     re.IGNORECASE,
 )
+_QUESTION = re.compile(
+    r"\?\s*$|^\W*(please )?(how|what|whats|which|who|whose|when|where|why|is|are|was|were|does|do|did|has|have|tell"
+    r"|show|count|list|find|give|calculate|compute|sum|add up|run|execute|search|check|look|read|say|explain|compare"
+    r"|summari[sz]e|print)\b",
+    re.IGNORECASE,
+)
 _ORDER = re.compile(
     r"\b(sort|order|rank|first|last|top|newest|oldest|latest|alphabet|ascend|descend|cheap|revers)", re.I
 )
@@ -229,7 +288,8 @@ def changes_wanted(turn: Turn) -> bool:
     if _ONLY.search(turn.request):
         return False
     new = [name for name in _NAMED.findall(turn.request.lower()) if name not in turn.did[0].result.lower()]
-    return first.arguments.get("purpose") == "change" or bool(new or _CHANGE.search(turn.request))
+    asked = first.arguments.get("purpose") == "change" or bool(new or _CHANGE.search(turn.request))
+    return asked or not _QUESTION.search(turn.request)
 
 
 def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
@@ -244,8 +304,8 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
         return "it changes files, and the request only asks; only say the answer"
     if changed and (missing := _unmade(came, turn)):
         return f"the request names {missing}, and you made another file; use exactly that name"
-    purpose = turn.did[0].move.arguments.get("purpose")
-    if not changed and not came.ran and purpose == "change" and wants and not came.said.rstrip().endswith("?"):
+    must = wants and not _QUESTION.search(turn.request)
+    if not changed and not came.ran and not assist and (must or _DEEDS.search(came.said)):
         return "it changes nothing"
     if re.search(r"\bnan\b", came.said):
         return "a value is empty; leave those rows out"
@@ -253,6 +313,8 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
         return "it says nothing; end with say(...)"
     if not changed and (claim := _invented(tried.program, turn.request)):
         return f"the number {claim} is not computed; compute it from the files"
+    if sample := _from_sample(tried.program, turn):
+        return f"{sample} is only the first row; take it from the rows"
     return ""
 
 
@@ -260,31 +322,46 @@ _FREE = re.compile(r"\b(fix|correct|typo|spell|translat|improv|bug|mend|rewrite|
 
 
 def pruned(program: str, request: str) -> str:
-    """The program without replacements of which neither the old text nor the new one is the request's: a small model
-    likes to go on. Where nothing else would be left it stays as it is."""
-    if _FREE.search(request):
-        return program
+    """The program without the statements that nobody asked for, beside some that were: replacements of which neither
+    the old text nor the new one is the request's, and moves of files that it does not name. A small model goes on and
+    on. Where nothing would be left of a kind, all of it stays."""
     try:
         tree = ast.parse(program)
     except SyntaxError:
         return program
-    strange = [each for each in tree.body if isinstance(each, ast.Expr) and _strange(each.value, request)]
-    if not strange or len(strange) == sum(_is_call(each, "replace") for each in tree.body):
-        return program
-    gone = {line for each in strange for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+    gone = set[int]()
+    for name in _PRUNED:
+        own = [(each, call) for each in tree.body if (call := _call_in(each, name)) is not None]
+        strange = [each for each, call in own if _is_strange(call, name, request)]
+        if len(strange) < len(own) and not (name == "replace" and _FREE.search(request)):
+            gone |= {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+    seen = set[str]()
+    for each in tree.body:
+        said = ast.unparse(each)
+        if said in seen and any(_call_in(each, name) for name in _PRUNED):
+            gone |= set(range(each.lineno, (each.end_lineno or each.lineno) + 1))
+        seen.add(said)
     return "\n".join(line for n, line in enumerate(program.splitlines(), 1) if n not in gone)
 
 
-def _strange(call: ast.expr, request: str) -> bool:
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "replace"):
-        return False
-    texts = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    asked = set(_words(request)) - _SMALL
-    return len(texts) == 3 and not any(set(_words(text)) & asked for text in texts[1:])
+_PRUNED = ("replace", "move", "rename", "copy", "delete", "append", "prepend")
 
 
-def _is_call(statement: ast.stmt, name: str) -> bool:
-    return isinstance(statement, ast.Expr) and bool(_calls_of(ast.unparse(statement), name))
+def _call_in(statement: ast.stmt, name: str) -> ast.Call | None:
+    """The call that a statement is, of this function and with texts alone."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == name):
+        return None
+    return call if all(isinstance(each, ast.Constant) for each in call.args) else None
+
+
+def _is_strange(call: ast.Call, name: str, request: str) -> bool:
+    texts = [str(each.value) for each in call.args if isinstance(each, ast.Constant)]
+    if name == "replace":
+        asked = set(_words(request)) - _SMALL
+        return len(texts) == 3 and not any(set(_words(text)) & asked for text in texts[1:])
+    path = texts[0].rpartition("/")[2].lower() if texts else ""
+    return path not in request.lower() and path.rpartition(".")[0] not in request.lower()
 
 
 _SMALL = frozenset(("the", "a", "an", "to", "of", "in", "by", "and", "is", "with", "my", "for", "at", "on", "it"))
@@ -325,6 +402,22 @@ def _invented(program: str, request: str) -> str:
     return ""
 
 
+def _from_sample(program: str, turn: Turn) -> str:
+    """A value of the row that a listing shows which the program says or writes as it stands; '' for none."""
+    known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
+    rows = re.findall(r"\)\[0\] is [{\[](.*?)[}\]]", turn.did[0].result)
+    values = {value for row in rows for value in re.findall(r"(?:: |^|, )'([^']{4,})'", row)}
+    strange = [value for value in values if value.lower() not in known]
+    texts = [
+        str(node.value)
+        for name in ("say", "write", "append")
+        for call in _calls_of(program, name)
+        for node in ast.walk(call)
+        if isinstance(node, ast.Constant)
+    ]
+    return next((value for value in strange if any(value in text for text in texts)), "")
+
+
 def is_plain(tried: Try, turn: Turn) -> bool:
     """Whether a program needs no second one to be believed: it only calls our functions, with words of the request or
     with a text that is made up for a new file."""
@@ -359,18 +452,38 @@ def _in_words(text: str, asked: str) -> bool:
     return all(word in asked for word in words)
 
 
-def sign(came: Rehearsed, *, wants: bool, ordered: bool = True) -> str:
-    """By what two programs are compared: what they change and call for, else the numbers that they say, the names of
-    files, or the words."""
-    if wants and (came.changes or came.calls):
-        changed = [
-            (each.path, each.kind, each.digest if ordered else _lines_of(each), each.to) for each in came.changes
-        ]
-        return repr((changed, [(each.tool, each.arguments) for each in came.calls]))
-    said = came.said.lower()
-    figures = {float(each.replace(",", "")) for each in _FIGURE.findall(said)}
-    names = set(_NAMED.findall(said))
-    return repr((sorted(figures), [] if figures else sorted(names or set(re.findall(r"\w+", said)))))
+def _agreed(good: Sequence[Try], *, wants: bool, ordered: bool) -> Try | None:
+    """The first program with which another one agrees: in what they change and call for, else in what they say."""
+    for at, one in enumerate(good):
+        for other in good[at + 1 :]:
+            if agree(one.rehearsed, other.rehearsed, wants=wants, ordered=ordered):
+                shorter = not one.rehearsed.changes and len(data_in(other.rehearsed)) < len(data_in(one.rehearsed))
+                return other if shorter else one
+    return None
+
+
+def agree(one: Rehearsed, other: Rehearsed, *, wants: bool = True, ordered: bool = True) -> bool:
+    """Whether two programs come to the same. Without `ordered` the order of lines does not count."""
+    if wants and (one.changes or one.calls or other.changes or other.calls):
+        return one.calls == other.calls and _changes_of(one, ordered) == _changes_of(other, ordered)
+    mine, theirs = data_in(one), data_in(other)
+    if not (mine and theirs):
+        return mine == theirs and set(_words(one.said)) == set(_words(other.said))
+    return mine <= theirs or theirs <= mine
+
+
+def _changes_of(came: Rehearsed, ordered: bool) -> list[tuple[str, ...]]:
+    return [(each.path, each.kind, each.to, each.digest if ordered else _lines_of(each)) for each in came.changes]
+
+
+def data_in(came: Rehearsed) -> frozenset[str]:
+    """What of the words comes from files: numbers, names of files, and words with digits or capitals."""
+    said = came.said
+    figures = {f"{float(each.replace(',', '')):g}" for each in _FIGURE.findall(said)}
+    names = {each.lower() for each in _NAMED.findall(said)}
+    words = {word for word in re.findall(r"(?<![.!?] )(?<!^)\b[\w-]+", said) if re.search(r"[A-Z]|\d", word)}
+    plain = {word.lower() for word in words if not re.fullmatch(r"[\d-]+", word)}
+    return frozenset(figures | names | plain)
 
 
 def _lines_of(change: FileChange) -> str:
@@ -471,9 +584,10 @@ def _strange_files(came: Rehearsed) -> bool:
 
 
 _DEEDS = re.compile(
-    r"\bI(?:'ve| have| just| will| am going to|'ll)? (?:now |already |successfully )?(?:booked?|bought|buy|sent|send|"
-    r"ordered?|set|add(?:ed)?|creat(?:ed|e)|delet(?:ed|e)|remov(?:ed|e)|sav(?:ed|e)|updat(?:ed|e)|chang(?:ed|e)|renamed|"
-    r"moved|wrote|scheduled?|remind(?:ed)?|cancell?ed|written|made a (?:reservation|booking)|call(?:ed)?)\b",
+    r"\bI(?:'ve| have| just| will| am going to|'ll)? (?:now |already |successfully )?"
+    r"(?:booked?|bought|buy|sent|send|ordered?|set|add(?:ed)?|creat(?:ed|e)|delet(?:ed|e)|remov(?:ed|e)|sav(?:ed|e)"
+    r"|updat(?:ed|e)|chang(?:ed|e)|renamed|moved|wrote|written|kept|sorted|replaced|converted|fixed|merged|put"
+    r"|scheduled?|remind(?:ed)?|cancell?ed|made a (?:reservation|booking)|call(?:ed)?)\b",
     re.IGNORECASE,
 )
 

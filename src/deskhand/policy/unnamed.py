@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..types.programs import RUN, FileChange, RunArguments
+from ..types.losses import meant, named
+from ..types.programs import RUN, RunArguments
 from .commands import simple_commands, words_of
 from .programs import RUNS_OTHERS
 
@@ -41,13 +42,6 @@ def unnamed_change(tool: str, arguments: bytes, said: str, kind: Kind) -> str:
     return next((path for path in changed if _GLOB.search(path) or not named(path, said)), "")
 
 
-_REPLACES = re.compile(
-    r"\b(overwrit|replac|instead|rewrit|re-write|empty|clear|start (it )?over|new version|from scratch|reset)\w*",
-    re.IGNORECASE,
-)
-_DELETES = re.compile(r"\b(delet|remov|drop|erase|throw|get rid|trash|clean|clear|wipe|discard)\w*", re.IGNORECASE)
-
-
 def unmeant_loss(tool: str, arguments: bytes, said: str) -> str:
     """What a rehearsed program would lose that the request does not speak of, such as `overwrites diary.txt and its 12
     lines`; '' for nothing. What cannot be understood the tool refuses."""
@@ -57,38 +51,9 @@ def unmeant_loss(tool: str, arguments: bytes, said: str) -> str:
         changes = msgspec.json.decode(arguments, type=RunArguments).changes
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
-    lost = [change for change in changes if change.loses and not _meant(change, said)]
+    lost = [change for change in changes if change.loses and not meant(change, said)]
     more = f", and {len(lost) - 1} more like it" if len(lost) > 1 else ""
     return lost[0].loses + more if lost else ""
-
-
-def _meant(change: FileChange, said: str) -> bool:
-    """Whether the request speaks of losing this: by the file's name, or by the kind of files that it is one of."""
-    if change.kind == "deleted":
-        return bool(_DELETES.search(said)) and (named(change.path, said) or _kind_named(change.path, said))
-    return bool(_REPLACES.search(said)) and named(change.path, said)
-
-
-def _kind_named(path: str, said: str) -> bool:
-    """Whether files of this ending, or those in this folder, are what is spoken of: `*.tmp`, `the tmp files`."""
-    place, words = PurePosixPath(path), f" {_plain(said)} "
-    ending = place.suffix.removeprefix(".").lower()
-    return bool(ending and f" {ending} " in words) or any(f" {_plain(part)} " in words for part in place.parts[:-1])
-
-
-def named(path: str, said: str) -> bool:
-    """Whether the file's name, with or without its ending, occurs in what was said: `todo.md` in `my To-Do list`."""
-    name = PurePosixPath(path.rstrip("/")).name
-    words = f" {_plain(said)} "
-    return any(
-        f" {word} " in words or f" {word}s " in words
-        for word in {_plain(name), _plain(PurePosixPath(name).stem)}
-        if word
-    ) or (bool(name) and name.lower() in said.lower())
-
-
-def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.lower().replace("_", " ")))
 
 
 def _changed_by(command: str, kind: Kind) -> Iterator[str]:

@@ -98,7 +98,7 @@ class Cron:
         own, who, zone = using.own, context.principal, using.zone()
         match given.mode:
             case "list":
-                found = await own.listed(who)
+                found = [view for view in await own.listed(who) if not view.builtin]
                 return done("\n".join(lines(view, zone) for view in found) or "There are no jobs.")
             case "remove":
                 name = _which(given)

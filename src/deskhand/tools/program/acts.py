@@ -50,7 +50,7 @@ def wanted(act: Mapping[str, Any], now: datetime) -> Call:
             return Call("undo_change", {})
         case "send":
             given = {"text": str(act["text"])} | ({"chat": str(act["to"])} if act["to"] else {})
-            return Call("send_message", given, f"I sent this: {act['text']}")
+            return Call("send_message", given)
         case other:
             raise ValueError(other)
 
@@ -59,6 +59,8 @@ def _later(when: str, text: str, now: datetime, *, again: bool) -> Call:
     if not text.strip():
         raise TimeUnclear("say what I am to remind you of")
     given = {"mode": "add", "name": text[:NAME_CHARS], "message": text, "deliver": True}
+    if again and not is_recurring(when):
+        when = f"every {when}"
     if again or is_recurring(when):
         schedule = schedule_in(when, now)
         return Call("cron", {**given, "schedule_expr": schedule}, f"I will tell you {schedule_words(schedule)}: {text}")

@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...policy.unnamed import named
+from ...types.losses import named
 from ...types.programs import Purpose
 from .copying import names
-from .inside.folder import separator
+from .inside.folder import markdown_rows, separator
 
 MOST_NAMES, MOST_HEADS = 40, 6
 HEAD_LINES, HEAD_CHARS = 6, 90
@@ -29,8 +29,8 @@ def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]
     paths = [path for path, entry in names(folder) if entry.is_file(follow_symlinks=False)]
     called = [path for path in paths if named(path, request)]
     others = [path for path in paths if path not in called]
-    if purpose == "read" and called:
-        return _texts(folder, called)
+    if purpose == "read" and (texts := called or _all_texts(folder, paths)):
+        return _texts(folder, texts)
     heads = [*called, *([] if called else _likely(others, request))][:MOST_HEADS]
     lines = [_head(folder, path, whole=path in heads) for path in (*heads, *(p for p in paths if p not in heads))]
     more = len(lines) - MOST_NAMES
@@ -38,6 +38,13 @@ def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]
     said = lines[:MOST_NAMES] + ([f"- and {more} more files"] if more > 0 else [])
     said += [f"- {path}/ is an empty folder" for path in folders if not any(p.startswith(f"{path}/") for p in paths)]
     return "Files here:\n" + "\n".join(said) if said else "Files here: none", heads
+
+
+def _all_texts(folder: Path, paths: Sequence[str]) -> list[str]:
+    """The texts that there are, where there is room for all of them."""
+    texts = [path for path in paths if _peek(folder / path)]
+    size = sum((folder / path).stat().st_size for path in texts)
+    return texts if len(texts) <= MOST_HEADS and size <= WHOLE_BYTES else []
 
 
 def _texts(folder: Path, paths: Sequence[str]) -> tuple[str, list[str]]:
@@ -91,6 +98,8 @@ def _head(folder: Path, path: str, *, whole: bool) -> str:
     count = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
     if not whole or not lines:
         return f"- {path}: {count}"
+    if rows := markdown_rows(text):
+        return f"- {path}: {count} with a table of {len(rows)} rows; rows({path!r})[0] is {rows[0]}"
     if cells := _cells(lines):
         return f"- {path}: {count} of a table without a header; cells({path!r})[0] is {cells}"
     shown = "\n".join(f"    {line[:HEAD_CHARS]}" for line in lines[:HEAD_LINES])

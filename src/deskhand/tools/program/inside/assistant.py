@@ -38,9 +38,9 @@ class Assistant:
         self._act("every", when=str(schedule), text=str(text))
 
     def reminders(self) -> list[str]:
-        """What will be said later: a line for each."""
-        lines = self._need("reminders").splitlines()
-        return [line for line in lines if line.strip() and not line.startswith("There are no")]
+        """What will be said later: a line for each, `name: what (when)`."""
+        jobs = re.split(r"^- ", self._need("reminders"), flags=re.MULTILINE)[1:]
+        return [_in_a_line(job) for job in jobs]
 
     def cancel(self, text: str = "") -> None:
         """Cancel the reminder in which these words occur; the only one where nothing is said."""
@@ -94,6 +94,12 @@ class Assistant:
                 raise Needs(act, given)
             self._known[key] = self._answers[len(self._known)]
         return self._known[key]
+
+
+def _in_a_line(job: str) -> str:
+    told = dict(line.strip().split(": ", 1) for line in job.splitlines()[1:] if ": " in line)
+    name = job.split(" ", 1)[0].strip()
+    return f"{name}: {told.get('what', '')} ({told.get('when', '')})"
 
 
 _DULL = frozenset(

@@ -60,8 +60,13 @@ class Folder:
         return self.read(path).splitlines()
 
     def rows(self, path: str) -> list[dict[str, Any]]:
-        """The rows of a CSV, each a dict by the names of its columns."""
+        """The rows of a CSV, or of the table in a Markdown file, each a dict by the names of its columns."""
         text = self.read(path)
+        if marked := markdown_rows(text):
+            return [{name: Cell(value) for name, value in row.items()} for row in marked]
+        first = text.split("\n", 1)[0]
+        if first and separator(text) not in first:
+            raise ValueError(f"{path} is no table; use lines({path!r})")
         reader = csv.DictReader(io.StringIO(text), delimiter=separator(text), skipinitialspace=True)
         return [
             {name.strip(): Cell((value or "").strip()) for name, value in row.items() if name is not None}
@@ -179,8 +184,18 @@ class Folder:
         after = before.replace(old, new) if exact else re.sub(_loosely(old), lambda _: new, before, flags=re.IGNORECASE)
         self._save(self._there(path), after)
 
+    def remove_lines(self, path: str, text: str) -> None:
+        """Take the lines out of a file in which a text occurs, whatever its case."""
+        before = self.lines(path)
+        kept = [line for line in before if str(text).lower() not in line.lower()]
+        if len(kept) == len(before):
+            raise Stop(f"{self._there(path)} has no line with {text!r}")
+        self._save(self._there(path), "\n".join(kept) + "\n" * bool(kept))
+
     def save_rows(self, path: str, rows: Iterable[Any], columns: list[str] | None = None) -> None:
         """Write a CSV: rows are dicts, or lists with `columns` in front."""
+        if isinstance(rows, str):
+            raise ValueError("save_rows needs rows, as a list of dicts")
         found, target = list(rows), self._target(path)
         if not found:
             raise Stop(f"no rows are left for {target}")
@@ -410,6 +425,29 @@ def plain_numbers(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain_numbers(each) for each in value]
     return value
+
+
+_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
+
+
+def markdown_rows(text: str) -> list[dict[str, str]]:
+    """The rows of the first table in a Markdown text, by the names of its columns; none where there is none."""
+    lines = text.splitlines()
+    at = next((n for n, line in enumerate(lines) if n and "|" in line and _RULE.fullmatch(line)), 0)
+    if not at or "|" not in lines[at - 1]:
+        return []
+    names, found = _marked_cells(lines[at - 1]), list[dict[str, str]]()
+    for line in lines[at + 1 :]:
+        if "|" not in line:
+            break
+        cells = _marked_cells(line)
+        found.append(dict(zip(names, cells + [""] * len(names), strict=False)))
+    return found
+
+
+def _marked_cells(line: str) -> list[str]:
+    inner = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", inner)]
 
 
 def table(rows: Iterable[Any], columns: list[str] | None = None) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 from .assistant import Assistant, Needs
 from .folder import Folder, table
-from .values import Amount, Cell, Stop, date_of, dates, emails, links, number, phones, tidy, unique
+from .values import Amount, Cell, Stop, date_of, dates, emails, links, next_day, number, phones, tidy, unique
 
 SAID_CHARS = 8000
 MODULES = {
@@ -79,6 +79,7 @@ def vocabulary(folder: Folder, assistant: Assistant, today: date, said: io.Strin
         "today": lambda: today,
         "say": say,
         "sum": lambda items, start=0: _sum(items, start),
+        "days_until": lambda day: (next_day(day, today) - today).days,
         "days_between": lambda a, b: abs((date_of(b) - date_of(a)).days),
     }
 

@@ -193,6 +193,31 @@ def date_of(value: object) -> date:
     return found[0]
 
 
+def next_day(value: object, today: date) -> date:
+    """When a day comes next: a date that is still to come as it is, else the next one of that month and day, which may
+    be written without a year (`03-19`, `19.3.`, `19 March`). Raises Stop for none."""
+    found = _MONTH_DAY.fullmatch(str(value).strip())
+    if found:
+        month, day = (found[1], found[2]) if found[1] else (found[4], found[3])
+        month, day = int(month), int(day)
+    else:
+        whole = date_of(value)
+        if whole >= today:
+            return whole
+        month, day = whole.month, whole.day
+    for year in range(today.year, today.year + 9):
+        try:
+            coming = date(year, month, day)
+        except ValueError:
+            continue
+        if coming >= today:
+            return coming
+    raise Stop(f"{str(value)[:60]!r} is no date")
+
+
+_MONTH_DAY = re.compile(r"(\d{1,2})-(\d{1,2})|(\d{1,2})\.(\d{1,2})\.?")
+
+
 def dates(text: str) -> list[date]:
     """All dates in a text, as they stand."""
     found: list[tuple[int, date]] = []

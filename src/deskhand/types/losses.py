@@ -1,0 +1,43 @@
+"""Whether a request speaks of a file, and of losing what stands in it. Pure."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from .programs import FileChange
+
+_REPLACES = re.compile(
+    r"\b(overwrit|replac|instead|rewrit|re-write|empty|clear|start (it )?over|new version|from scratch|reset)\w*",
+    re.IGNORECASE,
+)
+_DELETES = re.compile(r"\b(delet|remov|drop|erase|throw|get rid|trash|clean|clear|wipe|discard)\w*", re.IGNORECASE)
+
+
+def meant(change: FileChange, said: str) -> bool:
+    """Whether the request speaks of losing this: by the file's name, or by the kind of files that it is one of."""
+    if change.kind == "deleted":
+        return bool(_DELETES.search(said)) and (named(change.path, said) or _kind_named(change.path, said))
+    return bool(_REPLACES.search(said)) and named(change.path, said)
+
+
+def _kind_named(path: str, said: str) -> bool:
+    """Whether files of this ending, or those in this folder, are what is spoken of: `*.tmp`, `the tmp files`."""
+    place, words = PurePosixPath(path), f" {_plain(said)} "
+    ending = place.suffix.removeprefix(".").lower()
+    return bool(ending and f" {ending} " in words) or any(f" {_plain(part)} " in words for part in place.parts[:-1])
+
+
+def named(path: str, said: str) -> bool:
+    """Whether the file's name, with or without its ending, occurs in what was said: `todo.md` in `my To-Do list`."""
+    name = PurePosixPath(path.rstrip("/")).name
+    words = f" {_plain(said)} "
+    return any(
+        f" {word} " in words or f" {word}s " in words
+        for word in {_plain(name), _plain(PurePosixPath(name).stem)}
+        if word
+    ) or (bool(name) and name.lower() in said.lower())
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower().replace("_", " ")))
