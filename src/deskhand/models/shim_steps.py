@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..types.losses import meant
+from ..types.losses import meant, named
 from ..types.programs import REHEARSE, RUN, SURVEY, Call, FileChange, Rehearsed, read_rehearsed
 from .shim_prompts import ABOUT, Word
 from .shim_turn import Did, Move, Turn
@@ -230,7 +230,7 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     if len(stops) >= STOPS or (len(tries) >= TRIES and stops):
         return Say(_refusal(stops))
     if len(tries) >= TRIES:
-        why = f"the {len(good)} programs that I wrote for it came to different results" if good else FAILED
+        why = "the programs that I wrote for it came to different results" if len(good) > 1 else FAILED
         return Say(f"I could not do this: {why}. {NOTHING} {SIMPLER}")
     listing = turn.did[0].result if turn.did[0].move.tool == SURVEY else ""
     if is_rewrite(turn, listing):
@@ -238,11 +238,11 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     if lossy and not good:
         lost = _unmeant(lossy[-1].rehearsed, turn.request)
         notes[-1] = f"it {lost}; keep what is there and only add to it, unless the request says otherwise"
-    # Who is told that something is not there makes it up: only what went wrong is told.
+    # Who is told that something is not there makes it up: only what went wrong is told, to others after it as well.
+    before = tries.index(good[0]) if good else len(tries)
+    mended = before > 0 and not tries[before - 1].rehearsed.stopped
     wrong = (
-        ""
-        if good or tries[-1].rehearsed.stopped
-        else f"\n(An earlier program was wrong: {notes[-1]}. Write a simple one that avoids this.)"
+        f"\n(An earlier program was wrong: {notes[before - 1]}. Write a simple one that avoids this.)" if mended else ""
     )
     return Write("assistant" if assist else "files", listing, len(tries), wrong)
 
@@ -304,6 +304,8 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
         return "it changes files, and the request only asks; only say the answer"
     if changed and (missing := _unmade(came, turn)):
         return f"the request names {missing}, and you made another file; use exactly that name"
+    if outside := _outside(came, turn.request):
+        return f"it changes {outside}, which nobody named"
     must = wants and not _QUESTION.search(turn.request)
     if not changed and not came.ran and not assist and (must or _DEEDS.search(came.said)):
         return "it changes nothing"
@@ -359,7 +361,8 @@ def _is_strange(call: ast.Call, name: str, request: str) -> bool:
     texts = [str(each.value) for each in call.args if isinstance(each, ast.Constant)]
     if name == "replace":
         asked = set(_words(request)) - _SMALL
-        return len(texts) == 3 and not any(set(_words(text)) & asked for text in texts[1:])
+        strange = len(texts) == 3 and not any(set(_words(text)) & asked for text in texts[1:])
+        return strange or (bool(texts) and not named(texts[0], request) and not _ALL.search(request))
     path = texts[0].rpartition("/")[2].lower() if texts else ""
     return path not in request.lower() and path.rpartition(".")[0] not in request.lower()
 
@@ -379,6 +382,18 @@ def _calls_of(program: str, name: str) -> list[ast.Call]:
         return []
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
+
+
+_ALL = re.compile(
+    r"\b(all|every|each|both|any) (of )?(my |the |these |those )?(\w+ )?(files?|texts?|notes?|letters?)\b", re.I
+)
+
+
+def _outside(came: Rehearsed, request: str) -> str:
+    """A file that is changed beside one that the request names, though it names it not; '' for none."""
+    paths = [each.path for each in came.changes if each.kind in ("changed", "deleted")]
+    strange = [path for path in paths if not named(path, request)]
+    return strange[0] if strange and len(strange) < len(paths) and not _ALL.search(request) else ""
 
 
 def _unmade(came: Rehearsed, turn: Turn) -> str:
