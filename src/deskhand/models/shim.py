@@ -17,6 +17,7 @@ from ..types.messages import Message, Text, ToolCall, Usage
 from ..types.programs import RUN
 from .base import Item, Model, Reply, Request, Shown, TextDelta, ThinkingDelta
 from .decode import make_calls
+from .shim_programs import program_in, pruned, rewriting, turns_round
 from .shim_prompts import (
     ASSISTANT,
     ASSISTANT_SHOTS,
@@ -31,23 +32,8 @@ from .shim_prompts import (
     Shots,
     Word,
 )
-from .shim_steps import (
-    Answer,
-    Do,
-    Say,
-    Sort,
-    Step,
-    Write,
-    first_step,
-    honest,
-    next_step,
-    obvious,
-    program_in,
-    pruned,
-    rehearse,
-    rewriting,
-    turns_round,
-)
+from .shim_request import obvious
+from .shim_steps import Answer, Do, Say, Sort, Step, Write, first_step, next_step, rehearse
 from .shim_tasks import (
     DEEP_WORK,
     PLAN_MODE,
@@ -66,6 +52,7 @@ from .shim_tasks import (
     written_down,
 )
 from .shim_turn import Chat, Move, Turn, clip, cost, read_turn, said_by_person, told_before
+from .shim_words import honest
 
 Dialect = Literal["grammar", "fenced"]
 """How a server is bound to a form: by llama.cpp's grammars, schemas and slots, or only by asking."""

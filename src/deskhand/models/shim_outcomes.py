@@ -1,0 +1,110 @@
+"""What programs came to: what is wrong with it, and whether two of them came to the same. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..types.losses import meant, named
+from ..types.programs import FileChange, Rehearsed
+from .shim_programs import Try, from_sample, invented
+from .shim_request import ALL, NAMED, QUESTION, words_of
+from .shim_turn import Turn
+from .shim_words import DEEDS
+
+
+def unmeant(came: Rehearsed, request: str) -> str:
+    """What a program would lose that the request does not speak of; '' for nothing."""
+    return next((each.loses for each in came.changes if each.loses and not meant(each, request)), "")
+
+
+def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
+    """What is wrong with a program, for who writes the next one; '' where it may be done."""
+    came = tried.rehearsed
+    if came.failed or came.stopped:
+        return (came.failed or came.stopped).rstrip(".")
+    if came.needs is not None:
+        return "it waits for an answer"
+    changed = bool(came.changes or came.calls)
+    if changed and not (wants or assist):
+        return "it changes files, and the request only asks; only say the answer"
+    if changed and (missing := _unmade(came, turn)):
+        return f"the request names {missing}, and you made another file; use exactly that name"
+    if outside := _outside(came, turn.request):
+        return f"it changes {outside}, which nobody named"
+    must = wants and not QUESTION.search(turn.request)
+    if not changed and not came.ran and not assist and (must or DEEDS.search(came.said)):
+        return "it changes nothing"
+    if re.search(r"\bnan\b", came.said):
+        return "a value is empty; leave those rows out"
+    if not changed and not came.said:
+        return "it says nothing; end with say(...)"
+    if not changed and (claim := invented(tried.program, turn.request)):
+        return f"the number {claim} is not computed; compute it from the files"
+    if sample := from_sample(tried.program, turn):
+        return f"{sample} is only the first row; take it from the rows"
+    return ""
+
+
+def _outside(came: Rehearsed, request: str) -> str:
+    """A file that is changed beside one that the request names, though it names it not; '' for none."""
+    paths = [each.path for each in came.changes if each.kind in ("changed", "deleted")]
+    strange = [path for path in paths if not named(path, request)]
+    return strange[0] if strange and len(strange) < len(paths) and not ALL.search(request) else ""
+
+
+def _unmade(came: Rehearsed, turn: Turn) -> str:
+    """A file that the request names, that is not there, and in whose place another one was made; '' for none."""
+    made = {(each.to or each.path).lower() for each in came.changes if each.kind in ("new", "moved")}
+    asked, listing = turn.request.lower(), turn.did[0].result.lower()
+    wanted = [name for name in NAMED.findall(asked) if name not in listing]
+    strange = [path for path in made if path.rpartition("/")[2] not in asked]
+    missing = [name for name in wanted if not any(path.rpartition("/")[2] == name for path in made)]
+    return missing[0] if missing and strange else ""
+
+
+def agreed_on(good: Sequence[Try], *, wants: bool, ordered: bool) -> Try | None:
+    """The first program with which another one agrees: in what they change and call for, else in what they say."""
+    for at, one in enumerate(good):
+        for other in good[at + 1 :]:
+            if agree(one.rehearsed, other.rehearsed, wants=wants, ordered=ordered):
+                shorter = not one.rehearsed.changes and len(data_in(other.rehearsed)) < len(data_in(one.rehearsed))
+                return other if shorter else one
+    return None
+
+
+def agree(one: Rehearsed, other: Rehearsed, *, wants: bool = True, ordered: bool = True) -> bool:
+    """Whether two programs come to the same. Without `ordered` the order of lines does not count."""
+    if wants and (one.changes or one.calls or other.changes or other.calls):
+        return one.calls == other.calls and _changes_of(one, ordered) == _changes_of(other, ordered)
+    mine, theirs = data_in(one), data_in(other)
+    if not (mine and theirs):
+        return mine == theirs and set(words_of(one.said)) == set(words_of(other.said))
+    return mine <= theirs or theirs <= mine
+
+
+def _changes_of(came: Rehearsed, ordered: bool) -> list[tuple[str, ...]]:
+    return [(each.path, each.kind, each.to, each.digest if ordered else _lines_of(each)) for each in came.changes]
+
+
+def data_in(came: Rehearsed) -> frozenset[str]:
+    """What of the words comes from files: numbers, names of files, and words with digits or capitals."""
+    said = came.said
+    figures = {f"{float(each.replace(',', '')):g}" for each in _FIGURE.findall(said)}
+    names = {each.lower() for each in NAMED.findall(said)}
+    words = {word for word in re.findall(r"(?<![.!?] )(?<!^)\b[\w-]+", said) if re.search(r"[A-Z]|\d", word)}
+    plain = {word.lower() for word in words if not re.fullmatch(r"[\d-]+", word)}
+    return frozenset(figures | names | plain)
+
+
+def _lines_of(change: FileChange) -> str:
+    """What a change adds and removes, in no order."""
+    lines = [line.rstrip() for line in change.diff.splitlines() if line[:1] in ("+", "-")]
+    return "\n".join(sorted(lines)) if 0 < len(change.diff) < WHOLE_DIFF else change.digest
+
+
+WHOLE_DIFF = 1_900
+"""A longer diff may have been cut."""
+
+
+_FIGURE = re.compile(r"(?<![\w.-])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?")

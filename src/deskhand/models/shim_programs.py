@@ -1,0 +1,185 @@
+"""What a small model wrote, as a program: out of its fence, without what nobody asked for, and looked at. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import msgspec
+
+from ..types.losses import named
+from ..types.programs import Rehearsed
+from .shim_request import ALL, FREE, ONLY, SMALL, words_of
+from .shim_turn import Did, Turn
+
+
+class Try(msgspec.Struct, frozen=True):
+    """A program that was rehearsed, and what it came to. `steps` are those since."""
+
+    program: str
+    answers: tuple[str, ...]
+    rehearsed: Rehearsed
+    since: tuple[Did, ...] = ()
+
+
+def is_rewrite(turn: Turn, texts: str) -> bool:
+    """Whether one small text is to be made better, which is written anew as a whole."""
+    found = _TEXT.fullmatch(texts)
+    wanted = FREE.search(turn.request) and not ONLY.search(turn.request)
+    return bool(found and wanted and len(found[2]) < REWRITE_CHARS and "…" not in found[2])
+
+
+_TEXT = re.compile(r"--- (.+)\n(.*)\n--- end of \1", re.DOTALL)
+
+
+REWRITE_CHARS = 2_000
+
+
+def rewriting(texts: str, written: str) -> str:
+    """The program that gives the text of a survey these new words; '' where there are none."""
+    found, new = _TEXT.fullmatch(texts), _BLOCK.search(written)
+    if not found or not new or not new[1].strip():
+        return ""
+    path = found[1]
+    return f"read({path!r})\nwrite({path!r}, {new[1].strip(chr(10))!r})\nsay('I have changed {path}.')"
+
+
+_BLOCK = re.compile(r"```[\w]*\n(.*?)(?:\n```|$)", re.DOTALL)
+
+
+def pruned(program: str, request: str) -> str:
+    """The program without the statements that nobody asked for, beside some that were: replacements of which neither
+    the old text nor the new one is the request's, and moves of files that it does not name. A small model goes on and
+    on. Where nothing would be left of a kind, all of it stays."""
+    try:
+        tree = ast.parse(program)
+    except SyntaxError:
+        return program
+    gone = set[int]()
+    for name in _PRUNED:
+        own = [(each, call) for each in tree.body if (call := _call_in(each, name)) is not None]
+        strange = [each for each, call in own if _is_strange(call, name, request)]
+        if len(strange) < len(own) and not (name == "replace" and FREE.search(request)):
+            gone |= {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+    seen = set[str]()
+    for each in tree.body:
+        said = ast.unparse(each)
+        if said in seen and any(_call_in(each, name) for name in _PRUNED):
+            gone |= set(range(each.lineno, (each.end_lineno or each.lineno) + 1))
+        seen.add(said)
+    return "\n".join(line for n, line in enumerate(program.splitlines(), 1) if n not in gone)
+
+
+_PRUNED = ("replace", "move", "rename", "copy", "delete", "append", "prepend")
+
+
+def _call_in(statement: ast.stmt, name: str) -> ast.Call | None:
+    """The call that a statement is, of this function and with texts alone."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == name):
+        return None
+    return call if all(isinstance(each, ast.Constant) for each in call.args) else None
+
+
+def _is_strange(call: ast.Call, name: str, request: str) -> bool:
+    texts = [str(each.value) for each in call.args if isinstance(each, ast.Constant)]
+    if name == "replace":
+        asked = set(words_of(request)) - SMALL
+        strange = len(texts) == 3 and not any(set(words_of(text)) & asked for text in texts[1:])
+        return strange or (bool(texts) and not named(texts[0], request) and not ALL.search(request))
+    path = texts[0].rpartition("/")[2].lower() if texts else ""
+    return path not in request.lower() and path.rpartition(".")[0] not in request.lower()
+
+
+def _calls_of(program: str, name: str) -> list[ast.Call]:
+    """The calls of one of our functions in a program."""
+    try:
+        tree = ast.parse(program)
+    except SyntaxError:
+        return []
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
+
+
+def invented(program: str, request: str) -> str:
+    """A number that a program says and has not computed, nor found in the request; '' for none."""
+    for say in _calls_of(program, "say"):
+        if all(isinstance(each, ast.Constant) for each in say.args):
+            text = " ".join(str(each.value) for each in say.args if isinstance(each, ast.Constant))
+            for number in re.findall(r"\d[\d.,]*", text):
+                if number.rstrip(".,") not in request:
+                    return str(number.rstrip(".,"))
+    return ""
+
+
+def from_sample(program: str, turn: Turn) -> str:
+    """A value of the row that a listing shows which the program says or writes as it stands; '' for none."""
+    known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
+    rows = re.findall(r"\)\[0\] is [{\[](.*?)[}\]]", turn.did[0].result)
+    values = {value for row in rows for value in re.findall(r"(?:: |^|, )'([^']{4,})'", row)}
+    strange = [value for value in values if value.lower() not in known]
+    texts = [
+        str(node.value)
+        for name in ("say", "write", "append")
+        for call in _calls_of(program, name)
+        for node in ast.walk(call)
+        if isinstance(node, ast.Constant)
+    ]
+    return next((value for value in strange if any(value in text for text in texts)), "")
+
+
+def is_plain(tried: Try, turn: Turn) -> bool:
+    """Whether a program needs no second one to be believed: it only calls our functions, with words of the request or
+    with a text that is made up for a new file."""
+    try:
+        tree = ast.parse(tried.program)
+    except SyntaxError:
+        return False
+    asked = turn.request.lower()
+    for statement in tree.body:
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)):
+            return False
+        call = statement.value
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        if name == "say":
+            continue
+        if name not in _PLAIN or not all(isinstance(each, ast.Constant) for each in call.args):
+            return False
+        given = [str(each.value) for each in call.args if isinstance(each, ast.Constant)]
+        free = given[1:] if name == "write" else ()
+        for text in given:
+            if text not in free and not _in_words(text, asked):
+                return False
+    return any(change.kind == "new" for change in tried.rehearsed.changes) or "write" not in tried.program
+
+
+_PLAIN = frozenset({"write", "append", "prepend", "replace", "move", "rename", "copy", "delete", "make_folder", "run"})
+
+
+def _in_words(text: str, asked: str) -> bool:
+    """Whether all words of a text stand in the request."""
+    words = re.findall(r"\w+", text.lower())
+    return all(word in asked for word in words)
+
+
+def worked_out(program: str) -> bool:
+    """Whether what a program says holds something that it has computed."""
+    return any(not isinstance(each, ast.Constant) for say in _calls_of(program, "say") for each in say.args)
+
+
+def turns_round(written: str) -> bool:
+    """Whether a model repeats itself: the same lines for the third time."""
+    lines = [line.strip() for line in written.splitlines() if len(line.strip()) > LONG_LINE]
+    return len(lines) > ROUNDS and lines.count(lines[-1]) >= ROUNDS
+
+
+LONG_LINE, ROUNDS = 12, 3
+
+
+_FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|$)", re.DOTALL)
+
+
+def program_in(written: str) -> str:
+    """The program in what a model wrote, fenced or not."""
+    found = _FENCE.search(written)
+    return (found[1] if found else written.strip().strip("`")).strip()

@@ -1,0 +1,94 @@
+"""What the words of a request tell without a model: what it is for, and what it speaks of. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from ..types.programs import SURVEY
+from .shim_prompts import Word
+from .shim_turn import Turn
+
+URL = re.compile(r"https?://\S+")
+
+
+TAKE_BACK = re.compile(
+    r"(please )?(undo|revert|take) ?(that|this|it|the last change|your last change)?( back)?( please)?[.!]*"
+)
+
+
+_SELF = re.compile(
+    r"(hi|hello|hey)?[,! ]*(what (all )?(can|do) you do|who are you|what are you|how can you help( me)?|help)\b.{0,12}"
+)
+
+
+ASSIST = re.compile(
+    r"((please|can you|could you|hey|and|also|then|ok|now|oh),? )*"
+    r"(remind me\b|set (me )?(a|an) (reminder|alarm)|wake me\b|every "
+    r"(other )?(day|week|month|hour|morning|evening|night|weekday|mon|tues|wednes|thurs|fri|satur|sun|\d+)"
+    r"|remember (that|this|:|my|i )|(cancel|delete|remove|stop|list|show) (all |the |my |me )*(reminder|alarm)"
+    r"|what (did|have) you (just )?(change|do)|forget (that|what|my|about)|undo\b)"
+)
+
+
+def obvious(request: str) -> Word | None:
+    """The word for a request that needs no model to be sorted."""
+    plain = " ".join(request.lower().split())
+    if _SELF.fullmatch(plain.rstrip("?!. ")):
+        return "self"
+    if ASSIST.match(plain) or TAKE_BACK.fullmatch(plain):
+        return "assist"
+    return "read" if URL.search(plain) else None
+
+
+_CHANGE = re.compile(
+    r"\b(write|save|create|make|add|append|put|insert|remove|delete|drop|rename|move|copy|replace|change|set|update|fix"
+    r"|sort|convert|turn|edit|merge|split|clean|organi[sz]e|tidy|mark|cross|tick|strike|correct|translate|number|pack"
+    r"|zip|archive|store|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap|store|log|note)\b",
+    re.IGNORECASE,
+)
+
+
+QUESTION = re.compile(
+    r"\?\s*$|^\W*(please )?(how|what|whats|which|who|whose|when|where|why|is|are|was|were|does|do|did|has|have|tell"
+    r"|show|count|list|find|give|calculate|compute|sum|add up|run|execute|search|check|look|read|say|explain|compare"
+    r"|summari[sz]e|print)\b",
+    re.IGNORECASE,
+)
+
+
+ORDER = re.compile(
+    r"\b(sort|order|rank|first|last|top|newest|oldest|latest|alphabet|ascend|descend|cheap|revers)", re.I
+)
+
+
+ONLY = re.compile(r"\b(do not|don't|dont|without) (chang|writ|touch|sav|edit|modif)\w*|\bonly (tell|say|show)\b", re.I)
+
+
+def changes_wanted(turn: Turn) -> bool:
+    """Whether the request may change files: the model's word says so, or a verb of the request."""
+    first = turn.did[0].move
+    if first.tool != SURVEY:
+        return True
+    if ONLY.search(turn.request):
+        return False
+    new = [name for name in NAMED.findall(turn.request.lower()) if name not in turn.did[0].result.lower()]
+    asked = first.arguments.get("purpose") == "change" or bool(new or _CHANGE.search(turn.request))
+    return asked or not QUESTION.search(turn.request)
+
+
+FREE = re.compile(r"\b(fix|correct|typo|spell|translat|improv|bug|mend|rewrite|rephrase|shorten|repair|wrong)", re.I)
+
+
+SMALL = frozenset(("the", "a", "an", "to", "of", "in", "by", "and", "is", "with", "my", "for", "at", "on", "it"))
+
+
+def words_of(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+ALL = re.compile(
+    r"\b(all|every|each|both|any) (of )?(my |the |these |those )?(\w+ )?(files?|texts?|notes?|letters?)\b", re.I
+)
+
+
+NAMED = re.compile(r"\b[\w-]+\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b")

@@ -1,0 +1,104 @@
+"""What is said at the end of a turn: what has happened, and not what a program says of itself. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..types.programs import RUN, FileChange, Rehearsed
+from .shim_programs import Try, worked_out
+from .shim_request import NAMED
+from .shim_turn import Did
+
+
+def halted_words(step: Did) -> str:
+    if step.status in ("denied", "expired", "unasked"):
+        return f"I did not do that: {step.first_line} Nothing was changed."
+    return f"I was interrupted: {step.first_line}"
+
+
+FAILED = "none of the programs that I wrote for it worked"
+
+
+NOTHING = "Nothing was changed."
+
+
+SIMPLER = "Say it in other words or in smaller steps, or choose a bigger model."
+
+
+def refusal_words(stops: Sequence[str]) -> str:
+    said = max(stops, key=stops.count).rstrip(".")
+    return f"I could not do this: {said}. Nothing was changed."
+
+
+def told(tried: Try, since: Sequence[Did]) -> tuple[str, bool]:
+    """What is said when all is done, and whether something failed: by what happened, not by what the program says."""
+    came, said = tried.rehearsed, list[str]()
+    for step in since:
+        if step.failed:
+            did = " ".join(said)
+            return f"{did}\nI could not do {'the rest' if did else 'this'}: {step.first_line}".strip(), True
+        if step.move.tool == RUN:
+            said.append(done_words(tried))
+            continue
+        words = next((call.words for call in came.calls if call.tool == step.move.tool and call.words), "")
+        same = [c.words for c in came.calls if c.tool == step.move.tool and c.arguments == step.move.arguments]
+        said.append((same[0] if same else words) or step.result)
+        if step.move.tool == "save_memory" and not step.result.startswith("ok"):
+            said[-1] = f"About that: {step.result}"
+    return "\n".join(said), False
+
+
+def done_words(tried: Try) -> str:
+    """What was done: the program's own words where they say something that it has worked out and name no file that is
+    not there, and what became of each file."""
+    came = tried.rehearsed
+    facts = "; ".join(map(_changed_words, came.changes[:8]))
+    more = len(came.changes) - 8
+    facts += f"; and {more} more" if more > 0 else ""
+    facts = facts[:1].upper() + facts[1:] + "."
+    own = came.said if worked_out(tried.program) and not _strange_files(came) else ""
+    return f"{own}\n({facts})" if own else facts
+
+
+def _changed_words(change: FileChange) -> str:
+    added = sum(line.startswith("+") and not line.startswith("+++") for line in change.diff.splitlines())
+    removed = sum(line.startswith("-") and not line.startswith("---") for line in change.diff.splitlines())
+    match change.kind:
+        case "new":
+            return f"made {change.path}" + (f" with {added} line{'' if added == 1 else 's'}" if added else "")
+        case "folder":
+            return f"made the folder {change.path}"
+        case "deleted":
+            return f"deleted {change.path}"
+        case "moved":
+            return f"moved {change.path} to {change.to}"
+        case _:
+            parts = [f"{added} added"] * bool(added) + [f"{removed} removed"] * bool(removed)
+            lines = "line" if added + removed == 1 else "lines"
+            return f"changed {change.path}" + (f" ({lines}: {', '.join(parts)})" if parts else "")
+
+
+def _strange_files(came: Rehearsed) -> bool:
+    """Whether the words name a file that was neither read nor changed."""
+    known = {each for change in came.changes for each in (change.path, change.to)} | set(came.read)
+    names = {path.rpartition("/")[2].lower() for path in known if path}
+    return any(name.lower() not in names for name in NAMED.findall(came.said))
+
+
+DEEDS = re.compile(
+    r"\bI(?:'ve| have| just| will| am going to|'ll)? (?:now |already |successfully )?"
+    r"(?:booked?|bought|buy|sent|send|ordered?|set|add(?:ed)?|creat(?:ed|e)|delet(?:ed|e)|remov(?:ed|e)|sav(?:ed|e)"
+    r"|updat(?:ed|e)|chang(?:ed|e)|renamed|moved|wrote|written|kept|sorted|replaced|converted|fixed|merged|put"
+    r"|scheduled?|remind(?:ed)?|cancell?ed|made a (?:reservation|booking)|call(?:ed)?)\b",
+    re.IGNORECASE,
+)
+
+
+def honest(said: str, *, asked: str) -> str:
+    """An answer in words, in place of one that claims a deed: nothing was done for it."""
+    if not said.strip():
+        return "I have no answer to that."
+    if DEEDS.search(said) and not asked.rstrip().endswith("?"):
+        return f"I cannot do that from here, and nothing was done. {SIMPLER}"
+    return said
