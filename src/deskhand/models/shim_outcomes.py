@@ -41,7 +41,7 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
         return "it says nothing; end with say(...)"
     if not changed and (claim := invented(tried.program, turn.request)):
         return f"the number {claim} is not computed; compute it from the files"
-    if sample := from_sample(tried.program, turn):
+    if came.changes and (sample := from_sample(tried.program, turn)):
         return f"{sample} is only the first row; take it from the rows"
     return ""
 

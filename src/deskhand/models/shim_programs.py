@@ -128,6 +128,15 @@ def from_sample(program: str, turn: Turn) -> str:
     return next((value for value in strange if any(value in text for text in texts)), "")
 
 
+def without_sample(tried: Try, turn: Turn) -> str:
+    """What a program says, without values that it has not worked out but taken from the row that the listing shows."""
+    said = tried.rehearsed.said
+    while (sample := from_sample(tried.program, turn)) and sample in said:
+        said = re.sub(rf"\s*{re.escape(sample)}", "", said)
+        tried = msgspec.structs.replace(tried, program=tried.program.replace(sample, ""))
+    return said
+
+
 def is_plain(tried: Try, turn: Turn) -> bool:
     """Whether a program needs no second one to be believed: it only calls our functions, with words of the request or
     with a text that is made up for a new file."""

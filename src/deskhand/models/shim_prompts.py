@@ -65,7 +65,7 @@ PROGRAMS = """You help a person with the files in their folder by writing one sh
 These functions exist already; do not define or import them:
 read(path) -> text      lines(path) -> list of lines      write(path, text)      append(path, text)      prepend(path, text)      replace(path, old, new)      remove_lines(path, text)
 rows(path) -> list of dicts, for a CSV      cells(path) -> list of lists, for a table without a header      save_rows(path, rows) writes a CSV with its header
-unique(items)      table(rows) -> Markdown
+unique(items, by=column, last=False)      table(rows) -> Markdown
 load_json(path)      save_json(path, data)      files(pattern) -> paths in all folders      folders()      search(text) -> list of (path, line)
 move(old, new)   rename(old, new)   copy(old, new)   delete(path)   make_folder(path)   pack(archive, paths)   run(command) -> its output
 number(text) -> float   dates(text)   date_of(text)   emails(text)   phones(text)   links(text)   size(path)   modified(path)

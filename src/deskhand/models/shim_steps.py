@@ -13,11 +13,11 @@ import msgspec
 
 from ..types.programs import REHEARSE, RUN, SURVEY, Call, Rehearsed, read_rehearsed
 from .shim_outcomes import agreed_on, problem, unmeant
-from .shim_programs import Try, is_plain, is_rewrite
+from .shim_programs import Try, is_plain, is_rewrite, without_sample
 from .shim_prompts import ABOUT, Word
 from .shim_request import ASSIST, FREE, NAMED, ORDER, TAKE_BACK, URL, changes_wanted, obvious
 from .shim_turn import Did, Move, Turn
-from .shim_words import FAILED, NOTHING, SIMPLER, halted_words, refusal_words, told
+from .shim_words import FAILED, NOTHING, SIMPLER, UNSURE, halted_words, refusal_words, told
 
 TRIES = 3
 
@@ -158,13 +158,15 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     plain = bool(good) and (assist or is_plain(good[0], turn) or is_rewrite(turn, turn.did[0].result))
     alone = len(good) == 1 and good[0] is tries[0] and len(tries) > 1 and not stops
     if good and (agreed or plain or alone) and len(stops) < STOPS:
-        return finish(agreed or good[0], wants=wants or assist)
+        return finish(agreed or good[0], turn, wants=wants or assist)
     if lossy and not good and len(lossy) > 1 and not stops:
-        return finish(lossy[0], wants=wants)  # a person is asked about it
+        return finish(lossy[0], turn, wants=wants)  # a person is asked about it
     if assist and stops and not ASSIST.match(" ".join(turn.request.lower().split())):
         return Do((Move(SURVEY, {"about": turn.request, "purpose": "change"}),))  # it was sorted wrongly
     if len(stops) >= STOPS or (len(tries) >= TRIES and stops):
         return Say(refusal_words(stops))
+    if len(tries) >= TRIES and good and not any(each.rehearsed.changes or each.rehearsed.calls for each in good):
+        return Say(f"{without_sample(good[0], turn)}\n{UNSURE}", failed=False)
     if len(tries) >= TRIES:
         why = "the programs that I wrote for it came to different results" if len(good) > 1 else FAILED
         return Say(f"I could not do this: {why}. {NOTHING} {SIMPLER}")
@@ -183,14 +185,14 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     return Write("assistant" if assist else "files", listing, len(tries), wrong)
 
 
-def finish(tried: Try, *, wants: bool) -> Step:
+def finish(tried: Try, turn: Turn, *, wants: bool) -> Step:
     """Do what a program came to, or say it where it changes nothing."""
     came, moves = tried.rehearsed, list[Move]()
     if came.changes and wants:
         given: dict[str, Any] = {"program": tried.program, "changes": msgspec.to_builtins(came.changes)}
         moves.append(Move(RUN, given | ({"answers": list(tried.answers)} if tried.answers else {})))
     moves += [_call(each) for each in came.calls]
-    return Do(tuple(moves)) if moves else Say(came.said, failed=False)
+    return Do(tuple(moves)) if moves else Say(without_sample(tried, turn), failed=False)
 
 
 def _chosen(tries: Sequence[Try]) -> Try:

@@ -23,6 +23,7 @@ FAILED = "none of the programs that I wrote for it worked"
 NOTHING = "Nothing was changed."
 
 
+UNSURE = "(I am not sure of this: another program that I wrote for it came to a different result.)"
 SIMPLER = "Say it in other words or in smaller steps, or choose a bigger model."
 
 

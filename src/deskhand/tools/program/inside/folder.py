@@ -43,6 +43,7 @@ class Folder:
         self._missed: dict[tuple[str, str], str] = {}
         self._hit: set[tuple[str, str]] = set()
         self._made: set[str] = set()
+        self._rows: dict[str, list[dict[str, Any]]] = {}
 
     # Reading
 
@@ -59,20 +60,18 @@ class Folder:
         """The lines of a file."""
         return self.read(path).splitlines()
 
-    def rows(self, path: str) -> list[dict[str, Any]]:
-        """The rows of a CSV, or of the table in a Markdown file, each a dict by the names of its columns."""
-        text = self.read(path)
-        if marked := markdown_rows(text):
-            return [{name: Cell(value) for name, value in row.items()} for row in marked]
-        first = text.split("\n", 1)[0]
-        if first and separator(text) not in first:
-            raise ValueError(f"{path} is no table; use lines({path!r})")
-        reader = csv.DictReader(io.StringIO(text), delimiter=separator(text), skipinitialspace=True)
-        return [
-            {name.strip(): Cell((value or "").strip()) for name, value in row.items() if name is not None}
-            for row in reader
-            if any(isinstance(value, str) and value.strip() for value in row.values())
-        ]
+    def rows(self, path: str, column: str = "", value: object = None) -> list[Any]:
+        """The rows of a CSV, or of the table in a Markdown file, each a dict by the names of its columns; with a column
+        only its values, and with a value too the rows that have it. The same rows each time, until they are saved."""
+        known = str(self._there(path))
+        if known not in self._rows:
+            self._rows[known] = _rows_of(known, self.read(path))
+        found: list[Any] = self._rows[known]
+        if not column:
+            return found
+        if found and column not in found[0]:
+            raise ValueError(f"{path} has no column {column!r}; there are {', '.join(found[0])}")
+        return [row[column] for row in found] if value is None else [row for row in found if row[column] == str(value)]
 
     def cells(self, path: str) -> list[list[Any]]:
         """The lines of a table without a header, each as the list of its cells."""
@@ -194,9 +193,7 @@ class Folder:
 
     def save_rows(self, path: str, rows: Iterable[Any], columns: list[str] | None = None) -> None:
         """Write a CSV: rows are dicts, or lists with `columns` in front."""
-        if isinstance(rows, str):
-            raise ValueError("save_rows needs rows, as a list of dicts")
-        found, target = list(rows), self._target(path)
+        found, target = markdown_rows(rows) if isinstance(rows, str) else list(rows), self._target(path)
         if not found:
             raise Stop(f"no rows are left for {target}")
         before = target.read_text("utf-8-sig") if target.is_file() else ""
@@ -369,6 +366,7 @@ class Folder:
 
     def _save(self, target: Path, text: str) -> None:
         self.touched = True
+        self._rows.pop(str(target), None)
         crlf = target.is_file() and b"\r\n" in target.read_bytes()[:SHOWN_CHARS]
         target.parent.mkdir(parents=True, exist_ok=True)
         self._made.add(str(target))
@@ -425,6 +423,20 @@ def plain_numbers(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain_numbers(each) for each in value]
     return value
+
+
+def _rows_of(path: str, text: str) -> list[dict[str, Any]]:
+    if marked := markdown_rows(text):
+        return [{name: Cell(value) for name, value in row.items()} for row in marked]
+    first, sign = text.split("\n", 1)[0], separator(text)
+    if first and sign not in first:
+        raise ValueError(f"{path} is no table; use lines({path!r})")
+    reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True)
+    return [
+        {name.strip(): Cell((value or "").strip()) for name, value in row.items() if name is not None}
+        for row in reader
+        if any(isinstance(value, str) and value.strip() for value in row.values())
+    ]
 
 
 _RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import collections
 import csv
 import datetime
@@ -14,6 +15,7 @@ import statistics
 import sys
 import textwrap
 import traceback
+from collections.abc import Collection
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -48,7 +50,8 @@ def outcome(program: str, today: date, answers: list[str], said: io.StringIO) ->
     folder, assistant = Folder(), Assistant(answers)
     ended: dict[str, Any] = {"stopped": "", "failed": "", "needs": None}
     try:
-        exec(compile(program, "program", "exec"), vocabulary(folder, assistant, today, said))
+        names = vocabulary(folder, assistant, today, said)
+        exec(compile(without_shadows(program, names), "program", "exec"), names)
         ended["stopped"] = folder.owed()
     except Stop as stop:
         ended["stopped"] = str(stop)
@@ -61,6 +64,21 @@ def outcome(program: str, today: date, answers: list[str], said: io.StringIO) ->
     own = {"read": unique(folder.read_paths), "blind": unique(folder.blind)}
     did = {"ran": folder.ran, "touched": folder.touched, "acts": assistant.acts}
     return {**ended, **own, **did, "said": said.getvalue().strip()[:SAID_CHARS]}
+
+
+def without_shadows(program: str, names: Collection[str]) -> ast.Module:
+    """The program with other names for variables that are called as our functions are: `rows = rows("a.csv")`. Raises
+    SyntaxError."""
+    tree = ast.parse(program, "program")
+    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    stored |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in stored and node.id in names and id(node) not in called:
+            node.id += "_"
+        elif isinstance(node, ast.arg) and node.arg in names:
+            node.arg += "_"
+    return tree
 
 
 def vocabulary(folder: Folder, assistant: Assistant, today: date, said: io.StringIO) -> dict[str, Any]:

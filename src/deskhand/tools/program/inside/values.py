@@ -259,11 +259,16 @@ def phones(text: str) -> list[str]:
     return unique([each for each in found if not _ISO.search(each) and sum(map(str.isdigit, each)) >= _DIGITS])
 
 
-def unique(items: Any) -> list[Any]:
-    """Without what stands there twice; the first of each is kept."""
+def unique(items: Any, by: str = "", *, last: bool = False) -> list[Any]:
+    """Without what stands there twice, or rows without those that have the same `by` twice. The first of each is kept,
+    or the `last`."""
+    found = list(items)
+    if last:
+        return unique(reversed(found), by)[::-1]
     kept, seen = [], set()
-    for item in items:
-        key = tuple(item.items()) if isinstance(item, dict) else tuple(item) if isinstance(item, list) else item
+    for item in found:
+        value = item[by] if by and isinstance(item, dict) else item
+        key = tuple(value.items()) if isinstance(value, dict) else tuple(value) if isinstance(value, list) else value
         if key not in seen:
             seen.add(key)
             kept.append(item)
