@@ -17,7 +17,7 @@ from ..types.messages import Message, Text, ToolCall, Usage
 from ..types.programs import RUN
 from .base import Item, Model, Reply, Request, Shown, TextDelta, ThinkingDelta
 from .decode import make_calls
-from .shim_programs import program_in, pruned, rewriting, turns_round
+from .shim_programs import program_in, pruned, rewriting, target_of, turns_round
 from .shim_prompts import (
     ASSISTANT,
     ASSISTANT_SHOTS,
@@ -243,7 +243,7 @@ class Shim:
     async def _rewrite(self, request: Request, turn: Turn, step: Write) -> AsyncGenerator[Item, None]:
         """A text written anew, as the program that does it."""
         extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
-        asked = f"{step.listing}\n\n{turn.request}"
+        asked = f"{step.listing}\n\n{turn.request}\nAnswer with all of {target_of(step.listing)}."
         asking = self._request(REWRITER, [("user", asked)], extra, WINDOW // 4)
         if step.number:
             asking = msgspec.structs.replace(asking, temperature=WARMER, seed=step.number)

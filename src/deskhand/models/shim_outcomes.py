@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..types.losses import meant, named
 from ..types.programs import FileChange, Rehearsed
 from .shim_programs import Try, from_sample, invented
-from .shim_request import ALL, NAMED, QUESTION, words_of
+from .shim_request import ALL, FREE, NAMED, QUESTION, words_of
 from .shim_turn import Turn
 from .shim_words import DEEDS
 
@@ -32,7 +32,7 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
         return f"the request names {missing}, and you made another file; use exactly that name"
     if outside := _outside(came, turn.request):
         return f"it changes {outside}, which nobody named"
-    must = wants and not QUESTION.search(turn.request)
+    must = wants and bool(FREE.search(turn.request) or not QUESTION.search(turn.request))
     if not changed and not came.ran and not assist and (must or DEEDS.search(came.said)):
         return "it changes nothing"
     if re.search(r"\bnan\b", came.said):
@@ -66,10 +66,8 @@ def _unmade(came: Rehearsed, turn: Turn) -> str:
 def agreed_on(good: Sequence[Try], *, wants: bool, ordered: bool) -> Try | None:
     """The first program with which another one agrees: in what they change and call for, else in what they say."""
     for at, one in enumerate(good):
-        for other in good[at + 1 :]:
-            if agree(one.rehearsed, other.rehearsed, wants=wants, ordered=ordered):
-                shorter = not one.rehearsed.changes and len(data_in(other.rehearsed)) < len(data_in(one.rehearsed))
-                return other if shorter else one
+        if any(agree(one.rehearsed, other.rehearsed, wants=wants, ordered=ordered) for other in good[at + 1 :]):
+            return one
     return None
 
 

@@ -24,27 +24,27 @@ class Try(msgspec.Struct, frozen=True):
 
 def is_rewrite(turn: Turn, texts: str) -> bool:
     """Whether one small text is to be made better, which is written anew as a whole."""
-    found = _TEXT.fullmatch(texts)
-    wanted = FREE.search(turn.request) and not ONLY.search(turn.request)
-    return bool(found and wanted and len(found[2]) < REWRITE_CHARS and "…" not in found[2])
+    return bool(FREE.search(turn.request) and not ONLY.search(turn.request) and target_of(texts))
 
 
-_TEXT = re.compile(r"--- (.+)\n(.*)\n--- end of \1", re.DOTALL)
-
-
-REWRITE_CHARS = 2_000
+def target_of(texts: str) -> str:
+    """Of the texts of a survey the one that may be written anew: the only one, or the only script; '' for none."""
+    found = {path: text for path, text in _TEXT.findall(texts) if len(text) < REWRITE_CHARS and "…" not in text}
+    scripts = [path for path in found if path.endswith((".py", ".sh", ".js"))]
+    return scripts[0] if len(scripts) == 1 else next(iter(found)) if len(found) == 1 else ""
 
 
 def rewriting(texts: str, written: str) -> str:
-    """The program that gives the text of a survey these new words; '' where there are none."""
-    found, new = _TEXT.fullmatch(texts), _BLOCK.search(written)
-    if not found or not new or not new[1].strip():
+    """The program that gives a text of a survey these new words; '' where there are none."""
+    path, new = target_of(texts), _BLOCK.search(written)
+    if not path or not new or not new[1].strip():
         return ""
-    path = found[1]
     return f"read({path!r})\nwrite({path!r}, {new[1].strip(chr(10))!r})\nsay('I have changed {path}.')"
 
 
+_TEXT = re.compile(r"^--- (\S.*)\n((?:.*\n)*?)--- end of \1$", re.MULTILINE)
 _BLOCK = re.compile(r"```[\w]*\n(.*?)(?:\n```|$)", re.DOTALL)
+REWRITE_CHARS = 2_000
 
 
 def pruned(program: str, request: str) -> str:
@@ -139,27 +139,27 @@ def without_sample(tried: Try, turn: Turn) -> str:
 
 def is_plain(tried: Try, turn: Turn) -> bool:
     """Whether a program needs no second one to be believed: it only calls our functions, with words of the request or
-    with a text that is made up for a new file."""
+    with a text that is made up for a new file, and tells what a command prints."""
     try:
-        tree = ast.parse(tried.program)
+        statements = ast.parse(tried.program).body
     except SyntaxError:
         return False
     asked = turn.request.lower()
-    for statement in tree.body:
-        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)):
-            return False
-        call = statement.value
-        name = call.func.id if isinstance(call.func, ast.Name) else ""
-        if name == "say":
-            continue
-        if name not in _PLAIN or not all(isinstance(each, ast.Constant) for each in call.args):
-            return False
-        given = [str(each.value) for each in call.args if isinstance(each, ast.Constant)]
-        free = given[1:] if name == "write" else ()
-        for text in given:
-            if text not in free and not _in_words(text, asked):
-                return False
-    return any(change.kind == "new" for change in tried.rehearsed.changes) or "write" not in tried.program
+    plain = all(_is_plain(each.value, asked) for each in statements if isinstance(each, ast.Expr | ast.Assign))
+    whole = all(isinstance(each, ast.Expr | ast.Assign) for each in statements)
+    new = any(change.kind == "new" for change in tried.rehearsed.changes)
+    return whole and plain and (new or "write" not in tried.program)
+
+
+def _is_plain(value: ast.expr, asked: str) -> bool:
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name)):
+        return False
+    name, given = value.func.id, [str(each.value) for each in value.args if isinstance(each, ast.Constant)]
+    if name == "say":
+        return True
+    if name not in _PLAIN or len(given) < len(value.args):
+        return False
+    return all(_in_words(text, asked) for text in (given[:1] if name == "write" else given) if name != "run")
 
 
 _PLAIN = frozenset({"write", "append", "prepend", "replace", "move", "rename", "copy", "delete", "make_folder", "run"})

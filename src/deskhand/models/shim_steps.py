@@ -80,7 +80,8 @@ def first_step(word: Word, turn: Turn) -> Step:
         case "read" if found := URL.search(turn.request):
             return Do((Move(FETCH, {"url": found[0].rstrip(".,;:!?)")}),))
         case _:
-            anew = FREE.search(turn.request) and len(NAMED.findall(turn.request)) == 1
+            files = NAMED.findall(turn.request)
+            anew = FREE.search(turn.request) and 1 in (len(files), sum(each.endswith(".py") for each in files))
             return Do((Move(SURVEY, {"about": turn.request, "purpose": "read" if anew else word}),))
 
 

@@ -302,7 +302,9 @@ class Folder:
             raise Stop(f"{command!r} ran longer than {RUN_S} s and was stopped") from None
         said = (ended.stdout + ended.stderr).strip()
         if ended.returncode:
-            raise Stop(f"{command!r} failed with exit code {ended.returncode}: {said[-300:]}")
+            last = said.splitlines()[-1][:200] if said else "it printed nothing"
+            why = f"{command!r} failed with exit code {ended.returncode}: {last}"
+            raise RuntimeError(why) if any(name in str(command) for name in self._made) else Stop(why)
         return said
 
     def owed(self) -> str:
