@@ -56,21 +56,25 @@ def pruned(program: str, request: str) -> str:
     except SyntaxError:
         return program
     gone = set[int]()
-    for name in _PRUNED:
-        own = [(each, call) for each in tree.body if (call := _call_in(each, name)) is not None]
-        strange = [each for each, call in own if _is_strange(call, name, request)]
-        if len(strange) < len(own) and not (name == "replace" and FREE.search(request)):
+    for names in _PRUNED:
+        own = [(each, name, call) for each in tree.body for name in names if (call := _call_in(each, name)) is not None]
+        strange = [each for each, name, call in own if _is_strange(call, name, request)]
+        if len(strange) < len(own) and not ("replace" in names and FREE.search(request)):
             gone |= {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
     seen = set[str]()
     for each in tree.body:
         said = ast.unparse(each)
-        if said in seen and any(_call_in(each, name) for name in _PRUNED):
+        if said in seen and any(_call_in(each, name) for names in _PRUNED for name in names):
             gone |= set(range(each.lineno, (each.end_lineno or each.lineno) + 1))
         seen.add(said)
     return "\n".join(line for n, line in enumerate(program.splitlines(), 1) if n not in gone)
 
 
-_PRUNED = ("replace", "move", "rename", "copy", "delete", "append", "prepend")
+_PRUNED = (
+    *(("replace",), ("move",), ("rename",), ("copy",), ("delete",), ("append",), ("prepend",)),
+    ("remind", "every", "remember"),
+)
+"""Functions whose calls are weighed against each other."""
 
 
 def _call_in(statement: ast.stmt, name: str) -> ast.Call | None:
@@ -87,6 +91,9 @@ def _is_strange(call: ast.Call, name: str, request: str) -> bool:
         asked = set(words_of(request)) - SMALL
         strange = len(texts) == 3 and not any(set(words_of(text)) & asked for text in texts[1:])
         return strange or (bool(texts) and not named(texts[0], request) and not ALL.search(request))
+    if name in ("remind", "every", "remember"):
+        said = [word for text in texts[-1:] for word in words_of(text) if word not in SMALL]
+        return bool(said) and not any(word in words_of(request) for word in said)
     path = texts[0].rpartition("/")[2].lower() if texts else ""
     return path not in request.lower() and path.rpartition(".")[0] not in request.lower()
 

@@ -25,9 +25,16 @@ ASSIST = re.compile(
     r"((please|can you|could you|hey|and|also|then|ok|now|oh),? )*"
     r"(remind me\b|set (me )?(a|an) (reminder|alarm)|wake me\b|every "
     r"(other )?(day|week|month|hour|morning|evening|night|weekday|mon|tues|wednes|thurs|fri|satur|sun|\d+)"
-    r"|remember (that|this|:|my|i )|(cancel|delete|remove|stop|list|show) (all |the |my |me )*(reminder|alarm)"
+    r"|cancel\b|remember (that|this|:|my|i )|(cancel|delete|remove|stop|list|show) (all |the |my |me )*(reminder|alarm)"
     r"|what (did|have) you (just )?(change|do)|forget (that|what|my|about)|undo\b)"
 )
+
+
+_BEYOND = re.compile(
+    r"((please|can you|could you|hey),? )*"
+    r"(book|buy|order|reserve|purchase)( me| us)? (a|an|the|some|two|three|\d+|my) \w+"
+)
+"""What nobody can do from here."""
 
 
 def obvious(request: str) -> Word | None:
@@ -37,6 +44,8 @@ def obvious(request: str) -> Word | None:
         return "self"
     if ASSIST.match(plain) or TAKE_BACK.fullmatch(plain):
         return "assist"
+    if _BEYOND.match(plain) and not NAMED.search(plain):
+        return "talk"
     return "read" if URL.search(plain) else None
 
 
