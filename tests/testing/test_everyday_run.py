@@ -16,7 +16,7 @@ import pytest
 from deskhand.testing.everyday import unseen
 from deskhand.testing.everyday.measure import Result, summary
 from deskhand.testing.everyday.run import chosen, measure, run
-from deskhand.testing.everyday.served import UNKNOWING, Setup
+from deskhand.testing.everyday.served import UNKNOWING, Setup, link_cache
 from deskhand.testing.everyday.task import After, Task
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
@@ -30,10 +30,14 @@ def task(check: Callable[[After], bool], *says: str, agrees: bool = False, kind:
 
 def setup_of(fake: FakeLLM, cache: Path, turn_s: float = 60.0, policy: tuple[dict[str, str], ...] = ()) -> Setup:
     config = {"providers": {"fake": {"base_url": fake.url}}, "policy": list(policy)}
-    return Setup(model="fake/x", cache=cache, config=config, turn_s=turn_s)
+    defaults: dict[str, object] = {
+        "profile": "full",
+        "deferred_tools": ["none"],
+    }  # all that there are are offered at once
+    return Setup(model="fake/x", cache=cache, config=config, defaults=defaults, turn_s=turn_s)
 
 
-def calls(name: str, **arguments: str) -> tuple[FakeCall, ...]:
+def calls(name: str, **arguments: object) -> tuple[FakeCall, ...]:
     return (FakeCall(name, json.dumps(arguments)),)
 
 
@@ -44,7 +48,7 @@ async def test_turns_are_followed_and_what_stays_is_seen(tmp_path: Path) -> None
         seen.append(after)
         return after.text("c.txt") == "three\n" and after.one_time(after.began_at + 1200, 60, "cake")
 
-    at = calls("cron", mode="add", schedule_mode="at", schedule_expr="in 20m", message="the cake", deliver="true")
+    at = calls("cron", mode="add", schedule_mode="at", schedule_expr="in 20m", message="the cake", deliver=True)
     async with FakeLLM() as fake:
         fake.script(
             Behaviour(match="write c", times=1, calls=calls("write_file", path="c.txt", content="three\n")),
@@ -67,6 +71,7 @@ async def test_turns_are_followed_and_what_stays_is_seen(tmp_path: Path) -> None
     assert after.remembers("5518")
     assert after.added == {"c.txt"} and after.same()
     assert after.stage_text(0, "c.txt") == "three\n"
+    assert after.jobs[0].times(after.began_at, 3) == [after.jobs[0].next_at]
     assert result.solved and result.ended == ("done",) * 4
     assert (result.questions, result.approvals, result.lost, result.false_done) == (1, 0, 0, False)
     assert result.model_calls == 8
@@ -116,6 +121,19 @@ async def test_of_the_unseen_half_no_word_is_shown(tmp_path: Path, capsys: pytes
     assert tasks[0].id in shown
     for words in (*tasks[0].says, *tasks[0].files, "You said"):
         assert words not in shown
+
+
+def test_the_weights_are_shared_and_what_an_engine_keeps_is_not(tmp_path: Path) -> None:
+    usual, place = tmp_path / "usual", tmp_path / "place"
+    (usual / "models" / "slots").mkdir(parents=True)
+    (usual / "models" / "x.gguf").write_bytes(b"weights")
+    (usual / "voices").mkdir()
+    link_cache(usual, place)
+    assert (place / "models" / "x.gguf").read_bytes() == b"weights"
+    assert (place / "voices").is_dir()
+    assert not (place / "models" / "slots").exists()
+    link_cache(tmp_path / "none", tmp_path / "empty")
+    assert list((tmp_path / "empty" / "models").iterdir()) == []
 
 
 def test_an_unknown_task_is_refused() -> None:

@@ -23,7 +23,7 @@ from ...runtime.clock import SystemClock
 from ...runtime.config import read_settings
 from . import tuned, unseen
 from .measure import Result, judged, summary, unmeasured
-from .served import HarnessError, Served, Setup, Turn
+from .served import HarnessError, Served, Setup, Turn, link_cache
 from .task import After, Files, Task, look, put
 
 SETS = {"tuned": tuned.TASKS, "unseen": unseen.TASKS}
@@ -128,11 +128,13 @@ def main() -> None:
         tasks = chosen(given.name, given.only)
     except ValueError as error:
         parser.error(str(error))
-    setup = Setup(model=given.model, cache=read_settings().cache, python=given.python)
     detailed = given.name != "unseen" or given.dev_detail
 
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    results = anyio.run(partial(run, given.name, tasks, setup, given.out, detailed=detailed))
+    with tempfile.TemporaryDirectory(prefix="deskhand-everyday-cache-") as cache:
+        link_cache(read_settings().cache, Path(cache))
+        setup = Setup(model=given.model, cache=Path(cache), python=given.python)
+        results = anyio.run(partial(run, given.name, tasks, setup, given.out, detailed=detailed))
     sys.stdout.write("\n" + summary(results))
 
 

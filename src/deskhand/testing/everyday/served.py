@@ -39,12 +39,13 @@ class HarnessError(Exception):
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """What is served: `python` is the interpreter whose `deskhand` it is, `cache` where the weights lie, `config` what
-    its configuration says besides."""
+    its configuration says besides, `defaults` what that says of all agents."""
 
     model: str
     cache: Path
     python: str = sys.executable
     config: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     turn_s: float = 180.0
 
 
@@ -144,7 +145,7 @@ class Served:
         self.home.mkdir(parents=True)
         self.workspace.mkdir(exist_ok=True)
         config = {
-            "defaults": {"models": [self._setup.model], "workspace": str(self.workspace)},
+            "defaults": {"models": [self._setup.model], "workspace": str(self.workspace)} | self._setup.defaults,
             "timezone": "UTC",
             "web": {"port": _free_port()},
         }
@@ -236,6 +237,17 @@ class Served:
         if response.status >= 400:
             raise HarnessError(f"{method} {path} was answered with {response.status}: {answer[:300]!r}")
         return msgspec.json.decode(answer) if answer else None
+
+
+def link_cache(usual: Path, place: Path) -> None:
+    """Make `place` a cache with the same weights. What an engine keeps beside them of its prompts is left out: two
+    versions of Deskhand would each remove what the other has written."""
+    (place / "models").mkdir(parents=True)
+    for weights in usual.glob("models/*.gguf"):
+        (place / "models" / weights.name).symlink_to(weights.resolve())
+    for other in usual.glob("*"):
+        if other.name != "models":
+            (place / other.name).symlink_to(other.resolve())
 
 
 def _took(turn: Turn, event: dict[str, Any], inbox_id: int) -> bool:
