@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model check bench agentdojo torture torture-jobs torture-deep screenshots deps lock clean
+.PHONY: help run test test-model everyday check bench agentdojo torture torture-jobs torture-deep screenshots deps lock clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -65,6 +65,10 @@ test-model: $(VENV)/.dev ## Put everyday requests to the real embedded model; fe
 	@$(BIN)/deskhand model pull $(or $(MODEL),qwen2.5-coder-1.5b)
 	@nice -n 5 $(BIN)/python -m deskhand.testing.model_run --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
 	@nice -n 5 $(BIN)/python -m deskhand.testing.model_long --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
+
+everyday: $(VENV)/.dev ## Put fifty everyday tasks to the real embedded model through `deskhand serve`; SET=unseen: fifty others
+	@$(BIN)/deskhand model pull $(or $(MODEL),qwen2.5-coder-1.5b)
+	@nice -n 5 $(BIN)/python -m deskhand.testing.everyday.run --set $(or $(SET),tuned) --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
 
 torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth
 	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200)
