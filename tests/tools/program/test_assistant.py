@@ -98,7 +98,7 @@ def test_what_gives_something_back_stops_the_program_until_it_is_there(program: 
             "send('hi')\nsend('hi', 'Bob')",
             [],
             "",
-            [dict(act="send", text="hi", to=""), dict(act="send", text="hi", to="Bob")],
+            [{"act": "send", "text": "hi", "to": ""}, {"act": "send", "text": "hi", "to": "Bob"}],
         ),
     ],
 )

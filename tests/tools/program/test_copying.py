@@ -43,6 +43,10 @@ def found(here: Path, files: Files, act: Callable[[], object], **beside: tuple[s
     return found_in(rehearsed(here, files, act), **beside)
 
 
+def in_turn(*acts: Callable[[], object]) -> Callable[[], object]:
+    return lambda: [act() for act in acts]
+
+
 def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
@@ -55,7 +59,13 @@ def digest(text: str) -> str:
     [
         *(("a.txt", True), ("docs/a.txt", True), (".hidden", False), ("docs/.hidden/a", False), (".git/config", False)),
         *(("node_modules/x/y.js", False), ("docs/node_modules/y.js", False), ("__pycache__/x.pyc", False)),
-        *(("SOUL.md", False), ("RULES.md", False), ("rules.md", False), ("docs/skills/x.md", False), ("mcp.json", False)),
+        *(
+            ("SOUL.md", False),
+            ("RULES.md", False),
+            ("rules.md", False),
+            ("docs/skills/x.md", False),
+            ("mcp.json", False),
+        ),
         *((".env", False), ("memory.txt", True), ("venv/x", False)),
     ],
 )
@@ -131,7 +141,7 @@ CHANGED = [
     ("changed", lambda: Path("b.txt").write_text("oats\n"), [FileChange("b.txt", "changed", digest("oats\n"))]),
     (
         "of the same size and time",
-        lambda: (Path("b.txt").write_text("RICE\n"), os.utime("b.txt", (1, 1))),
+        in_turn(lambda: Path("b.txt").write_text("RICE\n"), lambda: os.utime("b.txt", (1, 1))),
         [FileChange("b.txt", "changed", digest("RICE\n"))],
     ),
     (
@@ -142,7 +152,7 @@ CHANGED = [
     ("renamed", lambda: Path("b.txt").rename("r.txt"), [FileChange("b.txt", "moved", digest("rice\n"), to="r.txt")]),
     (
         "moved into another folder",
-        lambda: (Path("new/deep").mkdir(parents=True), Path("b.txt").rename("new/deep/b.txt")),
+        in_turn(lambda: Path("new/deep").mkdir(parents=True), lambda: Path("b.txt").rename("new/deep/b.txt")),
         [FileChange("b.txt", "moved", digest("rice\n"), to="new/deep/b.txt")],
     ),
     (
@@ -224,7 +234,7 @@ def test_what_would_be_missed(here: Path, text: str, blind: tuple[str, ...], mad
 
 def test_nobody_misses_what_was_empty_or_made_by_the_agent(here: Path) -> None:
     came = found(
-        here, {"empty": "\n", "made": "x\n"}, lambda: (Path("empty").unlink(), Path("made").unlink()), made=("made",)
+        here, {"empty": "\n", "made": "x\n"}, in_turn(Path("empty").unlink, Path("made").unlink), made=("made",)
     )
     assert [each.loses for each in came.changes] == ["", ""]
 
@@ -267,12 +277,12 @@ def test_only_the_first_changes_are_shown_in_full(here: Path) -> None:
         (lambda: Path("a.txt").read_text(), ["a.txt"]),
         (lambda: Path("sub/c.txt").read_text(), ["sub/c.txt"]),
         (lambda: Path("b.txt").read_text(), []),
-        (lambda: (Path("a.txt").stat(), os.listdir(".")), []),
+        (lambda: (Path("a.txt").stat(), list(Path().iterdir())), []),
         (lambda: shutil.copy("a.txt", "x"), ["a.txt"]),
         (lambda: Path("a.txt").rename("x"), ["a.txt"]),
         (lambda: Path("a.txt").unlink(), ["a.txt"]),
         (lambda: Path("a.txt").write_text("x"), ["a.txt"]),
-        (lambda: (Path("a.txt").read_text(), os.utime("a.txt", ns=(1_000_000_000, 1))), ["a.txt"]),
+        (in_turn(Path("a.txt").read_text, lambda: os.utime("a.txt", ns=(1_000_000_000, 1))), ["a.txt"]),
     ],
 )
 def test_marked_files_count_as_read_only_where_they_were(
