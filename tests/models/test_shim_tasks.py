@@ -22,8 +22,8 @@ from deskhand.models.shim_tasks import (
     steps_in,
     written_down,
 )
-from deskhand.models.shim_tools import Move
-from deskhand.models.shim_turn import Did, Say
+from deskhand.models.shim_steps import Say
+from deskhand.models.shim_turn import Did, Move
 from deskhand.tools.task_graph import create, merged, update
 from deskhand.tools.task_words import line, listed, progress
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED

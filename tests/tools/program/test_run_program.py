@@ -242,11 +242,11 @@ async def test_forged_words_can_do_no_more_than_the_program_itself(programs: Pro
 async def test_a_large_workspace_takes_no_time(programs: Programs) -> None:
     for n in range(3000):
         programs.hands.write(f"d{n % 30}/f{n}.txt", b"x\n" * 50)
-    began = time.monotonic()
+    began = time.process_time()
     assert "files" in await programs.survey("count the lines of f7")
     done = await programs.do("write('n.txt', str(sum(len(lines(p)) for p in files('f*.txt'))))")
     assert text_of(done) == "[no output]" and programs.files()["n.txt"] == "150000\n"
-    assert time.monotonic() - began < 30, "on a busy machine; alone it is a few seconds"
+    assert time.process_time() - began < 10, "what it costs this process; the wait for a busy machine is not counted"
 
 
 async def test_it_can_be_stopped(programs: Programs) -> None:
