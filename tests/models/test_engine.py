@@ -163,7 +163,8 @@ async def test_grammars_bind_even_a_model_that_talks_nonsense(tiny: Path, tmp_pa
         assert await shim._sort("hello") in WORDS
         words = msgspec.Raw(b'{"grammar":"root ::= \\"tea\\" | \\"rice\\"","id_slot":1}')
         request = Request("", (), ASKED, (), 8, temperature=0.0, extra=words)
-        assert [i.message.text async for i in model.reply(request) if isinstance(i, Reply)][0] in ("tea", "rice")
+        (text,) = [i.message.text async for i in model.reply(request) if isinstance(i, Reply)]
+        assert text in ("tea", "rice")
         form = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]}
         bound = {"type": "json_schema", "json_schema": {"name": "x", "schema": form}}
         extra = msgspec.Raw(msgspec.json.encode({"response_format": bound, "id_slot": 0}))

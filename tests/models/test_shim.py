@@ -19,7 +19,7 @@ from deskhand.models.shim_tasks import DEEP_WORK
 from deskhand.models.transport import Limits, Transport
 from deskhand.testing import model_suite
 from deskhand.testing.llm import FakeLLM
-from deskhand.testing.llm_script import Behaviour
+from deskhand.testing.llm_script import Behaviour, Fault
 from deskhand.testing.model_suite import Check, Scenario
 from deskhand.types.labels import LOCAL, OWNER
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
@@ -286,7 +286,7 @@ async def test_conformance(check: Check) -> None:
     @asynccontextmanager
     async def opened(scenario: Scenario) -> AsyncIterator[Model]:
         async with FakeLLM() as fake, shim(fake) as model:
-            fault = "hang_mid" if scenario.hangs else "reset" if scenario.fails else ""
+            fault: Fault = "hang_mid" if scenario.hangs else "reset" if scenario.fails else ""
             fake.script(Behaviour(text=scenario.text, fault=fault))
             yield Reading(model)
 

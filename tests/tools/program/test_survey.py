@@ -21,8 +21,10 @@ CSV = "day;amount\n2025-05-01;12,50\n2025-05-02;3\n"
         (
             "t.csv",
             CSV.encode(),
-            "- t.csv: a CSV with 2 rows and the columns day, amount; "
-            "rows('t.csv')[0] is {'day': '2025-05-01', 'amount': '12,50'}",
+            (
+                "- t.csv: a CSV with 2 rows and the columns day, amount; "
+                "rows('t.csv')[0] is {'day': '2025-05-01', 'amount': '12,50'}"
+            ),
         ),
         ("empty.csv", b"day,amount\n", "- empty.csv: a CSV with 0 rows and the columns day,amount"),
         ("d.json", b'{"a": [1, 2]}', "- d.json: JSON, load_json('d.json') is {\"a\": [1, 2]}"),
