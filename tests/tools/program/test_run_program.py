@@ -108,6 +108,12 @@ async def test_what_comes_out_differently_changes_nothing(programs: Programs) ->
     assert programs.files() == {"a.txt": "mine\n"} and await effects(programs.hands) == []
 
 
+async def test_sets_come_in_the_same_order_each_time(programs: Programs) -> None:
+    letters = "".join(sorted("abcdefghijklmnopqrstuvwxyz"))
+    await programs.do(f"write('n.txt', set({letters!r}))\nwrite('m.txt', list({{l for l in {letters!r}}}))")
+    assert {len(text.split()) for text in programs.files().values()} == {len(letters)}
+
+
 async def test_what_stops_or_fails_changes_nothing(programs: Programs) -> None:
     for program, words in (
         ("write('n', 'x')\nread('missing')", r"^there is no file missing\. Nothing was changed\.$"),
