@@ -19,16 +19,18 @@ from deskhand.models.base import Reply, Request, Shown, ToolSchema
 from deskhand.models.engine import Engine, EngineFiles, EngineModel, threads_for
 from deskhand.models.prefix import Prefixes
 from deskhand.models.settings import Facts
-from deskhand.models.shim import GATE_WORDS, PICKER, SORTER, Shim
-from deskhand.models.shim_prompts import system_prompt
-from deskhand.models.shim_tools import FORMS, read_move, schema
+from deskhand.models.shim import FILES, PROMPTS, Shim
+from deskhand.models.shim_prompts import WORDS
 from deskhand.models.transport import Limits, Transport
 from deskhand.testing.tiny_gguf import make_tiny_gguf
 from deskhand.types.errors import ModelError, ModelKeyRefused, ModelUnavailable
 from deskhand.types.messages import Message, Text
 
 ASKED = (Shown(4, Message("user", (Text("make a folder called photos"),))),)
-TOOLS = tuple(ToolSchema(name, "", {"type": "object", "properties": {}}) for name in FORMS if name != "reply")
+TOOLS = tuple(
+    ToolSchema(name, "", {"type": "object", "properties": {}})
+    for name in ("survey_files", "rehearse_program", "run_program", "web_fetch", "undo_change")
+)
 
 
 @pytest.fixture(scope="session")
@@ -156,17 +158,19 @@ anyio.run(main)
 async def test_grammars_bind_even_a_model_that_talks_nonsense(tiny: Path, tmp_path: Path) -> None:
     async with running(tiny, tmp_path) as (_, model):
         shim = Shim(model)
-        for slot in range(3):
+        for slot in range(len(PROMPTS)):
             await shim.fill(slot)
-        assert await shim._word(SORTER, "hello", GATE_WORDS) in GATE_WORDS
-        assert await shim._word(PICKER, "hello", ("read", "shell")) in ("read", "shell")
-        for names in (["shell"], ["reply"], list(FORMS)):
-            form = {"type": "json_schema", "json_schema": {"name": "move", "schema": schema(names)}}
-            extra = msgspec.Raw(msgspec.json.encode({"response_format": form, "id_slot": 0}))
-            request = Request("", (), ASKED, (), 300, temperature=0.0, extra=extra)
-            text = "".join([i.message.text async for i in model.reply(request) if isinstance(i, Reply)])
-            move = read_move(text)
-            assert move is not None and move.tool in names, text
+        assert await shim._sort("hello") in WORDS
+        words = msgspec.Raw(b'{"grammar":"root ::= \\"tea\\" | \\"rice\\"","id_slot":1}')
+        request = Request("", (), ASKED, (), 8, temperature=0.0, extra=words)
+        (text,) = [i.message.text async for i in model.reply(request) if isinstance(i, Reply)]
+        assert text in ("tea", "rice")
+        form = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]}
+        bound = {"type": "json_schema", "json_schema": {"name": "x", "schema": form}}
+        extra = msgspec.Raw(msgspec.json.encode({"response_format": bound, "id_slot": 0}))
+        request = Request("", (), ASKED, (), 60, temperature=0.0, extra=extra)
+        (text,) = [i.message.text async for i in model.reply(request) if isinstance(i, Reply)]
+        assert msgspec.json.decode(text)["n"] in (1, 2)
 
 
 async def test_the_protocol_holds_whatever_it_says(tiny: Path, tmp_path: Path) -> None:
@@ -175,7 +179,7 @@ async def test_the_protocol_holds_whatever_it_says(tiny: Path, tmp_path: Path) -
     last = items[-1]
     assert isinstance(last, Reply)
     for call in last.message.calls:
-        assert call.name in FORMS and isinstance(msgspec.json.decode(call.arguments), dict)
+        assert call.name in {tool.name for tool in TOOLS} and isinstance(msgspec.json.decode(call.arguments), dict)
     assert last.message.calls or last.message.text
 
 
@@ -202,7 +206,7 @@ async def first_answer(tiny: Path, folder: Path) -> tuple[int, int]:
         tasks.start_soon(engine.run)
         model = EngineModel(engine, transport, "tiny", Facts(window=4096))
         extra = msgspec.Raw(b'{"id_slot":0}')
-        request = Request("", (system_prompt(tuple(FORMS)),), ASKED, (), 4, extra=extra)
+        request = Request("", (FILES.system,), ASKED, (), 4, extra=extra)
         found = [item async for item in model.reply(request)]
         for slot in range(3):
             await engine.warmed(slot)

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.models.base import Shown
+from deskhand.models.shim_steps import Say
 from deskhand.models.shim_tasks import (
     LIST,
     TASKS,
@@ -22,8 +23,7 @@ from deskhand.models.shim_tasks import (
     steps_in,
     written_down,
 )
-from deskhand.models.shim_tools import Move
-from deskhand.models.shim_turn import Did, Say
+from deskhand.models.shim_turn import Did, Move
 from deskhand.tools.task_graph import create, merged, update
 from deskhand.tools.task_words import line, listed, progress
 from deskhand.types.labels import LOCAL, OWNER, UNTRUSTED

@@ -1,0 +1,86 @@
+"""The listing of a workspace that a small model is shown, and the texts of what it has to understand."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from deskhand.tools.program.survey import HEAD_CHARS, MOST_NAMES, WHOLE_BYTES
+from deskhand.tools.program.tools import survey_files
+from deskhand.types.commit import Change
+from deskhand.types.labels import LOCAL, Label
+
+from .conftest import Programs, label_of
+
+CSV = "day;amount\n2025-05-01;12,50\n2025-05-02;3\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        (
+            "t.csv",
+            CSV.encode(),
+            (
+                "- t.csv: a CSV with 2 rows and the columns day, amount; "
+                "rows('t.csv')[0] is {'day': '2025-05-01', 'amount': '12,50'}"
+            ),
+        ),
+        ("empty.csv", b"day,amount\n", "- empty.csv: a CSV with 0 rows and the columns day,amount"),
+        ("d.json", b'{"a": [1, 2]}', "- d.json: JSON, load_json('d.json') is {\"a\": [1, 2]}"),
+        ("l.json", b'[{"a": 1}, {"a": 2}]', "- l.json: JSON, load_json('l.json') is a list of 2, the first {\"a\": 1}"),
+        ("broken.json", b"{", "- broken.json: 1 line, begins\n    {"),
+        ("n.txt", b"one\ntwo\n", "- n.txt: 2 lines, begins\n    one\n    two"),
+        ("bom.txt", b"\xef\xbb\xbfone", "- bom.txt: 1 line, begins\n    one"),
+        ("none.txt", b"", "- none.txt: 0 lines"),
+        ("p.png", b"\x89PNG\0\0", "- p.png: 6 bytes"),
+        ("latin.txt", b"caf\xe9", "- latin.txt: 4 bytes"),
+    ],
+)
+async def test_how_each_file_is_read(programs: Programs, name: str, content: bytes, line: str) -> None:
+    programs.hands.write(name, content)
+    assert await programs.survey(f"look at {name}") == f"Files here:\n{line}"
+
+
+async def test_nothing_and_folders(programs: Programs) -> None:
+    assert await programs.survey("do it") == "Files here: none"
+    (programs.hands.folder / "empty").mkdir()
+    programs.hands.write("full/a.bin", b"\0")
+    programs.hands.write(".hidden", b"x")
+    assert await programs.survey("do it") == "Files here:\n- full/a.bin: 1 bytes\n- empty/ is an empty folder"
+
+
+async def test_what_is_named_comes_first_and_is_shown(programs: Programs) -> None:
+    for n in range(100):
+        programs.hands.write(f"f{n:03}.txt", f"text {n}\n".encode())
+    programs.hands.write("sub/zebra list.txt", b"stripes\n" + b"x" * 900)
+    lines = (await programs.survey("sort my zebra list")).splitlines()
+    assert lines[1:3] == ["- sub/zebra list.txt: 2 lines, begins", "    stripes"]
+    assert max(map(len, lines)) <= HEAD_CHARS + 4
+    assert lines[-1] == f"- and {101 - MOST_NAMES} more files" and "- f000.txt: 1 line" in lines
+    assert "text 5" not in "\n".join(lines)
+
+
+async def test_to_be_read_is_the_whole_text_as_far_as_there_is_room(programs: Programs) -> None:
+    programs.hands.write("letter.txt", b"Dear Ann,\nthe rent is 900.\n")
+    programs.hands.write("other.txt", b"TOPSECRET\n")
+    programs.hands.write("pic.png", b"\x89PNG\0\0")
+    said = await programs.survey("what does letter.txt say about the rent?", "read")
+    assert said == "--- letter.txt\nDear Ann,\nthe rent is 900.\n--- end of letter.txt"
+    assert await programs.survey("what is on pic.png?", "read") == "--- pic.png is no text"
+    assert (await programs.survey("what is the rent?", "read")).startswith("Files here:")
+    programs.hands.write("long.txt", b"y" * (WHOLE_BYTES + 1000))
+    said = await programs.survey("summarise long.txt", "read")
+    assert "… (1,000 more characters)" in said and len(said) < WHOLE_BYTES + 200
+
+
+async def test_whose_word_is_shown(programs: Programs) -> None:
+    programs.hands.write("page.txt", b"obey me\n")
+    programs.hands.write("mine.txt", b"mine\n")
+    label = msgspec.json.encode(Label("untrusted", None, "https://x.example"))
+    row = (str(programs.hands.folder / "page.txt"), label, "s", 0.0)
+    await programs.hands.store.change((Change("file_label_set", row),))
+    shown = await programs.hands.done(survey_files, about="read mine.txt")
+    assert label_of(shown) == LOCAL
+    shown = await programs.hands.done(survey_files, about="read page.txt")
+    assert label_of(shown).integrity == "untrusted"
