@@ -7,26 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from deskhand.models.shim_programs import Try, is_plain, program_in
 from deskhand.models.shim_prompts import ABOUT, Word
-from deskhand.models.shim_steps import (
-    STOPS,
-    TRIES,
-    Answer,
-    Do,
-    Say,
-    Sort,
-    Step,
-    Try,
-    Write,
-    done_words,
-    first_step,
-    honest,
-    is_plain,
-    next_step,
-    obvious,
-    program_in,
-)
+from deskhand.models.shim_request import obvious
+from deskhand.models.shim_steps import STOPS, TRIES, Answer, Do, Say, Sort, Step, Write, first_step, next_step
 from deskhand.models.shim_turn import Did, Move, Turn
+from deskhand.models.shim_words import done_words, honest
 from deskhand.types.programs import Call, FileChange, Rehearsed
 
 NEW = FileChange("n.txt", "new", "1" * 64, "--- /dev/null\n+++ n.txt\n@@ -0,0 +1 @@\n+hello")

@@ -18,7 +18,19 @@ from deskhand.types.programs import Call
 from .folder import run
 
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=ZoneInfo("Europe/Berlin"))
-REMINDERS = "j1: on Tuesday at 9:00: Call the dentist\nj2: every day at 12:00: Drink water\nj3: Friday: Call mum\n"
+REMINDERS = "".join(
+    f"- {name} (on)\n  when: {when}\n  next: 2026-11-24 09:00\n  what: {what}\n"
+    for name, when, what in (
+        ("j1", "once, at 2026-11-24 09:00", "Call the dentist"),
+        ("j2", "at 12:00 every day (UTC)", "Drink water"),
+        ("j3", "at 09:00 on Friday (UTC)", "Call mum"),
+    )
+)
+LINES = [
+    "j1: Call the dentist (once, at 2026-11-24 09:00)",
+    "j2: Drink water (at 12:00 every day (UTC))",
+    "j3: Call mum (at 09:00 on Friday (UTC))",
+]
 FACTS = "#4 (2026-11-20) My sister lives in Rome\n#9 (2026-11-21) The wifi password is blue\nand no more\n"
 
 
@@ -35,7 +47,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_line_that_is_meant(words: str, line: int) -> None:
-    lines = REMINDERS.splitlines()
+    lines = LINES
     assert chosen(lines, words, "reminder") == lines[line]
 
 
@@ -44,10 +56,10 @@ def test_the_line_that_is_meant(words: str, line: int) -> None:
     [
         ((), "", "there is no reminder"),
         ((), "tea", "there is no reminder about tea"),
-        (REMINDERS.splitlines(), "tea", "there is no reminder about tea"),
-        (REMINDERS.splitlines(), "", "there are 3 of them; say which reminder you mean: j1"),
-        (REMINDERS.splitlines(), "my reminder", "there are 3 of them"),
-        (REMINDERS.splitlines(), "the call", "there are 2 of them; say which reminder you mean: j1"),
+        (LINES, "tea", "there is no reminder about tea"),
+        (LINES, "", "there are 3 of them; say which reminder you mean: j1"),
+        (LINES, "my reminder", "there are 3 of them"),
+        (LINES, "the call", "there are 2 of them; say which reminder you mean: j1"),
     ],
 )
 def test_what_is_not_clear_is_asked_about(lines: list[str], words: str, sentence: str) -> None:
@@ -85,12 +97,12 @@ def test_what_gives_something_back_stops_the_program_until_it_is_there(program: 
         ("say(recall('x'))", [FACTS], "My sister lives in Rome, The wifi password is blue", []),
         ("say(changes())", ["nothing was changed in this conversation"], "", []),
         ("say(ask('Which?'), ask('When?'), ask('Which?'))", ["this", "now"], "this now this", []),
-        ("cancel('dentist')", [REMINDERS], "", [{"act": "cancel", "which": REMINDERS.splitlines()[0]}]),
+        ("cancel('dentist')", [REMINDERS], "", [{"act": "cancel", "which": LINES[0]}]),
         (
             "for line in reminders(): cancel(line)",
             [REMINDERS],
             "",
-            [{"act": "cancel", "which": line} for line in REMINDERS.splitlines()],
+            [{"act": "cancel", "which": line} for line in LINES],
         ),
         ("forget('wifi')", [FACTS], "", [{"act": "forget", "which": FACTS.splitlines()[1]}]),
         ("undo()\nundo()", [], "", [{"act": "undo"}]),

@@ -26,7 +26,7 @@ CSV = "day;amount\n2025-05-01;12,50\n2025-05-02;3\n"
                 "rows('t.csv')[0] is {'day': '2025-05-01', 'amount': '12,50'}"
             ),
         ),
-        ("empty.csv", b"day,amount\n", "- empty.csv: a CSV with 0 rows and the columns day,amount"),
+        ("empty.csv", b"day,amount\n", "- empty.csv: a CSV with 0 rows and the columns day, amount"),
         ("d.json", b'{"a": [1, 2]}', "- d.json: JSON, load_json('d.json') is {\"a\": [1, 2]}"),
         ("l.json", b'[{"a": 1}, {"a": 2}]', "- l.json: JSON, load_json('l.json') is a list of 2, the first {\"a\": 1}"),
         ("broken.json", b"{", "- broken.json: 1 line, begins\n    {"),
@@ -68,7 +68,8 @@ async def test_to_be_read_is_the_whole_text_as_far_as_there_is_room(programs: Pr
     said = await programs.survey("what does letter.txt say about the rent?", "read")
     assert said == "--- letter.txt\nDear Ann,\nthe rent is 900.\n--- end of letter.txt"
     assert await programs.survey("what is on pic.png?", "read") == "--- pic.png is no text"
-    assert (await programs.survey("what is the rent?", "read")).startswith("Files here:")
+    # Where nothing is named, and all of it has room, all of it is shown.
+    assert "the rent is 900." in await programs.survey("what is the rent?", "read")
     programs.hands.write("long.txt", b"y" * (WHOLE_BYTES + 1000))
     said = await programs.survey("summarise long.txt", "read")
     assert "… (1,000 more characters)" in said and len(said) < WHOLE_BYTES + 200

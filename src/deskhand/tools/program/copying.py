@@ -18,7 +18,7 @@ from ..heavy import is_heavy
 from ..protected import why_protected
 from ..reads import LONG_AGO_NS, keeps_times
 
-MOST_FILES, MOST_BYTES = 5_000, 200 << 20
+MOST_FILES, MOST_BYTES, MOST_MADE = 5_000, 200 << 20, 50 << 20
 DIFF_LINES, DIFF_CHARS, MOST_DIFFS = 40, 2_000, 12
 TEXT_BYTES = 1 << 20
 """A larger file has no diff."""
@@ -33,12 +33,13 @@ class Was(msgspec.Struct, frozen=True, gc=False):
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """`root` is the copy of `source`; `files` and `folders` are what lies in it, by paths below both. `armed` are files
-    whose readers we want to know."""
+    """`root` is the copy of `source`; `files` and `folders` are what lies in it, by paths below both, `times` when the
+    files of the source were changed last (ns). `armed` are files whose readers we want to know."""
 
     source: Path
     root: Path
     files: Mapping[str, Was]
+    times: Mapping[str, int]
     folders: frozenset[str]
     armed: Mapping[str, int | None]
 
@@ -47,6 +48,8 @@ def seen(path: str) -> bool:
     """Whether programs see this path of a workspace: neither what steers agents or programs, nor what is hidden, nor
     what programs make again by themselves."""
     parts = path.split("/")
+    if not path.isprintable():
+        return False  # a name that is no text, or that could hide in one
     hidden = any(part.startswith(".") for part in parts)
     return not (hidden or steers(path) or why_protected(parts) or any(is_heavy(part) for part in parts))
 
@@ -68,23 +71,27 @@ def names(source: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 def copied(source: Path, root: Path, marked: Collection[str]) -> Copy:
     """Copy what programs see of `source` into `root`. `marked` are paths whose readers matter. Raises ToolError where
-    it is too much."""
-    files, folders, size = list[str](), set[str](), 0
-    for path, entry in names(source):
-        if entry.is_dir(follow_symlinks=False):
-            folders.add(path)
-            (root / path).mkdir()
-            continue
-        size += entry.stat(follow_symlinks=False).st_size
-        if len(files) >= MOST_FILES or size > MOST_BYTES:
-            raise ToolError(
-                f"this folder holds more than {MOST_FILES:,} files or {MOST_BYTES >> 20} MB: too much to rehearse in."
-                " Name a smaller workspace for the agent, or choose a bigger model."
-            )
-        shutil.copy2(source / path, root / path, follow_symlinks=False)
-        files.append(path)
+    it is too much, or changes meanwhile."""
+    files, folders, size = dict[str, int](), set[str](), 0
+    try:
+        for path, entry in names(source):
+            if entry.is_dir(follow_symlinks=False):
+                folders.add(path)
+                (root / path).mkdir()
+                continue
+            status = entry.stat(follow_symlinks=False)
+            size += status.st_size
+            if len(files) >= MOST_FILES or size > MOST_BYTES:
+                raise ToolError(
+                    f"this folder holds more than {MOST_FILES:,} files or {MOST_BYTES >> 20} MB: too much to rehearse "
+                    "in. Name a smaller workspace for the agent, or choose a bigger model."
+                )
+            shutil.copy2(source / path, root / path, follow_symlinks=False)
+            files[path] = status.st_mtime_ns
+    except OSError as error:
+        raise ToolError(f"the folder cannot be copied: {error.strerror}") from error
     armed = {path: _arm(root / path) for path in marked if path in files}
-    return Copy(source, root, {path: _was(root / path) for path in files}, frozenset(folders), armed)
+    return Copy(source, root, {path: _was(root / path) for path in files}, files, frozenset(folders), armed)
 
 
 def _was(path: Path) -> Was:
@@ -115,37 +122,73 @@ def read_in(copy: Copy) -> list[str]:
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a program has changed, and the bytes of the files that it has made or changed, by path."""
+    """What a program has changed, the bytes of the files that it has made or changed, and the digests of those that it
+    has found there, by path."""
 
     changes: tuple[FileChange, ...]
     content: Mapping[str, bytes]
+    before: Mapping[str, str]
 
 
-def found_in(copy: Copy, blind: Collection[str] = (), made: Collection[str] = ()) -> Found:
-    """What is different in the copy now. `blind` are files that were written over without having been read, `made`
-    those that the agent itself has made in this conversation."""
-    now = dict(names(copy.root))
-    files = [path for path, entry in now.items() if entry.is_file(follow_symlinks=False)]
-    fresh = {path: (copy.root / path).read_bytes() for path in files if _was(copy.root / path) != copy.files.get(path)}
-    before = {path: (copy.source / path).read_bytes() for path in copy.files if path in fresh or path not in now}
+def found_in(copy: Copy, read: Collection[str] = (), blind: Collection[str] = (), made: Collection[str] = ()) -> Found:
+    """What is different in the copy now. `read` are files that were read by our functions, `blind` those that were
+    written over by them without that, `made` those that the agent itself has made in this conversation. Raises
+    ToolError where it cannot be told, or must not be done."""
+    try:
+        now = dict(names(copy.root))
+        files = {path for path, entry in now.items() if entry.is_file(follow_symlinks=False)}
+        fresh = _fresh(copy, files)
+        gone = [path for path in copy.files if path not in files]
+        before = {path: _as_it_was(copy, path) for path in copy.files if path in fresh or path in gone}
+    except OSError as error:
+        raise ToolError(f"what the program has made cannot be read: {error.strerror}") from error
     content = {path: data for path, data in fresh.items() if before.get(path) != data}
-    gone = [path for path in copy.files if path not in now]
+    folders = now.keys() - files
+    _check_folders(copy, folders, gone)
+    changes = [
+        FileChange(path, "folder")
+        for path in sorted(folders - copy.folders)
+        if not any(other.startswith(f"{path}/") for other in content)
+    ]
     moved = _moved(gone, before, {path: data for path, data in content.items() if path not in copy.files})
-    changes = list[FileChange]()
-    for path in sorted(now.keys() - set(files) - copy.folders):
-        if not any(other.startswith(f"{path}/") for other in content):
-            changes.append(FileChange(path, "folder"))
     for path in sorted({*gone, *content} - set(moved.values())):
         if path in moved:
             changes.append(FileChange(path, "moved", _digest(content[moved[path]]), to=moved[path]))
             continue
         old, new = before.get(path), content.get(path)
         diff = _diff(path, old, new) if len(changes) < MOST_DIFFS else ""
-        lost = "" if path in made or old is None else _lost(path, old, new, blind=path in blind)
+        lost = "" if path in made or old is None else _lost(path, old, new, blind=path in blind, read=path in read)
         kind: Kind = "new" if old is None else "deleted" if new is None else "changed"
         changes.append(FileChange(path, kind, "" if new is None else _digest(new), diff, loses=lost))
-    changes += [FileChange(path, "deleted") for path in sorted(copy.folders - now.keys(), reverse=True)]
-    return Found(tuple(changes), content)
+    changes += [FileChange(path, "deleted") for path in sorted(copy.folders - folders, reverse=True)]
+    return Found(tuple(changes), content, {path: _digest(data) for path, data in before.items()})
+
+
+def _fresh(copy: Copy, files: Collection[str]) -> dict[str, bytes]:
+    """The bytes of the files that are not as they were copied."""
+    fresh = [path for path in files if _was(copy.root / path) != copy.files.get(path)]
+    if sum((copy.root / path).lstat().st_size for path in fresh) > MOST_MADE:
+        raise ToolError(f"it makes more than {MOST_MADE >> 20} MB")
+    return {path: (copy.root / path).read_bytes() for path in fresh}
+
+
+def _as_it_was(copy: Copy, path: str) -> bytes:
+    place = copy.source / path
+    data = place.read_bytes()
+    if place.lstat().st_mtime_ns != copy.times[path]:
+        raise ToolError(f"{path} was changed by somebody else meanwhile: try again")
+    return data
+
+
+def _check_folders(copy: Copy, folders: Collection[str], gone: Sequence[str]) -> None:
+    """Raises ToolError where a file became a folder, or a folder is gone that holds what programs do not see."""
+    if became := [path for path in gone if path in folders]:
+        raise ToolError(f"it makes a folder of the file {became[0]}")
+    for path in copy.folders - set(folders):
+        with os.scandir(copy.source / path) as entries:
+            unseen = [entry.name for entry in entries if f"{path}/{entry.name}" not in (*copy.files, *copy.folders)]
+        if unseen:
+            raise ToolError(f"{path} holds {unseen[0]!r}, which programs do not touch: it stays as it is")
 
 
 def _moved(gone: Sequence[str], before: Mapping[str, bytes], new: Mapping[str, bytes]) -> dict[str, str]:
@@ -160,7 +203,7 @@ def _moved(gone: Sequence[str], before: Mapping[str, bytes], new: Mapping[str, b
     return moved
 
 
-def _lost(path: str, old: bytes, new: bytes | None, *, blind: bool) -> str:
+def _lost(path: str, old: bytes, new: bytes | None, *, blind: bool, read: bool) -> str:
     if not old.strip():
         return ""
     lines = old.count(b"\n") + (not old.endswith(b"\n"))
@@ -169,8 +212,9 @@ def _lost(path: str, old: bytes, new: bytes | None, *, blind: bool) -> str:
         return f"deletes {path} with {many}"
     if not new.strip():
         return f"empties {path} of {many}"
-    kept = set(old.splitlines()) & set(new.splitlines())
-    return f"overwrites {path} and {many}" if blind and len(kept) < lines else ""
+    kept = len(set(old.splitlines()) & set(new.splitlines()))
+    over = (blind and kept < lines) or (not read and 2 * kept < lines)
+    return f"overwrites {path} and {many}" if over else ""
 
 
 def _digest(data: bytes) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ...types.losses import named
@@ -82,26 +82,24 @@ def _peek(path: Path) -> str | None:
 
 
 def _head(folder: Path, path: str, *, whole: bool) -> str:
-    """A line about the file, and with `whole` how it begins."""
+    """A line about the file, and with `whole` how it begins: its words, which have the label of the file."""
     place = folder / path
     text = _peek(place)
     if text is None:
         return f"- {path}: {place.stat().st_size:,} bytes"
     lines = text.splitlines()
-    if path.lower().endswith((".csv", ".tsv")) and lines:
-        return _table_head(path, text, whole=whole)
-    if path.lower().endswith(".json") and whole:
-        try:
-            return _json_head(path, json.loads(text))
-        except ValueError:
-            pass
     count = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
     if not whole or not lines:
         return f"- {path}: {count}"
-    if rows := markdown_rows(text):
-        return f"- {path}: {count} with a table of {len(rows)} rows; rows({path!r})[0] is {rows[0]}"
-    if cells := _cells(lines):
-        return f"- {path}: {count} of a table without a header; cells({path!r})[0] is {cells}"
+    with suppress(csv.Error, ValueError, RecursionError):
+        if path.lower().endswith((".csv", ".tsv")):
+            return _table_head(path, lines)
+        if path.lower().endswith(".json"):
+            return _json_head(path, json.loads(text))
+        if rows := markdown_rows(text):
+            return f"- {path}: {count} with a table of {len(rows)} rows; rows({path!r})[0] is {rows[0]}"
+        if cells := _cells(lines):
+            return f"- {path}: {count} of a table without a header; cells({path!r})[0] is {cells}"
     shown = "\n".join(f"    {line[:HEAD_CHARS]}" for line in lines[:HEAD_LINES])
     return f"- {path}: {count}, begins\n{shown}"
 
@@ -116,13 +114,14 @@ def _cells(lines: Sequence[str]) -> list[str]:
     return [cell.strip()[:HEAD_CHARS] for cell in filled[0].split(sign)]
 
 
-def _table_head(path: str, text: str, *, whole: bool) -> str:
-    rows = list(csv.DictReader(io.StringIO(text), delimiter=separator(text), skipinitialspace=True))
-    columns = ", ".join(rows[0]) if rows else text.splitlines()[0]
-    line = f"- {path}: a CSV with {len(rows)} rows and the columns {columns}"
-    if not rows or not whole:
+def _table_head(path: str, lines: Sequence[str]) -> str:
+    sign = separator(lines[0])
+    rows = list(csv.DictReader(lines, delimiter=sign, skipinitialspace=True, restkey=""))
+    columns = [name for name in rows[0] if name] if rows else lines[0].split(sign)
+    line = f"- {path}: a CSV with {len(rows)} rows and the columns {', '.join(columns)}"
+    if not rows:
         return line
-    first = {name: str(value)[:HEAD_CHARS] for name, value in rows[0].items() if name is not None}
+    first = {name: str(rows[0][name])[:HEAD_CHARS] for name in columns}
     kinds = [f"{name} is {' or '.join(values)}" for name in first if (values := _few_values(name, rows))]
     return f"{line}; rows({path!r})[0] is {first}" + (f"; {'; '.join(kinds)}" if kinds else "")
 

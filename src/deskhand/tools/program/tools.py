@@ -71,9 +71,14 @@ class _Program:
         with tempfile.TemporaryDirectory(prefix="deskhand-program-") as place:
             copy = await anyio.to_thread.run_sync(copied, Path(where.real), Path(place), marked)
             ended = await self._ended(given, copy, context)
-            found = await anyio.to_thread.run_sync(found_in, copy, ended.blind, await _made_here(context))
+            made = await _made_here(context)
+            try:
+                found = await anyio.to_thread.run_sync(found_in, copy, ended.read, ended.blind, made)
+                rehearsed = self._rehearsed(ended, found, context)
+            except ToolError as error:
+                found, rehearsed = Found((), {}, {}), Rehearsed(stopped=str(error))
             label = marks.joined(read_in(copy))
-        return _Tried(where, marks, label, found, self._rehearsed(ended, found, context))
+        return _Tried(where, marks, label, found, rehearsed)
 
     async def _ended(self, given: RunArguments, copy: Copy, context: Context) -> _Ended:
         """What the program said of itself. It may be under somebody else's control, so its shape is checked."""
@@ -165,6 +170,8 @@ class RunProgram(_Program):
         tried = await self._tried(given, context)
         if why := tried.rehearsed.stopped or tried.rehearsed.failed:
             raise ToolError(f"{why.rstrip('.')}. Nothing was changed.")
+        if tried.rehearsed.needs is not None:
+            raise ToolError("it waits for an answer, so nothing was changed: rehearse it with the answer")
         if tried.rehearsed.changes != given.changes:
             raise ToolError("it came out differently than it was rehearsed, so nothing was changed: rehearse it again")
         rows = await _brought_about(tried, context) if given.changes else ()
@@ -221,31 +228,47 @@ async def _brought_about(tried: _Tried, context: Context) -> tuple[Change, ...]:
 
 def _applied(where: Ground, doer: By, found: Found) -> tuple[Change, ...]:
     """Bring the change about as one. Returns its rows. Raises ToolError where something has changed meanwhile."""
-    shadow, wanted = where.shadow, dict[str, str | None]()
+    shadow = where.shadow
     with shadow.lock:
-        paths = [path for change in found.changes for path in (change.path, change.to) if path]
-        where.look_at([*paths, *(each for path in paths for each in above(path))])
-        now = {path: seen.state for path in shadow.seen if (seen := shadow.seen.get(path)) is not None}
-        for change in found.changes:
-            if change.kind == "folder":
-                wanted[change.path] = "d0755"
-                continue
-            target = change.to or change.path
-            if change.kind in ("deleted", "moved"):
-                wanted[change.path] = None
-            if change.kind != "deleted":
-                mode = now.get(change.path, "f0644 ")[1:5]
-                wanted[target] = shadow.add(found.content[target], mode)
-        for path in [path for path, state in wanted.items() if state is not None]:
-            wanted.update({each: "d0755" for each in above(path) if each not in now and each not in wanted})
-        one = where.enter(doer)
-        one.add([Changed(path, now.get(path), state) for path, state in wanted.items()])
-        shadow.into_blobs([digest for path in wanted if (digest := digest_of(now.get(path)))])
-        failed = where.bring_about(one)
-        where.leave(one, doer.at)
+        one = where.begin(doer)  # it looks at everything: what was there before is nobody's, even if we are killed
+        try:
+            wanted = _wanted(where, found)
+            one.add([Changed(path, _state(where, path), state) for path, state in wanted.items()])
+            shadow.into_blobs([digest for path in wanted if (digest := digest_of(_state(where, path)))])
+            failed = where.bring_about(one)
+        finally:
+            where.leave(one, doer.at)
         if failed:
             raise ToolError("; ".join(f"{path}: {why}" for path, why in failed.items()))
         return where.rows(one)
+
+
+def _wanted(where: Ground, found: Found) -> dict[str, str | None]:
+    """What each path is to be. Raises ToolError where it is not as the program has found it."""
+    wanted = dict[str, str | None]()
+    for path in [path for change in found.changes for path in (change.path, change.to) if path]:
+        if digest_of(_state(where, path)) != found.before.get(path, ""):
+            raise ToolError(f"{path} was changed by somebody else meanwhile, so nothing was changed: try again")
+    for change in found.changes:
+        if change.kind == "folder":
+            wanted[change.path] = "d0755"
+            continue
+        target = change.to or change.path
+        if change.kind in ("deleted", "moved"):
+            wanted[change.path] = None
+        if change.kind != "deleted":
+            mode = (_state(where, change.path) or "f0644 ")[1:5]
+            wanted[target] = where.shadow.add(found.content[target], mode)
+    for path in [path for path, state in wanted.items() if state is not None]:
+        around = [each for each in above(path) if _state(where, each) is None and each not in wanted]
+        wanted.update(dict.fromkeys(around, "d0755"))
+    return wanted
+
+
+def _state(where: Ground, path: str) -> str | None:
+    """What a path was when it was looked at last."""
+    seen = where.shadow.seen.get(path)
+    return seen.state if seen is not None else None
 
 
 def program_tools(zone: str) -> Sequence[Tool]:

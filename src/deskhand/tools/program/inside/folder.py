@@ -7,6 +7,7 @@ program with a plain sentence: a small model is wrong about these, and says that
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import math
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
 from collections.abc import Iterable
 from datetime import date
@@ -175,12 +177,12 @@ class Folder:
         if not old:
             raise Stop("the text that is to be replaced is empty")
         key, exact = (old, new), before.count(old)
-        found = [old] if exact else [match[0] for match in re.finditer(_loosely(old), before, re.IGNORECASE)]
-        if not found:
+        loose = _loosely(old)
+        if not exact and not (loose and re.search(loose, before, re.IGNORECASE)):
             self._missed.setdefault(key, str(self._there(path)))
             return
         self._hit.add(key)
-        after = before.replace(old, new) if exact else re.sub(_loosely(old), lambda _: new, before, flags=re.IGNORECASE)
+        after = before.replace(old, new) if exact else re.sub(loose, lambda _: new, before, flags=re.IGNORECASE)
         self._save(self._there(path), after)
 
     def remove_lines(self, path: str, text: str) -> None:
@@ -273,15 +275,10 @@ class Folder:
         if target.exists():
             raise Stop(f"{target} exists already and would be lost")
         self.touched = True
-        if target.suffix == ".zip":
-            with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as zipped:
-                for path in inside:
-                    zipped.write(path)
-        else:
-            mode = "w:gz" if target.name.endswith("gz") else "w"
-            with tarfile.open(target, mode) as packed:  # type: ignore[call-overload]
-                for path in inside:
-                    packed.add(path, recursive=False)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # The same bytes each time, as it is rehearsed and then done: what the program has made itself has no time.
+        times = {path: 0 if str(path) in self._made else int(path.stat().st_mtime) for path in inside if path.is_file()}
+        pack_into(target, times)
 
     def run(self, command: str) -> str:
         """Run a command, and give what it prints. One that fails stops the program."""
@@ -396,6 +393,31 @@ def in_style(before: str, new: str, *, top: bool = False) -> str:
     return "\n".join(f"{like[1]}{like[2]} {box}{line}" for line in lines)
 
 
+def pack_into(target: Path, times: dict[Path, int]) -> None:
+    """A .zip, .tar or .tar.gz of these files, each with its time."""
+    if target.suffix == ".zip":
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as zipped:
+            for path, at in times.items():
+                stamp = time.gmtime(max(at, _FIRST_ZIP))[:6]
+                info = zipfile.ZipInfo(str(path), stamp)
+                info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                zipped.writestr(info, path.read_bytes())
+        return
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path, at in times.items():
+            member = tarfile.TarInfo(str(path))
+            member.size, member.mtime, member.mode = path.stat().st_size, at, 0o644
+            with path.open("rb") as file:
+                tar.addfile(member, file)
+    whole = packed.getvalue()
+    target.write_bytes(gzip.compress(whole, mtime=0) if target.name.endswith("gz") else whole)
+
+
+_FIRST_ZIP = 315_532_800
+"""1980: a zip knows no time before it."""
+
+
 def separator(text: str) -> str:
     """What separates the cells of a CSV: what its first line has most of."""
     first = text.split("\n", 1)[0]
@@ -433,10 +455,13 @@ def _rows_of(path: str, text: str) -> list[dict[str, Any]]:
     first, sign = text.split("\n", 1)[0], separator(text)
     if first and sign not in first:
         raise ValueError(f"{path} is no table; use lines({path!r})")
-    reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True)
+    reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True, restkey="")
+    found = list(reader)
+    if odd := next((row for row in found if row.get("")), None):
+        raise Stop(f"{path} has a row with more cells than columns: {next(iter(odd.values()))!r} ...")
     return [
         {name.strip(): Cell((value or "").strip()) for name, value in row.items() if name is not None}
-        for row in reader
+        for row in found
         if any(isinstance(value, str) and value.strip() for value in row.values())
     ]
 
@@ -480,8 +505,10 @@ def _cell(value: Any) -> Any:
 
 
 def _loosely(text: str) -> str:
-    """The text whatever its case and its blanks."""
-    return r"\s*".join(r"\s+".join(map(re.escape, part.split())) for part in re.split(r"\s*([=:])\s*", text) if part)
+    """The text whatever its case and its blanks, as whole words; '' where it is nothing but blanks."""
+    parts = [part for part in re.split(r"\s*([=:])\s*", text) if part.strip()]
+    inner = r"\s*".join(r"\s+".join(map(re.escape, part.split())) for part in parts)
+    return rf"(?<!\w){inner}(?!\w)" if inner else ""
 
 
 def _glob(base: Path, pattern: str) -> Iterable[Path]:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
-_NUMBER = re.compile(r"[-+\u2212]?\d[\d,.' \u00a0]*")
 _DECIMALS, _DIGITS = 2, 7
 
 
@@ -69,25 +68,21 @@ def number(value: object) -> Amount:
 
 def read_number(value: object) -> float | None:
     """The number that a text is, with its sign, thousands and a unit behind or in front; None for anything else."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
         return float(value)
-    text = str(value).strip().strip("$€£% \u00a0").removesuffix("EUR").removesuffix("USD").strip()
-    if not _NUMBER.fullmatch(text):
-        return None
-    plain = re.sub(r"[' \u00a0]", "", text.replace("\u2212", "-"))
-    comma, point = plain.rfind(","), plain.rfind(".")
-    if comma >= 0 and point >= 0:
-        plain = plain.replace("," if point > comma else ".", "")
-    elif comma >= 0 and (plain.count(",") > 1 or len(plain) - comma == 4):
-        plain = plain.replace(",", "")
-    elif point >= 0 and plain.count(".") > 1:
-        plain = plain.replace(".", "")
-    try:
-        return float(plain.replace(",", "."))
-    except ValueError:
-        return None
+    text = str(value).strip().strip("$\u20ac\u00a3% \u00a0").removesuffix("EUR").removesuffix("USD").strip()
+    text = text.replace("\u2212", "-").replace("\u00a0", " ")
+    if _PLAIN.fullmatch(text):
+        return float(text.replace(",", "."))
+    for thousands, decimal in ((",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("'", ",")):
+        if re.fullmatch(rf"[-+]?[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+(?:{re.escape(decimal)}\d+)?", text):
+            return float(text.replace(thousands, "").replace(decimal, "."))
+    return None
+
+
+_PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?|[-+]?(?:\d+,\d{1,2}|0,\d+|\d+,\d{4,})")
 
 
 def tidy(value: float) -> float | int:
@@ -101,9 +96,15 @@ class Cell(str):
 
     __slots__ = ()
 
-    def _pair(self, other: object) -> tuple[Any, Any]:
+    def _pair(self, other: object) -> tuple[Any, Any] | None:
+        """Both as numbers, as dates or as texts; None where they cannot be compared."""
         mine, theirs = read_number(self), read_number(other)
-        return (mine, theirs) if mine is not None and theirs is not None else (str(self), str(other))
+        if mine is not None and theirs is not None:
+            return mine, theirs
+        if not isinstance(other, str):
+            return None
+        days = dates(self), dates(other)
+        return (days[0][0], days[1][0]) if days[0] and days[1] else (str(self), str(other))
 
     def _with(self, other: object, act: Callable[[float, float], float]) -> Any:
         mine, theirs = read_number(self), read_number(other)
@@ -112,21 +113,23 @@ class Cell(str):
         return tidy(act(mine, theirs))
 
     def __lt__(self, other: object) -> bool:
-        mine, theirs = self._pair(other)
-        return bool(mine < theirs)
+        pair = self._pair(other)
+        return pair is not None and bool(pair[0] < pair[1])
 
     def __gt__(self, other: object) -> bool:
-        mine, theirs = self._pair(other)
-        return bool(mine > theirs)
+        pair = self._pair(other)
+        return pair is not None and bool(pair[0] > pair[1])
 
     def __le__(self, other: object) -> bool:
-        return not self > other
+        return self < other or self == other
 
     def __ge__(self, other: object) -> bool:
-        return not self < other
+        return self > other or self == other
 
     def __eq__(self, other: object) -> bool:
-        return str(self) == str(other) if isinstance(other, str) else read_number(self) == other
+        if isinstance(other, str):
+            return str(self) == str(other)
+        return other is not None and read_number(self) == other
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -255,8 +258,8 @@ def links(text: str) -> list[str]:
 
 def phones(text: str) -> list[str]:
     """The telephone numbers in a text, each once; dates are none."""
-    found = [each.strip() for each in _PHONE.findall(text)]
-    return unique([each for each in found if not _ISO.search(each) and sum(map(str.isdigit, each)) >= _DIGITS])
+    without = _DOTTED.sub("|", _ISO.sub("|", text))
+    return unique([each.strip() for each in _PHONE.findall(without) if sum(map(str.isdigit, each)) >= _DIGITS])
 
 
 def unique(items: Any, by: str = "", *, last: bool = False) -> list[Any]:
