@@ -12,8 +12,8 @@ import pytest
 
 from deskhand.models.base import Shown
 from deskhand.models.shim import PROMPTS, WINDOW
+from deskhand.models.shim_programs import program_in
 from deskhand.models.shim_prompts import ASSISTANT_SHOTS, PROGRAM_SHOTS, SORTER_SHOTS, WORDS
-from deskhand.models.shim_steps import program_in
 from deskhand.models.shim_turn import Did, Move, Turn, clip, cost, objects_in, read_turn, told_before
 from deskhand.tools.program.inside.assistant import Assistant
 from deskhand.tools.program.inside.folder import Folder

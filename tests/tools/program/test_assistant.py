@@ -19,6 +19,21 @@ from .folder import run
 
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 REMINDERS = "j1: on Tuesday at 9:00: Call the dentist\nj2: every day at 12:00: Drink water\nj3: Friday: Call mum\n"
+LISTED = """- j1 (on)
+  when: on Tuesday at 9:00
+  what: Call the dentist
+- j2 (on)
+  when: every day at 12:00
+  what: Drink water
+- j3 (on)
+  when: Friday
+  what: Call mum
+"""
+IN_LINES = [
+    "j1: Call the dentist (on Tuesday at 9:00)",
+    "j2: Drink water (every day at 12:00)",
+    "j3: Call mum (Friday)",
+]
 FACTS = "#4 (2026-11-20) My sister lives in Rome\n#9 (2026-11-21) The wifi password is blue\nand no more\n"
 
 
@@ -80,17 +95,17 @@ def test_what_gives_something_back_stops_the_program_until_it_is_there(program: 
 @pytest.mark.parametrize(
     ("program", "answers", "said", "acts"),
     [
-        ("say(len(reminders()))", [REMINDERS], "3", []),
+        ("say(len(reminders()))", [LISTED], "3", []),
         ("say(reminders())", ["There are no reminders.\n"], "", []),
         ("say(recall('x'))", [FACTS], "My sister lives in Rome, The wifi password is blue", []),
         ("say(changes())", ["nothing was changed in this conversation"], "", []),
         ("say(ask('Which?'), ask('When?'), ask('Which?'))", ["this", "now"], "this now this", []),
-        ("cancel('dentist')", [REMINDERS], "", [{"act": "cancel", "which": REMINDERS.splitlines()[0]}]),
+        ("cancel('dentist')", [LISTED], "", [{"act": "cancel", "which": IN_LINES[0]}]),
         (
             "for line in reminders(): cancel(line)",
-            [REMINDERS],
+            [LISTED],
             "",
-            [{"act": "cancel", "which": line} for line in REMINDERS.splitlines()],
+            [{"act": "cancel", "which": line} for line in IN_LINES],
         ),
         ("forget('wifi')", [FACTS], "", [{"act": "forget", "which": FACTS.splitlines()[1]}]),
         ("undo()\nundo()", [], "", [{"act": "undo"}]),
