@@ -68,8 +68,9 @@ async def test_to_be_read_is_the_whole_text_as_far_as_there_is_room(programs: Pr
     said = await programs.survey("what does letter.txt say about the rent?", "read")
     assert said == "--- letter.txt\nDear Ann,\nthe rent is 900.\n--- end of letter.txt"
     assert await programs.survey("what is on pic.png?", "read") == "--- pic.png is no text"
-    assert (await programs.survey("what is the rent?", "read")).startswith("Files here:")
+    assert "the rent is 900." in await programs.survey("what is the rent?", "read"), "there is room for all texts"
     programs.hands.write("long.txt", b"y" * (WHOLE_BYTES + 1000))
+    assert (await programs.survey("what is the rent?", "read")).startswith("Files here:")
     said = await programs.survey("summarise long.txt", "read")
     assert "… (1,000 more characters)" in said and len(said) < WHOLE_BYTES + 200
 
