@@ -142,8 +142,8 @@ async def test_talk_is_only_words(fake: FakeLLM) -> None:
 
 
 async def test_talk_that_claims_a_deed_is_not_passed_on(fake: FakeLLM) -> None:
-    fake.script(*say("talk", "I have booked a table for two."))
-    text, calls = await ask(fake, Message("user", (Text("book a table for two", OWNER),)))
+    fake.script(Behaviour(text="talk: I have ordered a pizza."))
+    text, calls = await ask(fake, Message("user", (Text("a pizza would be nice", OWNER),)))
     assert "nothing was done" in text and calls == []
 
 

@@ -19,8 +19,11 @@ TEMPLATE = (
 )
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 CORPUS = (
-    "the user the tool the text reply result and that this is not name argument read write list file found path lines "
-    "compute say change rows here assist nothing python reminders begins program numbers person folder csv every remind"
+    "the user the tool the text reply result and that this is not name argument read write list file lines reminders "
+    "here rows nothing begins plants files program found numbers changed with what person everything change sister "
+    "cars dentist for vegan water about lives folder new say from you else shopping columns days tell have functions "
+    "something guests date sentence shop settings pictures even call tomorrow short table run dates are did wrote "
+    "phone writing request already folders changes minutes each define import header save all number compute assist"
 )
 """Words of our prompts among them: cut into letters these would not fit into a slot."""
 DIM, LAYERS, HEADS, INNER = 64, 2, 4, 128
@@ -101,7 +104,7 @@ def _byte_characters() -> dict[int, str]:
     return {byte: chr(byte) for byte in plain} | {byte: chr(256 + n) for n, byte in enumerate(others)}
 
 
-def _vocabulary(wanted: int = 200) -> tuple[list[str], list[str]]:
+def _vocabulary(wanted: int = 700) -> tuple[list[str], list[str]]:
     """Tokens and merges of a byte-pair encoding, trained on a handful of words."""
     characters = _byte_characters()
     words = [[characters[byte] for byte in f" {word}".encode()] for word in CORPUS.split()]

@@ -8,6 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from deskhand.runtime.clock import RandomIds, SystemClock
 from deskhand.runtime.effects import Effects
 from deskhand.runtime.reach import Room
@@ -40,12 +42,19 @@ anyio.run(main)
 """
 
 
-async def test_a_kill_in_the_middle_can_be_taken_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("looked", [True, False])
+async def test_a_kill_in_the_middle_can_be_taken_back(tmp_path: Path, looked: bool) -> None:
+    """`looked`: a command ran here before, so that it is known what was there."""
     hands = Hands(tmp_path / "home", Room())
     hands.write("mine.txt", b"mine\n")
+    if looked:
+        await hands(shell, command="true")
+    hands.reaches.close()
+    await hands.store.close()
     code = textwrap.dedent(CHILD).format(tests=str(Path(__file__).parents[3]), count=FILES)
     ended = subprocess.run([sys.executable, "-c", code, str(tmp_path / "home")], check=False)
     assert ended.returncode == -signal.SIGKILL
+    hands = Hands(tmp_path / "home", Room())
     there = {path.name for path in hands.folder.iterdir() if not path.name.startswith(".")}
     assert {"mine.txt", "n000.txt"} <= there
     await hands(shell, command="true")  # the next process makes up for it
