@@ -86,8 +86,10 @@ def test_a_run_is_one_line_that_opens(page: Page, workspace: Path) -> None:
     run = page.locator(".tool", has_text="Made tally.txt").last
     expect(run).to_be_visible()
     assert (workspace / "tally.txt").read_text() == "1 line\n"
-    heads = page.locator(".tools > li > .tool > .tool-head")
-    expect(heads).to_have_text(["Looked at the files", "3 rehearsalsthe last would make tally.txt", "Made tally.txt"])
+    heads = page.locator(".tools > li > .tool > .tool-head > :is(.tool-name, .tool-line)")
+    expect(heads).to_have_text(
+        ["Looked at the files", "3 rehearsals", "the last would make tally.txt", "Made tally.txt"]
+    )
     run.get_by_role("button").click()
     expect(run.locator(".diff .plus")).to_have_text("+1 line")
     expect(run.locator("pre.program")).to_contain_text("say(f'I counted {len(found)} line.')")
@@ -117,7 +119,7 @@ def test_rehearsals_fold_together_and_never_show_json(page: Page, workspace: Pat
 def test_one_rehearsal_is_a_line(page: Page, workspace: Path) -> None:
     tell(page, "program answer")
     expect(answer(page, "It has 1 line.")).to_be_visible()
-    expect(page.locator(".tool-head").last).to_have_text("Rehearsed: says It has 1 line.")
+    expect(page.locator(".tool-line").last).to_have_text("Rehearsed: says It has 1 line.")
 
 
 def test_what_the_model_writes_is_seen_at_once(page: Page, small: Desk, workspace: Path) -> None:

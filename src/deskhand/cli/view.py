@@ -221,8 +221,8 @@ class View:
         choices = () if isinstance(event, e.ApprovalAsked) else event.choices
         self.ask = Asked(event.ask_id, event.call_id, approval, choices, self._now())
         if isinstance(event, e.ApprovalAsked):
-            lines = styled(readable(event.question))
-            return ["", *self._paint.panel(lines, "may it do this?"), *self._reason(event.reason)]
+            panel = self._paint.panel(styled(readable(event.question)), "may it do this?")
+            return ["", *panel, *self._reason(event.reason)]
         numbered = [f"  {i}  {choice}" for i, choice in enumerate(choices, 1)]
         lines = [line for choice in numbered for line in self._paint.text(choice)]
         return ["", *self._paint.text(f"? {event.question}", "warn"), *lines]
