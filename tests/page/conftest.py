@@ -36,7 +36,9 @@ class Desk:
 
     def start(self) -> None:
         port = int(self.url.rpartition(":")[2] or 0)
-        config = {"defaults": {"models": ["scripted/desk"]}, "web": {"port": port}}
+        config: dict[str, object] = {"defaults": {"models": ["scripted/desk"]}, "web": {"port": port}}
+        if (self.home / "small").exists():
+            config["providers"] = {"scripted": {"tools": "fenced"}}
         (self.home / "deskhand.yaml").write_bytes(msgspec.json.encode(config))
         with (self.home / "stderr").open("a") as log:
             self._process = subprocess.Popen(

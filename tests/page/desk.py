@@ -33,6 +33,7 @@ from deskhand.types.events import AnyEvent, MessageDelivered, MessageReceived, M
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import LOCAL, OWNER, Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
+from deskhand.types.programs import REHEARSE, RUN, read_rehearsed
 
 MARKDOWN = """Here is **how it works**, in short:
 
@@ -68,6 +69,17 @@ FAILURES = {
 }
 VERDICT = say('{"verdict": "needs_person", "missing": "bring matches"}')
 """What is said to the judge of a goal: the goal stays as long as a test looks at it."""
+TALLY = """found = lines('notes.txt')
+write('tally.txt', [f'{len(found)} line'])
+say(f'I counted {len(found)} line.')"""
+DIARY = """write('diary.txt', ['a sunny day'])
+write('sum.txt', ['one day'])
+say('It is tidy now.')"""
+PROGRAMS = {
+    "tally": ("say(lines('nothing.txt'))", TALLY, TALLY),
+    "diary": (DIARY,),
+    "answer": ("say(f'It has {len(lines(\"notes.txt\"))} line.')",),
+}
 HUGE = {
     "line": "a" * 1_000_000,
     "quotes": ">" * 50_000 + " deep",
@@ -118,7 +130,7 @@ def _call(name: str, n: int = 0, **arguments: object) -> ToolCall:
     return ToolCall(f"call_{name}_{n}", name, msgspec.Raw(msgspec.json.encode(arguments)))
 
 
-def script(request: Request) -> Message:
+def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
     """What to say to the last words of the person."""
     at = max(i for i, shown in enumerate(request.messages) if shown.message.role == "user")
     text = re.sub(r"^\[.*?\] ", "", request.messages[at].message.text)
@@ -142,6 +154,8 @@ def script(request: Request) -> Message:
             return say("Written.") if results else say("", _call("echo_back", text=text))
         case "work" | "tasks" as kind:
             return (_work if kind == "work" else _tasks)(len(results))
+        case "program":
+            return _program(text.partition(" ")[2], results)
         case "markdown":
             return say(MARKDOWN)
         case "slow":
@@ -173,6 +187,19 @@ def _work(done: int) -> Message:
     )
 
 
+def _program(name: str, results: list[ToolResult]) -> Message:
+    """As a small model does it: a look at the files, rehearsals, and the run of what the last one came to."""
+    programs = PROGRAMS[name]
+    if not results:
+        return say("", _call("survey_files", about=name))
+    if len(results) <= len(programs):
+        return say("", _call(REHEARSE, len(results), program=programs[len(results) - 1]))
+    came = read_rehearsed(results[-1].text)
+    if came is not None and came.changes:
+        return say("", _call(RUN, program=programs[-1], changes=came.changes))
+    return say(came.said if came is not None else results[-1].text)
+
+
 class Scripted:
     """Speaks in pieces, and pauses where the script says so."""
 
@@ -184,6 +211,9 @@ class Scripted:
         text = message.text
         if "halves" in text or "half" in text:
             yield ThinkingDelta("They want it in two halves. ")
+        if message.calls and message.calls[0].name == REHEARSE:
+            yield ThinkingDelta("```python\n# a program\n")
+            await go(self._home)
         size = 24 if len(text) < 5_000 else 20_000
         for piece in re.findall(f"⏸|[^⏸]{{1,{size}}}", text, re.DOTALL):
             if piece == "⏸":

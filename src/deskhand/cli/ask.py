@@ -23,6 +23,7 @@ from ..types.messages import Message, Text, ToolCall
 from .asks import answer, back_to
 from .live import with_app
 from .plain import Pieces, one_line, plain
+from .rehearsals import arguments_of
 from .run import FAILED, ME, NEEDS_APPROVAL, USAGE, agent_of, agent_option, config_option, fail, settings_of
 
 STDIN_BYTES = 4_000_000
@@ -183,7 +184,8 @@ class PlainText:
             case ModelReplied(message=message):
                 self._rest(message.text)
                 for call in message.calls if self._progress else ():
-                    line = one_line(f"· {call.name} {bytes(call.arguments).decode(errors='replace')}", 100)
+                    about = arguments_of(call) or bytes(call.arguments).decode(errors="replace")
+                    line = one_line(f"· {call.name} {about}", 100)
                     click.echo(click.style(line, dim=True), err=True)
             case ModelFailed(retry_at=float() as until) if until - item.at > SILENT_WAIT_S:
                 moment = datetime.fromtimestamp(until, self._zone)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from markdown_it import MarkdownIt
@@ -124,7 +124,7 @@ class Paint:
             whole.append(" ".join(plain(text).split("\n")), style)
         return self._lines(whole, self.width)[0]
 
-    def panel(self, text: str, title: str) -> list[str]:
-        """The exact text in a frame."""
-        inner = Text(plain(text), overflow="fold")
+    def panel(self, lines: Sequence[tuple[str, str]], title: str) -> list[str]:
+        """The exact text in a frame, by lines of (text, style)."""
+        inner = Text("\n", overflow="fold").join(Text(plain(text), style) for text, style in lines)
         return self._lines(Panel(inner, title=title, title_align="left", border_style="warn"), self.width)

@@ -15,6 +15,7 @@ from ..types.events import Recorded
 from ..types.messages import Audio, File, Image, Message, ToolCall, ToolResult, Usage
 from .paint import Paint, stable
 from .plain import one_line
+from .rehearsals import arguments_of, result_of, styled
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 MARKS, BAD = {"ok": ("✓", "good")}, ("✗", "bad")
@@ -154,7 +155,8 @@ class View:
             case "tool_result" if item.call_id in self.calls:
                 running = self.calls[item.call_id]
                 running.status, running.ended = item.status, self._now()
-                running.output = _summary(item.text, self._paint.width - 24)
+                said = result_of(running.call.name, item.text)
+                running.output = _summary(said, self._paint.width - 24)
             case "status":
                 self._status = item.text
             case "reset":
@@ -203,10 +205,8 @@ class View:
             return []
         mark, style = MARKS.get(result.status, BAD)
         head = self._paint.line((f"{mark} ", style), *self._named(running.call))
-        return [
-            head,
-            self._paint.line(("  ", ""), (summary(result, self._paint.width - 24), "quiet"), self._took(running)),
-        ]
+        said = summary(running.call, result, self._paint.width - 24)
+        return [head, self._paint.line(("  ", ""), (said, "quiet"), self._took(running))]
 
     def _closed(self, call_id: str, status: str, reason: str) -> list[str]:
         running = self.calls.pop(call_id, None)
@@ -221,7 +221,8 @@ class View:
         choices = () if isinstance(event, e.ApprovalAsked) else event.choices
         self.ask = Asked(event.ask_id, event.call_id, approval, choices, self._now())
         if isinstance(event, e.ApprovalAsked):
-            return ["", *self._paint.panel(readable(event.question), "may it do this?"), *self._reason(event.reason)]
+            panel = self._paint.panel(styled(readable(event.question)), "may it do this?")
+            return ["", *panel, *self._reason(event.reason)]
         numbered = [f"  {i}  {choice}" for i, choice in enumerate(choices, 1)]
         lines = [line for choice in numbered for line in self._paint.text(choice)]
         return ["", *self._paint.text(f"? {event.question}", "warn"), *lines]
@@ -319,6 +320,8 @@ def _said(message: Message) -> str:
 
 def brief(call: ToolCall, width: int) -> str:
     """The arguments on one line: the value itself where there is but one."""
+    if (words := arguments_of(call)) is not None:
+        return one_line(words, width)
     raw = bytes(call.arguments).decode(errors="replace")
     try:
         data = json.loads(raw)
@@ -330,10 +333,11 @@ def brief(call: ToolCall, width: int) -> str:
     return one_line(raw, width)
 
 
-def summary(result: ToolResult, width: int) -> str:
+def summary(call: ToolCall, result: ToolResult, width: int) -> str:
     """The first line of a result, and how much more there is."""
     pictures = sum(isinstance(part, Image | File) for part in result.parts)
-    return _summary(result.text, width) + (f" [{pictures} file{'s' * (pictures > 1)}]" if pictures else "")
+    text = result_of(call.name, result.text)
+    return _summary(text, width) + (f" [{pictures} file{'s' * (pictures > 1)}]" if pictures else "")
 
 
 def _summary(text: str, width: int) -> str:

@@ -13,7 +13,10 @@ from ..types.events import ApprovalAnswered, QuestionAnswered
 from ..types.identity import Principal, Said, Waiting
 from ..types.labels import LOCAL
 from ..types.messages import Message, ResultStatus, Text, ToolCall
+from ..types.programs import RUN
 from ..types.turn import OpenAsk
+from . import rehearsal
+from .visible import visible
 
 EXECUTE_WITHIN_S = 600.0
 """A given approval is void after this long."""
@@ -35,8 +38,6 @@ _MEANS = {word: choice for choice, words in _WORDS for word in words.split()}
 
 
 PLAN = "exit_plan_mode"
-_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
-"""Characters that count as letters or signs and look like nothing."""
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -77,11 +78,13 @@ def _hash(call_id: str, session: str, name: str, arguments: bytes, setting: Sett
 
 def shown(call: ToolCall) -> str:
     """The arguments as a person is shown them: every byte that was bound, and none that hides or turns others round. Of
-    a plan alone its lines are shown as lines."""
+    a plan alone its lines are shown as lines; of a rehearsed program what it changes, and the digests of that."""
+    if call.name == RUN and (program := rehearsal.told(bytes(call.arguments))) is not None:
+        return program
     text = bytes(call.arguments).decode(errors="backslashreplace")
     if call.name == PLAN and (plan := _plan(text)) is not None:
-        return "\n".join(["", *map(_visible, plan.splitlines())])
-    return _visible(text)
+        return "\n".join(["", *map(visible, plan.splitlines())])
+    return visible(text)
 
 
 def _plan(arguments: str) -> str | None:
@@ -92,16 +95,6 @@ def _plan(arguments: str) -> str | None:
         return None
     plan = given.get("plan") if isinstance(given, dict) and len(given) == 1 else None
     return plan if isinstance(plan, str) else None
-
-
-def _visible(text: str) -> str:
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c if c.isprintable() and c not in _BLANK else _escaped(c) for c in text)
-
-
-def _escaped(char: str) -> str:
-    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 def read_choice(text: str) -> Choice | None:

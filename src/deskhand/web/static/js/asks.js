@@ -4,6 +4,7 @@ import { may } from "./state.js";
 import { choose } from "./talk.js";
 import { clock, moment } from "./format.js";
 import { Icon } from "./icons.js";
+import { Asked, RUN, capital, changeWords, runOf } from "./programs.js";
 
 const WORDS = { once: "Allow once", always: "Always allow exactly this", no: "Do not allow", never: "Never allow exactly this" };
 const MEANS = {
@@ -21,20 +22,25 @@ export function Ask({ ask, open = false }) {
 }
 
 function Answered({ ask }) {
+  const run = programOf(ask), brief = run ? capital(changeWords(run.changes)) : ask.question;
   const said = DONE[ask.answer] ?? ask.answer, good = ask.approval ? ["once", "always"].includes(ask.answer) : ask.answer !== "closed";
-  return html`<details class="ask answered"><summary><${Icon} name=${ask.approval ? "shield" : "ask"} /><span class="cut grow">${ask.question}</span><span class=${`tag ${good ? "good" : "bad"}`}>${said}${ask.by ? ` · ${ask.by}` : ""}</span></summary>
+  return html`<details class="ask answered"><summary><${Icon} name=${ask.approval ? "shield" : "ask"} /><span class="cut grow">${brief}</span><span class=${`tag ${good ? "good" : "bad"}`}>${said}${ask.by ? ` · ${ask.by}` : ""}</span></summary>
     <pre class="exact" tabindex="0">${ask.question}</pre>${ask.reason && html`<p class="small muted">Asked because ${ask.reason}</p>`}${ask.why && html`<p class="small muted">${ask.why}</p>`}</details>`;
 }
 
+/** The program that is asked about, and what it changes; null where it is another call. */
+const programOf = (ask) => (ask.approval && ask.call?.name === RUN ? runOf(ask.call.args) : null);
+
 function Approval({ ask }) {
+  const run = programOf(ask);
   const [explained, setExplained] = useState("once"), [busy, setBusy] = useState("");
   const answer = async (choice) => { setBusy(choice); if ((await choose(ask.id, choice)) === undefined) setBusy(""); };
   const keys = { y: "once", a: "always", n: "no", N: "never" };
   const key = (event) => { const choice = keys[event.key]; if (choice && !event.ctrlKey && !event.metaKey && !event.altKey && may("approve")) { event.preventDefault(); answer(choice); } };
   return html`<section class="ask open" aria-label="Permission needed" onKeyDown=${key}>
     <h3><${Icon} name="shield" />May it do this?</h3>
-    <pre class="exact" tabindex="0" aria-label="Exactly this would be done">${ask.question}</pre>
-    <${Spelled} question=${ask.question} />
+    ${run ? html`<${Asked} call=${ask.call} run=${run} />` : html`<pre class="exact" tabindex="0" aria-label="Exactly this would be done">${ask.question}</pre>
+    <${Spelled} question=${ask.question} />`}
     ${ask.reason && html`<p class="reason">You are asked because ${ask.reason}.</p>`}
     ${may("approve") ? html`<div class="choices" role="group" aria-label="Your answer" aria-describedby="means">
       ${Object.entries(WORDS).map(([choice, words], i) => html`<button key=${choice} type="button" disabled=${busy !== ""} class=${`btn ${i === 0 ? "main" : ""}`} onFocus=${() => setExplained(choice)} onMouseEnter=${() => setExplained(choice)} onClick=${() => answer(choice)}>${words}<kbd aria-hidden="true">${["y", "a", "n", "N"][i]}</kbd></button>`)}

@@ -98,7 +98,8 @@ function close(next, recorded, callId, status, text, parts, why = "") {
 }
 
 function ask(next, event, recorded, more) {
-  const item = { kind: "ask", id: event.ask_id, callId: event.call_id, question: event.question, until: event.until, answer: "", ...more };
+  const call = current(next, recorded).items.find((one) => one.kind === "tool" && one.callId === event.call_id);
+  const item = { kind: "ask", id: event.ask_id, callId: event.call_id, question: event.question, until: event.until, answer: "", ...more, ...(call && more.approval && { call: { name: call.name, args: call.args } }) };
   add(next, recorded, item);
   change(next, recorded, (other) => other.kind === "tool" && other.callId === event.call_id, { status: "waits" });
   next.asks = [...next.asks, { ...item, n: recorded.n, at: recorded.at }];
@@ -255,24 +256,28 @@ function unknown() {}
 
 // ------------------------------------------------------------------ what I did
 
-const READS = new Set(["read_file", "list_files", "search_files", "list_symbols", "find_references", "read_output"]);
+const READS = new Set(["read_file", "list_files", "search_files", "list_symbols", "find_references", "read_output", "survey_files"]);
 const WRITES = new Set(["write_file", "edit_file"]);
+const OTHERWISE_TOLD = new Set(["shell", "think", "ask_user", "run_program", "rehearse_program"]);
 
 /** One sentence on what a turn did, from its calls and nothing else. '' where it called no tool. */
 export function whatIDid(turn) {
   const calls = turn.items.filter((item) => item.kind === "tool"), done = calls.filter((call) => call.status === "ok");
   const files = (names) => [...new Set(done.filter((call) => names.has(call.name)).map((call) => call.args?.path ?? ""))].filter(Boolean);
-  const read = files(new Set(["read_file"])), changed = files(WRITES);
+  const byPrograms = done.filter((call) => call.name === "run_program").flatMap((call) => call.args?.changes ?? []).map((one) => one?.to || one?.path).filter(Boolean);
+  const read = files(new Set(["read_file"])), changed = [...new Set([...files(WRITES), ...byPrograms])];
+  const rehearsed = done.filter((call) => call.name === "rehearse_program").length;
   const looked = done.filter((call) => READS.has(call.name) && call.name !== "read_file").length;
   const ran = calls.filter((call) => call.name === "shell" && call.status !== "denied").length;
   const others = {};
-  for (const call of done) if (!READS.has(call.name) && !WRITES.has(call.name) && !["shell", "think", "ask_user"].includes(call.name)) others[call.name] = (others[call.name] ?? 0) + 1;
+  for (const call of done) if (!READS.has(call.name) && !WRITES.has(call.name) && !OTHERWISE_TOLD.has(call.name)) others[call.name] = (others[call.name] ?? 0) + 1;
   const denied = calls.filter((call) => call.status === "denied").length;
   const failed = calls.filter((call) => call.status === "error" && call.name !== "shell").length;
   const said = [];
   const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   if (read.length) said.push(`read ${read.length === 1 ? short(read[0]) : plural(read.length, "file")}`);
   if (looked) said.push(`looked around ${looked === 1 ? "once" : `${looked} times`}`);
+  if (rehearsed) said.push(`rehearsed ${plural(rehearsed, "program")}`);
   if (changed.length) said.push(`changed ${changed.length <= 2 ? changed.map(short).join(" and ") : plural(changed.length, "file")}`);
   if (ran) said.push(`ran ${plural(ran, "command")}`);
   for (const [name, times] of Object.entries(others)) said.push(`used ${name}${times > 1 ? ` ${times} times` : ""}`);

@@ -8,7 +8,8 @@ import { Icon, IconButton } from "./icons.js";
 import { Markdown, copy } from "./text.js";
 import { Ask } from "./asks.js";
 import { Attachment } from "./attachment.js";
-import { Tool } from "./tool.js";
+import { Rehearsals, Tool } from "./tool.js";
+import { REHEARSE } from "./programs.js";
 
 const REASONS = { stopped: "Stopped", failed: "Failed", steps: "Stopped: too many steps", tokens: "Stopped: too many tokens", loop: "Stopped: it went in circles", dead: "Given up" };
 
@@ -17,8 +18,8 @@ export function Turn({ turn, last, now }) {
   if (now?.live && (now.live.text || now.live.thinking)) items.push({ kind: "answer", key: `${now.live.n}.answer`, n: now.live.n, text: now.live.text, thinking: now.live.thinking, growing: true });
   const waits = items.some((item) => item.kind === "ask" && !item.answer);
   return html`<article data-first=${turn.first} class=${`turn ${turn.undone ? "undone" : ""}`} aria-label=${`Turn of ${clock(turn.at)}`}>
-    ${runs(items).map((run) => (run.tools ? html`<ol class="tools" key=${run.key} aria-label="What was done">${run.tools.map((item) => html`<li key=${item.key}><${Tool} item=${item} output=${now?.outputs[item.callId]} early=${now?.results[item.callId]} /></li>`)}</ol>` : html`<${Item} key=${run.item.key} item=${run.item} turn=${turn} last=${last} />`))}
-    ${now && !now.live?.text && !waits && html`<${Working} turn=${turn} now=${now} />`}
+    ${runs(items).map((run) => (run.tools ? html`<ol class="tools" key=${run.key} aria-label="What was done">${rows(run.tools).map((row) => html`<li key=${row[0].key}>${row.length > 1 ? html`<${Rehearsals} items=${row} now=${now} />` : html`<${Tool} item=${row[0]} output=${now?.outputs[row[0].callId]} early=${now?.results[row[0].callId]} />`}</li>`)}</ol>` : html`<${Item} key=${run.item.key} item=${run.item} turn=${turn} last=${last} />`))}
+    ${now && !now.live?.text && (now.status || !now.live?.thinking) && !waits && html`<${Working} turn=${turn} now=${now} />`}
     ${turn.mark && html`<p class="note warn">${turn.mark}</p>`}
     ${turn.end !== null && turn.reason !== "aside" && turn.reason !== "kept" && html`<${Did} turn=${turn} last=${last} />`}
   </article>`;
@@ -31,6 +32,16 @@ function runs(items) {
     if (item.kind !== "tool") found.push({ item });
     else if (found.at(-1)?.tools) found.at(-1).tools.push(item);
     else found.push({ key: `t${item.key}`, tools: [item] });
+  }
+  return found;
+}
+
+/** A row for each call; rehearsals that follow each other share one. */
+function rows(tools) {
+  const found = [];
+  for (const item of tools) {
+    if (item.name === REHEARSE && found.at(-1)?.[0].name === REHEARSE) found.at(-1).push(item);
+    else found.push([item]);
   }
   return found;
 }
@@ -88,12 +99,20 @@ function Editor({ item, turn, close }) {
 
 function Answer({ item }) {
   return html`<div class="answer">
-    ${item.thinking && html`<details class="thinking"><summary>${item.growing && !item.text ? html`<span class="spin"></span>Thinking` : "Thought about it"}</summary><p class="pre">${item.thinking}</p></details>`}
+    ${item.thinking && html`<${Thought} text=${item.thinking} growing=${item.growing && !item.text} />`}
     ${item.text && html`<${Markdown} text=${item.text} live=${item.growing} />`}
     ${item.finish === "interrupted" && html`<p class="note">Interrupted here</p>`}
     ${item.finish === "length" && html`<p class="note">Cut off: the model's answer reached its limit</p>`}
     ${item.finish === "filtered" && html`<p class="note warn">The provider's filter ended this answer</p>`}
   </div>`;
+}
+
+/** What it thought. While it thinks, the end of it is in sight; a small model thinks of a program. */
+function Thought({ text, growing }) {
+  const program = /^\s*```/.test(text), said = program ? text.replace(/^\s*```\w*\n?/, "") : text;
+  if (!growing) return html`<details class="thinking"><summary>Thought about it</summary><p class="pre">${said}</p></details>`;
+  return html`<details class="thinking"><summary><span class="spin"></span>${program ? "Writing a program" : "Thinking"}</summary><p class=${program ? "pre code" : "pre"}>${said}</p></details>
+    <pre class=${`thought ${program ? "program" : ""}`} aria-hidden="true">${said.trimEnd().split("\n").slice(-4).join("\n").slice(-600)}</pre>`;
 }
 
 function Working({ turn, now }) {

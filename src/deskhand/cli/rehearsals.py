@@ -1,0 +1,72 @@
+"""The programs of small models in the terminal: what is called, what came of it, and the question, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ..types.messages import ToolCall
+from ..types.program_words import changed, outcome
+from ..types.programs import REHEARSE, RUN, SURVEY, RunArguments, read_rehearsed
+
+_LOSES = ("overwrites ", "empties ", "deletes ")
+_DIFF = {"  +": "good", "  -": "bad", "  @": "quiet", "  …": "quiet"}
+
+
+class _About(msgspec.Struct):
+    """What matters of the arguments of `survey_files`."""
+
+    about: str
+
+
+def arguments_of(call: ToolCall) -> str | None:
+    """What this call is about; None where it is none of these, or what it is given makes no sense."""
+    try:
+        match call.name:
+            case str(name) if name == RUN:
+                return changed(msgspec.json.decode(call.arguments, type=RunArguments).changes)
+            case str(name) if name == REHEARSE:
+                return msgspec.json.decode(call.arguments, type=RunArguments).program
+            case str(name) if name == SURVEY:
+                return msgspec.json.decode(call.arguments, type=_About).about
+            case _:
+                return None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def result_of(tool: str, text: str) -> str:
+    """What a call came to, where that is told in another form than words; else the text."""
+    if tool != REHEARSE or not text.startswith("{"):
+        return text
+    came = read_rehearsed(text)
+    return outcome(came) if came is not None else "rehearsed"
+
+
+def styled(question: str) -> list[tuple[str, str]]:
+    """The lines of a question, with their styles where it is about a program."""
+    if not question.startswith(f"{RUN} \n"):
+        return [(question, "")]
+    return list(_styled(question.split("\n")))
+
+
+def _styled(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """What is lost stands before the first empty line, diffs before the program, and digests behind it."""
+    part = "changes"
+    for line in lines:
+        if line.startswith("The program:"):
+            part = "program"
+        elif line.startswith("SHA-256 "):
+            part = "digests"
+        elif not line and part == "changes":
+            part = "diffs"
+        match part:
+            case "changes":
+                yield line, "warn" if line.startswith(_LOSES) or ": " in line else ""
+            case "diffs":
+                yield line, _DIFF.get(line[:3], "")
+            case "digests":
+                yield line, "quiet"
+            case _:
+                yield line, ""

@@ -1,0 +1,77 @@
+"""Programs of small models in the terminal: what they change and came to, in words."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from deskhand.cli.paint import Paint
+from deskhand.cli.rehearsals import arguments_of, result_of, styled
+from deskhand.policy.approval import shown
+from deskhand.types.messages import ToolCall
+from deskhand.types.programs import REHEARSE, RUN, SURVEY, FileChange, Rehearsed
+
+from .test_view import Talk, asked, finished, replied
+
+DIFF = "--- diary.txt\n+++ diary.txt\n@@ -1,2 +1 @@\n-rain\n+sun"
+LOST = FileChange("diary.txt", "changed", "a" * 64, DIFF, loses="overwrites diary.txt and its 2 lines")
+
+
+def call(name: str, **arguments: object) -> ToolCall:
+    return ToolCall("c1", name, msgspec.Raw(msgspec.json.encode(arguments)))
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (call(RUN, program="x", changes=[LOST]), "change diary.txt"),
+        (call(RUN, program="x", changes=[LOST, FileChange("b", "new")]), "change diary.txt, make b"),
+        (call(RUN, program=1), None),
+        (call(REHEARSE, program="say(1)", answers=["2"]), "say(1)"),
+        (call(SURVEY, about="how many?", purpose="read"), "how many?"),
+        (call(SURVEY, purpose="read"), None),
+        (call("shell", command="ls"), None),
+        (ToolCall("c1", REHEARSE, msgspec.Raw(b"{")), None),
+        (ToolCall("c1", SURVEY, msgspec.Raw(b"[]")), None),
+    ],
+)
+def test_what_is_called(made: ToolCall, words: str | None) -> None:
+    assert arguments_of(made) == words
+
+
+def test_what_came_of_it() -> None:
+    came = msgspec.json.encode(Rehearsed("ok", changes=(LOST,))).decode()
+    assert result_of(REHEARSE, came) == "would change diary.txt"
+    assert result_of(REHEARSE, came[:-9]) == "rehearsed"
+    assert result_of(REHEARSE, "the program is empty") == "the program is empty"
+    assert result_of("shell", came) == came
+
+
+def test_a_turn_by_programs() -> None:
+    talk = Talk(70)
+    came = msgspec.json.encode(Rehearsed("ok", changes=(LOST,))).decode()
+    lines = talk.see(replied("", call(REHEARSE, program="say(1)\nsay(2)")), finished(came))
+    assert lines == ["✓ rehearse_program  say(1) say(2)", "  would change diary.txt"]
+    run = call(RUN, program="say(1)", changes=[LOST])
+    lines = talk.see(replied("", run), finished("It is tidy."))
+    assert lines == ["✓ run_program  change diary.txt", "  It is tidy."]
+
+
+def test_the_question_is_coloured() -> None:
+    made = call(RUN, program="x = 1\n-x", changes=[LOST])
+    question = f"{RUN} {shown(made)}"
+    lines = styled(question)
+    assert "\n".join(line for line, _ in lines) == question
+    assert [(line.strip(), style) for line, style in lines if style] == [
+        ("overwrites diary.txt and its 2 lines", "warn"),
+        ("@@ -1,2 +1 @@", "quiet"),
+        ("-rain", "bad"),
+        ("+sun", "good"),
+        ("SHA-256 of what the files hold then:", "quiet"),
+        (f"{'a' * 64}  diary.txt", "quiet"),
+    ]
+    assert styled("shell \n\n  -x") == [("shell \n\n  -x", "")]
+    assert "│ overwrites diary.txt and its 2 lines                     │" in Talk(60).see(asked(question))
+    coloured = Paint(lambda: 60, "standard").panel(lines, "title")
+    assert any("\x1b[31m  -rain" in line for line in coloured)
+    assert not any("\x1b[31m  -x" in line for line in coloured)

@@ -1,0 +1,46 @@
+"""What a program comes to, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from deskhand.types.program_words import changed, outcome
+from deskhand.types.programs import Call, FileChange, Rehearsed
+
+NEW, OTHER = FileChange("a.txt", "new"), FileChange("b/c.txt", "new")
+EDIT, GONE = FileChange("notes.txt", "changed"), FileChange("old.txt", "deleted")
+MOVED, FOLDER = FileChange("x.txt", "moved", to="y.txt"), FileChange("docs", "folder")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ((), "change nothing"),
+        ((EDIT,), "change notes.txt"),
+        ((NEW, OTHER), "make 2 files"),
+        ((GONE, NEW, EDIT, OTHER), "delete old.txt, make 2 files, change notes.txt"),
+        ((MOVED,), "move x.txt to y.txt"),
+        ((MOVED, MOVED), "move 2 files"),
+        ((FOLDER,), "make the folder docs"),
+        ((FOLDER, FOLDER), "make 2 folders"),
+    ],
+)
+def test_changes(changes: tuple[FileChange, ...], words: str) -> None:
+    assert changed(changes) == words
+
+
+@pytest.mark.parametrize(
+    ("came", "words"),
+    [
+        (Rehearsed("Done.", changes=(EDIT,)), "would change notes.txt"),
+        (Rehearsed(calls=(Call("cron", {}), Call("cron", {}))), "would use cron"),
+        (Rehearsed(changes=(EDIT,), calls=(Call("cron", {}),)), "would change notes.txt, and use cron"),
+        (Rehearsed("It is 4.\nNo more."), "says It is 4."),
+        (Rehearsed("\n  \n"), "comes to nothing"),
+        (Rehearsed("x", stopped="there is no a.txt"), "stopped: there is no a.txt"),
+        (Rehearsed("x", failed="line 1: no"), "failed: line 1: no"),
+        (Rehearsed(needs=Call("web_fetch", {"url": "https://a.test"})), "needs web_fetch first"),
+    ],
+)
+def test_outcomes(came: Rehearsed, words: str) -> None:
+    assert outcome(came) == words
