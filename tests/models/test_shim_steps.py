@@ -265,9 +265,8 @@ def test_what_failed_in_the_middle_is_said_beside_what_was_done() -> None:
     assert "kept for review" in said(after("remember tea", tried(program, Rehearsed("", calls=(call,))), held))
 
 
-@pytest.mark.xfail(strict=True)
 def test_what_was_denied_after_a_change_does_not_unsay_the_change() -> None:
-    """An open fault: it says `Nothing was changed`, and the file has been written."""
+    """It would say `Nothing was changed`, and the file has been written."""
     program, call = "write('n.txt', 'hello')\nsend('hi')", Call("send_message", {"text": "hi"}, "I sent this: hi")
     came = tried(program, Rehearsed("", changes=(NEW,), calls=(call,)))
     denied = Did(Move("send_message", {"text": "hi"}), "ann said no.", "denied")
@@ -276,9 +275,8 @@ def test_what_was_denied_after_a_change_does_not_unsay_the_change() -> None:
 
 
 @pytest.mark.parametrize("request_", ["take it", "help me sort it", "add https://x.example to links.txt"])
-@pytest.mark.xfail(strict=True)
 def test_what_is_not_obvious(request_: str) -> None:
-    """Open faults: an undo, a text about ourselves, and a page that is fetched in place of what was asked for."""
+    """No undo, no text about ourselves, and no page that is fetched in place of what was asked for."""
     assert obvious(request_) is None
 
 

@@ -154,8 +154,14 @@ def is_plain(tried: Try, turn: Turn) -> bool:
     asked = turn.request.lower()
     plain = all(_is_plain(each.value, asked) for each in statements if isinstance(each, ast.Expr | ast.Assign))
     whole = all(isinstance(each, ast.Expr | ast.Assign) for each in statements)
+    acts = any(not _says(each) for each in statements)
     new = any(change.kind == "new" for change in tried.rehearsed.changes)
-    return whole and plain and (new or "write" not in tried.program)
+    return whole and plain and acts and (new or "write" not in tried.program)
+
+
+def _says(statement: ast.stmt) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "say"
 
 
 def _is_plain(value: ast.expr, asked: str) -> bool:

@@ -12,12 +12,14 @@ URL = re.compile(r"https?://\S+")
 
 
 TAKE_BACK = re.compile(
-    r"(please )?(undo|revert|take) ?(that|this|it|the last change|your last change)?( back)?( please)?[.!]*"
+    r"(please )?((undo|revert)( (that|this|it|the last change|your last change))?|take (that|it|this) back)"
+    r"( please)?[.!]*"
 )
 
 
 _SELF = re.compile(
-    r"(hi|hello|hey)?[,! ]*(what (all )?(can|do) you do|who are you|what are you|how can you help( me)?|help)\b.{0,12}"
+    r"(hi|hello|hey)?[,! ]*(what (all )?(can|do) you do|who are you|what are you|how can you help( me)?|help)"
+    r"( (exactly|now|here|for me))?"
 )
 
 
@@ -46,13 +48,14 @@ def obvious(request: str) -> Word | None:
         return "assist"
     if _BEYOND.match(plain) and not NAMED.search(plain):
         return "talk"
-    return "read" if URL.search(plain) else None
+    reads = URL.search(plain) and not NAMED.search(URL.sub("", plain)) and not CHANGE.search(plain)
+    return "read" if reads else None
 
 
-_CHANGE = re.compile(
+CHANGE = re.compile(
     r"\b(write|save|create|make|add|append|put|insert|remove|delete|drop|rename|move|copy|replace|change|set|update|fix"
-    r"|sort|convert|turn|edit|merge|split|clean|organi[sz]e|tidy|mark|cross|tick|strike|correct|translate|number|pack"
-    r"|zip|archive|store|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap|store|log|note)\b",
+    r"|sort|convert|turn|edit|merge|split|clean|organi[sz]e|tidy|mark|cross|tick|strike|correct|translate|pack"
+    r"|zip|archive|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap)\b",
     re.IGNORECASE,
 )
 
@@ -81,7 +84,7 @@ def changes_wanted(turn: Turn) -> bool:
     if ONLY.search(turn.request):
         return False
     new = [name for name in NAMED.findall(turn.request.lower()) if name not in turn.did[0].result.lower()]
-    asked = first.arguments.get("purpose") == "change" or bool(new or _CHANGE.search(turn.request))
+    asked = first.arguments.get("purpose") == "change" or bool(new or CHANGE.search(turn.request))
     return asked or not QUESTION.search(turn.request)
 
 

@@ -93,9 +93,9 @@ def next_step(turn: Turn) -> Step:
     did = turn.did
     if not did:
         return Sort()
-    if halted := next((step for step in did if step.status not in ("ok", "error")), None):
-        return Say(halted_words(halted))
     tries = tries_of(did)
+    if halted := next((step for step in did if step.status not in ("ok", "error")), None):
+        return Say(halted_words(halted, _done_before(tries)))
     if not tries:
         return _after_first(turn, did[0])
     last, assist = tries[-1], not any(step.move.tool == SURVEY for step in did)
@@ -110,6 +110,12 @@ def next_step(turn: Turn) -> Step:
     if assist and _found_nothing(did) and not obvious(turn.request):
         return Do((Move(SURVEY, {"about": turn.request, "purpose": "read"}),))  # it may stand in a file
     return _decide(turn, tries, assist=assist)
+
+
+def _done_before(tries: Sequence[Try]) -> str:
+    """What had been done when something was not allowed."""
+    since = [step for step in (tries[-1].since if tries else ()) if not step.failed]
+    return told(_chosen(tries), since)[0] if since and any(step.move.tool == RUN for step in since) else ""
 
 
 def _found_nothing(did: Sequence[Did]) -> bool:

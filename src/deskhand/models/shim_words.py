@@ -11,10 +11,15 @@ from .shim_request import NAMED
 from .shim_turn import Did
 
 
-def halted_words(step: Did) -> str:
-    if step.status in ("denied", "expired", "unasked"):
-        return f"I did not do that: {step.first_line} Nothing was changed."
-    return f"I was interrupted: {step.first_line}"
+def halted_words(step: Did, done: str) -> str:
+    """What is said where a step was not allowed, or was cut off. `done` is what had been done before it."""
+    if step.status not in ("denied", "expired", "unasked"):
+        return f"I was interrupted: {step.first_line}"
+    return (
+        f"{done}\nI did not do the rest: {step.first_line}"
+        if done
+        else f"I did not do that: {step.first_line} {NOTHING}"
+    )
 
 
 FAILED = "none of the programs that I wrote for it worked"

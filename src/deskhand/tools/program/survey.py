@@ -42,9 +42,12 @@ def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]
 
 def _all_texts(folder: Path, paths: Sequence[str]) -> list[str]:
     """The texts that there are, where there is room for all of them."""
-    texts = [path for path in paths if _peek(folder / path)]
-    size = sum((folder / path).stat().st_size for path in texts)
-    return texts if len(texts) <= MOST_HEADS and size <= WHOLE_BYTES else []
+    sizes = {path: (folder / path).stat().st_size for path in paths}
+    small = [path for path, size in sizes.items() if 0 < size <= WHOLE_BYTES]
+    if len(small) > 2 * MOST_HEADS:
+        return []
+    texts = [path for path in small if _peek(folder / path)]
+    return texts if len(texts) <= MOST_HEADS and sum(sizes[path] for path in texts) <= WHOLE_BYTES else []
 
 
 def _texts(folder: Path, paths: Sequence[str]) -> tuple[str, list[str]]:

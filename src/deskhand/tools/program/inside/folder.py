@@ -366,10 +366,11 @@ class Folder:
     def _save(self, target: Path, text: str) -> None:
         self.touched = True
         self._rows.pop(str(target), None)
-        crlf = target.is_file() and b"\r\n" in target.read_bytes()[:SHOWN_CHARS]
+        before = target.read_bytes()[:SHOWN_CHARS] if target.is_file() else b""
         target.parent.mkdir(parents=True, exist_ok=True)
         self._made.add(str(target))
-        with target.open("w", encoding="utf-8", newline="\r\n" if crlf else "\n") as file:
+        marked = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
+        with target.open("w", encoding=marked, newline="\r\n" if b"\r\n" in before else "\n") as file:
             file.write(text.replace("\r\n", "\n"))
 
 
