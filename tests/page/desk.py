@@ -212,8 +212,10 @@ class Scripted:
         if "halves" in text or "half" in text:
             yield ThinkingDelta("They want it in two halves. ")
         if message.calls and message.calls[0].name == REHEARSE:
-            yield ThinkingDelta("```python\n# a program\n")
-            await go(self._home)
+            yield ThinkingDelta("```python\n")
+            while not (self._home / "go").exists():  # whoever comes late has not heard what was thought before
+                yield ThinkingDelta("# a program\n")
+                await anyio.sleep(0.05)
         size = 24 if len(text) < 5_000 else 20_000
         for piece in re.findall(f"⏸|[^⏸]{{1,{size}}}", text, re.DOTALL):
             if piece == "⏸":

@@ -9,13 +9,13 @@ import { Markdown, copy } from "./text.js";
 import { Ask } from "./asks.js";
 import { Attachment } from "./attachment.js";
 import { Rehearsals, Tool } from "./tool.js";
-import { REHEARSE } from "./programs.js";
+import { REHEARSE, SURVEY } from "./programs.js";
 
 const REASONS = { stopped: "Stopped", failed: "Failed", steps: "Stopped: too many steps", tokens: "Stopped: too many tokens", loop: "Stopped: it went in circles", dead: "Given up" };
 
 export function Turn({ turn, last, now }) {
   const items = [...turn.items];
-  if (now?.live && (now.live.text || now.live.thinking)) items.push({ kind: "answer", key: `${now.live.n}.answer`, n: now.live.n, text: now.live.text, thinking: now.live.thinking, growing: true });
+  if (now?.live && (now.live.text || now.live.thinking)) items.push({ kind: "answer", key: `${now.live.n}.answer`, n: now.live.n, text: now.live.text, thinking: now.live.thinking, growing: true, program: [SURVEY, REHEARSE].includes(items.at(-1)?.name) });
   const waits = items.some((item) => item.kind === "ask" && !item.answer);
   return html`<article data-first=${turn.first} class=${`turn ${turn.undone ? "undone" : ""}`} aria-label=${`Turn of ${clock(turn.at)}`}>
     ${runs(items).map((run) => (run.tools ? html`<ol class="tools" key=${run.key} aria-label="What was done">${rows(run.tools).map((row) => html`<li key=${row[0].key}>${row.length > 1 ? html`<${Rehearsals} items=${row} now=${now} />` : html`<${Tool} item=${row[0]} output=${now?.outputs[row[0].callId]} early=${now?.results[row[0].callId]} />`}</li>`)}</ol>` : html`<${Item} key=${run.item.key} item=${run.item} turn=${turn} last=${last} />`))}
@@ -99,7 +99,7 @@ function Editor({ item, turn, close }) {
 
 function Answer({ item }) {
   return html`<div class="answer">
-    ${item.thinking && html`<${Thought} text=${item.thinking} growing=${item.growing && !item.text} />`}
+    ${item.thinking && html`<${Thought} text=${item.thinking} growing=${item.growing && !item.text} code=${item.program} />`}
     ${item.text && html`<${Markdown} text=${item.text} live=${item.growing} />`}
     ${item.finish === "interrupted" && html`<p class="note">Interrupted here</p>`}
     ${item.finish === "length" && html`<p class="note">Cut off: the model's answer reached its limit</p>`}
@@ -108,8 +108,8 @@ function Answer({ item }) {
 }
 
 /** What it thought. While it thinks, the end of it is in sight; a small model thinks of a program. */
-function Thought({ text, growing }) {
-  const program = /^\s*```/.test(text), said = program ? text.replace(/^\s*```\w*\n?/, "") : text;
+function Thought({ text, growing, code = false }) {
+  const program = code || /^\s*```/.test(text), said = program ? text.replace(/^\s*```\w*\n?/, "") : text;
   if (!growing) return html`<details class="thinking"><summary>Thought about it</summary><p class="pre">${said}</p></details>`;
   return html`<details class="thinking"><summary><span class="spin"></span>${program ? "Writing a program" : "Thinking"}</summary><p class=${program ? "pre code" : "pre"}>${said}</p></details>
     <pre class=${`thought ${program ? "program" : ""}`} aria-hidden="true">${said.trimEnd().split("\n").slice(-4).join("\n").slice(-600)}</pre>`;
