@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
 
 from deskhand.testing.everyday import unseen
 from deskhand.testing.everyday.measure import Result, summary
+from deskhand.testing.everyday.processes import IDLE_S, Watch
 from deskhand.testing.everyday.run import chosen, measure, run
 from deskhand.testing.everyday.served import UNKNOWING, Setup, link_cache
 from deskhand.testing.everyday.task import After, Task
@@ -201,3 +203,16 @@ def _serving_below(pid: int) -> list[int]:
                 continue
             found += [child] if b"serve" in words else []
     return found
+
+
+async def test_idle_is_who_neither_works_nor_would_like_to(tmp_path: Path) -> None:
+    busy = "import os, threading, time\nos.nice(19)\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass\n"
+    script = tmp_path / "busy.py"
+    script.write_text(f"{busy}time.sleep(60)\n")
+    began = time.monotonic()
+    async with await anyio.open_process([sys.executable, script]) as process:
+        with anyio.fail_after(60):
+            await Watch(process.pid).until_idle()
+        took_s = time.monotonic() - began
+        process.kill()
+    assert 4 + IDLE_S - 0.6 <= took_s < 30

@@ -21,7 +21,7 @@ from .processes import Watch
 from .task import Job
 
 START_S = 90.0
-WARM_S = 180.0
+WARM_S = 600.0
 """So long a start may take to read its prompts; then the clock runs all the same."""
 STOP_S = 30.0
 LOOK_S = 0.2
