@@ -9,11 +9,22 @@ import pytest
 from deskhand.testing.everyday import tuned, unseen
 from deskhand.testing.everyday.task import Task, lost
 from deskhand.testing.everyday.words import admits, asks, claims, denies, false_done, numbers
-from tests.testing import everyday_tuned, everyday_unseen
-from tests.testing.outcomes import BEGAN_AT, Case, Outcome, does
+from tests.testing.everyday import (
+    tuned_assistant,
+    tuned_files,
+    tuned_reading,
+    tuned_tables,
+    unseen_assistant,
+    unseen_files,
+    unseen_reading,
+    unseen_tables,
+)
+from tests.testing.everyday.outcomes import BEGAN_AT, Case, Outcome, does
 
 TASKS = (*tuned.TASKS, *unseen.TASKS)
-CASES = everyday_tuned.CASES | everyday_unseen.CASES
+TUNED = (tuned_assistant, tuned_files, tuned_reading, tuned_tables)
+UNSEEN = (unseen_assistant, unseen_files, unseen_reading, unseen_tables)
+CASES: dict[str, Case] = {name: case for each in (*TUNED, *UNSEEN) for name, case in each.CASES.items()}
 BY_ID = pytest.mark.parametrize("task", TASKS, ids=[task.id for task in TASKS])
 
 

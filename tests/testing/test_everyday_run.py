@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -10,11 +11,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
 
 from deskhand.testing.everyday import unseen
 from deskhand.testing.everyday.measure import Result, summary
+from deskhand.testing.everyday.processes import IDLE_S, Watch
 from deskhand.testing.everyday.run import chosen, measure, run
 from deskhand.testing.everyday.served import UNKNOWING, Setup, link_cache
 from deskhand.testing.everyday.task import After, Task
@@ -141,19 +144,24 @@ def test_an_unknown_task_is_refused() -> None:
         chosen("tuned", ["nothing-1"])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_no_server(tmp_path: Path, number: signal.Signals) -> None:
     argv = [sys.executable, "-m", "deskhand.testing.everyday.run", "--model", "scripted/echo"]
-    with subprocess.Popen([*argv, "--out", tmp_path / "out.json"], stdout=subprocess.PIPE, text=True) as process:
+    argv += ["--out", str(tmp_path / "out.json")]
+    env = os.environ | {"TMPDIR": str(tmp_path)}  # who is killed leaves its folders behind
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 60
         while not (servers := _serving_below(process.pid)) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert servers
         process.send_signal(number)
         shown, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert "solved " in shown
-    assert not any(Path(f"/proc/{pid}").exists() for pid in servers)
+    killed = number == signal.SIGKILL
+    assert process.returncode == (-number if killed else 0)
+    assert ("solved " in shown) != killed
+    while killed and any(map(_lives, servers)) and time.monotonic() < deadline + 60:
+        time.sleep(0.05)
+    assert not any(map(_lives, servers))
 
 
 def test_the_table_counts() -> None:
@@ -185,6 +193,14 @@ def test_the_table_counts() -> None:
     assert "claimed; lost 2" in failed.line() and "claimed" not in done.line()
 
 
+def _lives(pid: int) -> bool:
+    """Whether this process is there, and is more than what is left of one."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def _serving_below(pid: int) -> list[int]:
     """The processes below this one that serve."""
     found: list[int] = []
@@ -199,5 +215,18 @@ def _serving_below(pid: int) -> list[int]:
                 words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            found += [child] if b"serve" in words else []
+            found += [child] if b"serve" in words and b"setpriv" not in words else []
     return found
+
+
+async def test_idle_is_who_neither_works_nor_would_like_to(tmp_path: Path) -> None:
+    busy = "import os, threading, time\nos.nice(19)\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass\n"
+    script = tmp_path / "busy.py"
+    script.write_text(f"{busy}time.sleep(60)\n")
+    began = time.monotonic()
+    async with await anyio.open_process([sys.executable, script]) as process:
+        with anyio.fail_after(60):
+            await Watch(process.pid).until_idle()
+        took_s = time.monotonic() - began
+        process.kill()
+    assert 4 + IDLE_S - 0.6 <= took_s < 30

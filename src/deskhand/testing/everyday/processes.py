@@ -24,13 +24,14 @@ class Watch:
         self._seen: set[int] = {pid}
 
     async def until_idle(self) -> None:
-        """Returns when all of them have used next to no processor for a while, and none waits for the disk."""
+        """Returns when all of them have used next to no processor for a while, and none waits for one or for the disk: on
+        a busy machine somebody may have much to do and get nothing."""
         quiet_s = 0.0
         while quiet_s < IDLE_S:
-            before = self._used_s()
+            before_s = self._used_s()
             await anyio.sleep(LOOK_S)
-            used_s = self._used_s() - before
-            busy = used_s > IDLE_SHARE * LOOK_S or self._waits_for_disk()
+            used_s = self._used_s() - before_s
+            busy = used_s > IDLE_SHARE * LOOK_S or self._wants_more()
             quiet_s = 0.0 if busy else quiet_s + LOOK_S
 
     def signal_all(self, number: int) -> None:
@@ -58,10 +59,10 @@ class Watch:
                 ticks += int(fields[11]) + int(fields[12])
         return ticks / _TICKS
 
-    def _waits_for_disk(self) -> bool:
+    def _wants_more(self) -> bool:
         for pid in self._tree():
             for task in Path(f"/proc/{pid}/task").glob("*/stat"):
                 with suppress(OSError, IndexError):
-                    if task.read_text().rpartition(")")[2].split()[0] == "D":
+                    if task.read_text().rpartition(")")[2].split()[0] in "RD":
                         return True
         return False

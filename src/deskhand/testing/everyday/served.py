@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ from .processes import Watch
 from .task import Job
 
 START_S = 90.0
-WARM_S = 180.0
+WARM_S = 600.0
 """So long a start may take to read its prompts; then the clock runs all the same."""
 STOP_S = 30.0
 LOOK_S = 0.2
@@ -155,7 +156,7 @@ class Served:
         log = (self._place / "serve.log").open("wb")
         with log:
             return await anyio.open_process(
-                [self._setup.python, "-m", "deskhand", "serve"],
+                [*_dies_with_us(), self._setup.python, "-m", "deskhand", "serve"],
                 env=self._environment,
                 cwd=self._place,
                 stdin=subprocess.DEVNULL,
@@ -282,6 +283,11 @@ async def _frames(content: StreamReader) -> AsyncGenerator[tuple[str, dict[str, 
             fields = dict(line.partition(b": ")[::2] for line in frame.split(b"\n") if not line.startswith(b":"))
             if b"event" in fields:
                 yield fields[b"event"].decode(), msgspec.json.decode(fields[b"data"])
+
+
+def _dies_with_us() -> tuple[str, ...]:
+    """What a command is begun with so that it is told to end should we be killed, where the system has that."""
+    return ("setpriv", "--pdeathsig", "TERM", "--") if shutil.which("setpriv") else ()
 
 
 async def _stop(process: anyio.abc.Process) -> None:
