@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from ..task import After, Task, bare, same_cells
 from ..words import plain
 
