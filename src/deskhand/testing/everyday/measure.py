@@ -24,8 +24,8 @@ class Detail(msgspec.Struct, frozen=True):
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """One task. `seconds` is the sum of its turns, `first_s` the time to the first visible sign of work in its first
-    turn. `tokens_new` were read and not taken from a cache, `tokens_out` written. `ended` is why each turn ended, `load`
-    the load average of the machine over the last minute: where others work on it, seconds say little."""
+    turn. `tokens_new` were read and not taken from a cache, `tokens_out` written. `ended` is why each turn ended,
+    `load` the load average of the machine over the last minute: where others work on it, seconds say little."""
 
     id: str
     kind: str
