@@ -103,6 +103,4 @@ def _lines_of(change: FileChange) -> str:
 
 WHOLE_DIFF = 1_900
 """A longer diff may have been cut."""
-
-
 _FIGURE = re.compile(r"(?<![\w.-])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?")

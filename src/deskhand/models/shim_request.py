@@ -9,20 +9,14 @@ from .shim_prompts import Word
 from .shim_turn import Turn
 
 URL = re.compile(r"https?://\S+")
-
-
 TAKE_BACK = re.compile(
     r"(please )?((undo|revert)( (that|this|it|the last change|your last change))?|take (that|it|this) back)"
     r"( please)?[.!]*"
 )
-
-
 _SELF = re.compile(
     r"(hi|hello|hey)?[,! ]*(what (all )?(can|do) you do|who are you|what are you|how can you help( me)?|help)"
     r"( (exactly|now|here|for me))?"
 )
-
-
 ASSIST = re.compile(
     r"((please|can you|could you|hey|and|also|then|ok|now|oh),? )*"
     r"(remind me\b|set (me )?(a|an) (reminder|alarm)|wake me\b|every "
@@ -30,8 +24,6 @@ ASSIST = re.compile(
     r"|cancel\b|remember (that|this|:|my|i )|(cancel|delete|remove|stop|list|show) (all |the |my |me )*(reminder|alarm)"
     r"|what (did|have) you (just )?(change|do)|forget (that|what|my|about)|undo\b)"
 )
-
-
 _BEYOND = re.compile(
     r"((please|can you|could you|hey),? )*"
     r"(book|buy|order|reserve|purchase)( me| us)? (a|an|the|some|two|three|\d+|my) \w+"
@@ -58,21 +50,15 @@ CHANGE = re.compile(
     r"|zip|archive|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap)\b",
     re.IGNORECASE,
 )
-
-
 QUESTION = re.compile(
     r"\?\s*$|^\W*(please )?(how|what|whats|which|who|whose|when|where|why|is|are|was|were|does|do|did|has|have|tell"
     r"|show|count|list|find|give|calculate|compute|sum|add up|run|execute|search|check|look|read|say|explain|compare"
     r"|summari[sz]e|print)\b",
     re.IGNORECASE,
 )
-
-
 ORDER = re.compile(
     r"\b(sort|order|rank|first|last|top|newest|oldest|latest|alphabet|ascend|descend|cheap|revers)", re.I
 )
-
-
 ONLY = re.compile(r"\b(do not|don't|dont|without) (chang|writ|touch|sav|edit|modif)\w*|\bonly (tell|say|show)\b", re.I)
 
 
@@ -89,8 +75,6 @@ def changes_wanted(turn: Turn) -> bool:
 
 
 FREE = re.compile(r"\b(fix|correct|typo|spell|translat|improv|bug|mend|rewrite|rephrase|shorten|repair|wrong)", re.I)
-
-
 SMALL = frozenset(("the", "a", "an", "to", "of", "in", "by", "and", "is", "with", "my", "for", "at", "on", "it"))
 
 
@@ -101,6 +85,4 @@ def words_of(text: str) -> list[str]:
 ALL = re.compile(
     r"\b(all|every|each|both|any) (of )?(my |the |these |those )?(\w+ )?(files?|texts?|notes?|letters?)\b", re.I
 )
-
-
 NAMED = re.compile(r"\b[\w-]+\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b")

@@ -20,8 +20,6 @@ from .shim_turn import Did, Move, Turn
 from .shim_words import FAILED, NOTHING, SIMPLER, UNSURE, halted_words, refusal_words, told
 
 TRIES = 3
-
-
 STOPS = 2
 """So many programs that stop themselves for the same reason are believed."""
 

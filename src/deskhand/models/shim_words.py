@@ -23,11 +23,7 @@ def halted_words(step: Did, done: str) -> str:
 
 
 FAILED = "none of the programs that I wrote for it worked"
-
-
 NOTHING = "Nothing was changed."
-
-
 UNSURE = "(I am not sure of this: another program that I wrote for it came to a different result.)"
 SIMPLER = "Say it in other words or in smaller steps, or choose a bigger model."
 
