@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -158,6 +159,15 @@ def watched(page: Page) -> list[str]:
         lambda said: broken.append(said.text) if "Security Policy" in said.text or "Trusted" in said.text else None,
     )
     return broken
+
+
+def comes_true(page: Page, expression: str, within_s: float = 30.0) -> None:
+    """Wait until this is true in the page. Playwright's own way evaluates text in the page, which our policy refuses as
+    soon as it has to ask twice."""
+    over = time.monotonic() + within_s
+    while not page.evaluate(expression):
+        assert time.monotonic() < over, f"it did not come true: {expression}"
+        page.wait_for_timeout(50)
 
 
 def say(page: Page, text: str) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import APIResponse, Browser, BrowserContext, Page, Route, StorageState, ViewportSize, expect
 
-from .conftest import Desk, answer, desk_at, say, state_of, watched
+from .conftest import Desk, answer, comes_true, desk_at, say, state_of, watched
 
 pytestmark = pytest.mark.timeout(120)
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -261,7 +261,7 @@ def test_what_was_found_stays_in_its_place_while_the_rest_of_it_comes(page: Page
     """A long conversation arrives in pieces: what comes later moves nothing."""
     page.goto(f"/#/c/{desk.long}")
     page.get_by_role("button", name="Show earlier").wait_for()
-    page.wait_for_function("async () => (await import('/js/talk.js')).talk.value.turns.length > 60")
+    comes_true(page, "async () => (await import('/js/talk.js')).talk.value.turns.length > 60")
     page.evaluate("""async () => {
         const { talk } = await import('/js/talk.js'), { here, sought } = await import('/js/state.js');
         window.whole = talk.value;
@@ -343,7 +343,7 @@ def test_signing_out_forgets_everything(page: Page, desk: Desk, browser: Browser
         other.reload()
         expect(other.get_by_role("heading", name="Sign in to Deskhand")).to_be_visible()
         assert other.evaluate("async () => (await indexedDB.databases()).length") == 0
-        other.wait_for_function("!Object.keys(localStorage).some(k => k.startsWith('deskhand.me'))")
+        comes_true(other, "!Object.keys(localStorage).some(k => k.startsWith('deskhand.me'))")
     finally:
         context.close()
     expect(page.locator(".did")).to_be_visible()

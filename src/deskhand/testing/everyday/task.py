@@ -295,7 +295,7 @@ def run_closed(files: Files, path: str, args: Iterable[str] = ()) -> str:
         put(Path(place), files)
         sandbox = ("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--tmpfs", "/tmp")
         inside = ("--proc", "/proc", "--dev", "/dev", "--bind", place, place, "--chdir", place)
-        argv = (*sandbox, *inside, sys.executable, "-B", path, *args)
+        argv = (*sandbox, *inside, str(Path(sys.executable).resolve()), "-B", path, *args)
         try:
             ended = subprocess.run(argv, capture_output=True, text=True, timeout=RUN_S, check=False)
         except subprocess.TimeoutExpired:
