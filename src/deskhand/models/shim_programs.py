@@ -14,7 +14,7 @@ from .shim_turn import Did, Turn
 
 
 class Try(msgspec.Struct, frozen=True):
-    """A program that was rehearsed, and what it came to. `steps` are those since."""
+    """A program that was rehearsed with these answers, and what it came to. `since` are the steps after it."""
 
     program: str
     answers: tuple[str, ...]

@@ -211,6 +211,7 @@ def _chosen(tries: Sequence[Try]) -> Try:
 
 
 def rehearse(program: str, answers: Sequence[str] = ()) -> Move:
+    """The call that tries a program, with the results of the calls that it needed."""
     return Move(REHEARSE, {"program": program} | ({"answers": list(answers)} if answers else {}))
 
 

@@ -29,8 +29,9 @@ SIMPLER = "Say it in other words or in smaller steps, or choose a bigger model."
 
 
 def refusal_words(stops: Sequence[str]) -> str:
+    """What is said where programs stopped themselves, each with its sentence."""
     said = max(stops, key=stops.count).rstrip(".")
-    return f"I could not do this: {said}. Nothing was changed."
+    return f"I could not do this: {said}. {NOTHING}"
 
 
 def told(tried: Try, since: Sequence[Did]) -> tuple[str, bool]:

@@ -41,7 +41,6 @@ class Folder:
         self.read_paths: list[str] = []
         self.blind: list[str] = []
         self.ran = False
-        self.touched = False
         self._missed: dict[tuple[str, str], str] = {}
         self._hit: set[tuple[str, str]] = set()
         self._made: set[str] = set()
@@ -222,7 +221,6 @@ class Folder:
         """Move or rename a file or a folder."""
         source = self._there(old, folders=True)
         target = self._free(source, new)
-        self.touched = True
         shutil.move(source, target)
         self._made.add(str(target))
 
@@ -239,7 +237,6 @@ class Folder:
         """Copy a file or a folder."""
         source = self._there(old, folders=True)
         target = self._free(source, new)
-        self.touched = True
         if source.is_dir():
             shutil.copytree(source, target)
         else:
@@ -253,7 +250,6 @@ class Folder:
                 self.delete(each)
             return
         found = self._there(path, folders=True)
-        self.touched = True
         if found.is_dir():
             shutil.rmtree(found)
         else:
@@ -264,7 +260,6 @@ class Folder:
         target = self._target(path)
         if target.is_file():
             raise Stop(f"{target} is a file already")
-        self.touched = True
         target.mkdir(parents=True, exist_ok=True)
 
     def pack(self, archive: str, paths: str | Iterable[str]) -> None:
@@ -274,7 +269,6 @@ class Folder:
         inside = [path for each in found for path in ([each] if each.is_file() else sorted(each.rglob("*")))]
         if target.exists():
             raise Stop(f"{target} exists already and would be lost")
-        self.touched = True
         target.parent.mkdir(parents=True, exist_ok=True)
         # The same bytes each time, as it is rehearsed and then done: what the program has made itself has no time.
         times = {path: 0 if str(path) in self._made else int(path.stat().st_mtime) for path in inside if path.is_file()}
@@ -364,7 +358,6 @@ class Folder:
         return given
 
     def _save(self, target: Path, text: str) -> None:
-        self.touched = True
         self._rows.pop(str(target), None)
         before = target.read_bytes()[:SHOWN_CHARS] if target.is_file() else b""
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -62,7 +62,7 @@ def outcome(program: str, today: date, answers: list[str], said: io.StringIO) ->
     except BaseException as error:  # noqa: BLE001 -- whatever a program raises is told to who wrote it
         ended["failed"] = _told(error, program)
     own = {"read": unique(folder.read_paths), "blind": unique(folder.blind)}
-    did = {"ran": folder.ran, "touched": folder.touched, "acts": assistant.acts}
+    did = {"ran": folder.ran, "acts": assistant.acts}
     return {**ended, **own, **did, "said": said.getvalue().strip()[:SAID_CHARS]}
 
 
