@@ -22,7 +22,7 @@ from typing import Any
 
 from .assistant import Assistant, Needs
 from .folder import Folder, table
-from .values import Amount, Cell, Stop, date_of, dates, emails, links, next_day, number, phones, tidy, unique
+from .values import Cell, Number, Stop, date_of, dates, emails, links, next_day, number, phones, tidy, unique
 
 SAID_CHARS = 8000
 MODULES = {
@@ -105,7 +105,7 @@ def vocabulary(folder: Folder, assistant: Assistant, today: date, said: io.Strin
 def _sum(items: Any, start: Any = 0) -> Any:
     """The sum; what is empty does not count."""
     total = sum((item for item in items if item == item), start)
-    return Amount(round(total, 10)) if isinstance(total, float) else total
+    return Number(round(total, 10)) if isinstance(total, float) else total
 
 
 def _plain(word: object) -> object:

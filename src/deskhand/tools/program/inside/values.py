@@ -15,13 +15,13 @@ class Stop(Exception):
     """The program ends here, with a sentence for the person. Nothing of it is kept."""
 
 
-class Amount(float):
+class Number(float):
     """A number that adds as people do: without what binary fractions leave behind, and written without it."""
 
     __slots__ = ()
 
     def _with(self, other: Any, act: Callable[[float, float], float]) -> Any:
-        return Amount(round(act(float(self), float(other)), 10)) if isinstance(other, int | float) else NotImplemented
+        return Number(round(act(float(self), float(other)), 10)) if isinstance(other, int | float) else NotImplemented
 
     def __add__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a + b)
@@ -55,15 +55,15 @@ class Amount(float):
         return float.__format__(self, form) if form else str(self)
 
 
-def number(value: object) -> Amount:
+def number(value: object) -> Number:
     """The number in a text such as `1,234.50 €`; of an empty one none that compares or counts (NaN). Raises ValueError
     where there is none."""
     if not str(value).strip(" -\u2013"):
-        return Amount(math.nan)
+        return Number(math.nan)
     found = read_number(value)
     if found is None:
         raise ValueError(f"{str(value)!r} is no number")
-    return Amount(found)
+    return Number(found)
 
 
 def read_number(value: object) -> float | None:
