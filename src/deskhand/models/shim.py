@@ -17,6 +17,7 @@ from ..types.messages import Message, Text, ToolCall, Usage
 from ..types.programs import RUN
 from .base import Item, Model, Reply, Request, Shown, TextDelta, ThinkingDelta
 from .decode import make_calls
+from .shim_library import likest
 from .shim_programs import program_in, pruned, rewriting, target_of, turns_round
 from .shim_prompts import (
     ASSISTANT,
@@ -78,6 +79,11 @@ class Prompt(msgspec.Struct, frozen=True):
     system: str
     shots: Shots
     slot: int
+
+
+def with_likest(prompt: Prompt, request: str) -> Prompt:
+    """The prompt with the examples that are most like the request behind its own, which stay in the slot."""
+    return msgspec.structs.replace(prompt, shots=(*prompt.shots, *likest(request)))
 
 
 SORT = Prompt(SORTER, SORTER_SHOTS, SORTING)
@@ -214,8 +220,8 @@ class Shim:
                 async for item in items:
                     yield item
             return
-        prompt = FILES if step.kind == "files" else ASSIST
-        listing = f"{clip(step.listing, WINDOW // 3)}\n" if step.listing else ""
+        prompt = with_likest(FILES, turn.request) if step.kind == "files" else ASSIST
+        listing = f"{clip(step.listing, WINDOW // 4)}\n" if step.listing else ""
         day = f"Today is {turn.today}.\n" if turn.today and step.kind == "files" else ""
         wanted = f"Request: {turn.request}" if step.kind == "files" else turn.request
         text = f"{day}{listing}{told_before(turn)}{wanted}{clip(step.note, 120)}"

@@ -59,8 +59,11 @@ def pruned(program: str, request: str) -> str:
     for names in _PRUNED:
         own = [(each, name, call) for each in tree.body for name in names if (call := _call_in(each, name)) is not None]
         strange = [each for each, name, call in own if _is_strange(call, name, request)]
+        if "move" in names and len(strange) in (0, len(own)):
+            strange = [each for each, _, call in own if not _of_kind(str(_constant(call, 0)), request)]
         if len(strange) < len(own) and not ("replace" in names and FREE.search(request)):
             gone |= {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+    gone |= _beside(tree, request) | _other_kinds(tree, request)
     seen = set[str]()
     for each in tree.body:
         said = ast.unparse(each)
@@ -68,6 +71,77 @@ def pruned(program: str, request: str) -> str:
             gone |= set(range(each.lineno, (each.end_lineno or each.lineno) + 1))
         seen.add(said)
     return "\n".join(line for n, line in enumerate(program.splitlines(), 1) if n not in gone)
+
+
+def _beside(tree: ast.Module, request: str) -> set[int]:
+    """The lines that make a file which nobody asked for, beside one that the request names."""
+    if _MORE.search(request):
+        return set()
+    own = [(each, call) for each in tree.body if (call := _writer(each)) is not None]
+    strange = [each for each, call in own if not named(str(_constant(call, 0)), request)]
+    if len(strange) == len(own):
+        return set()
+    return {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+
+
+def _other_kinds(tree: ast.Module, request: str) -> set[int]:
+    """The lines of loops over files of a kind that the request does not name, beside some that it names."""
+    loops = [(each, str(_constant(call, 0))) for each in tree.body if (call := _files_of(each)) is not None]
+    strange = [each for each, pattern in loops if not _of_kind(pattern, request)]
+    if len(strange) == len(loops):
+        return set()
+    return {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+
+
+def _files_of(statement: ast.stmt) -> ast.Call | None:
+    """The call of `files` with a pattern that a statement loops over."""
+    call = statement.iter if isinstance(statement, ast.For) else None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "files"):
+        return None
+    return call if isinstance(_constant(call, 0), str) else None
+
+
+_MORE = re.compile(
+    r"\b(new|own|other|another|separate|different|copy|backup|each|every|per|split|archive|both|files)\b", re.I
+)
+"""Words with which a file may be meant that is not named."""
+
+
+def _writer(statement: ast.stmt) -> ast.Call | None:
+    """The call that a statement is, of a function that gives a file a new text, with the file's path."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _WRITERS):
+        return None
+    return call if isinstance(_constant(call, 0), str) else None
+
+
+_WRITERS = frozenset({"write", "append", "prepend", "replace", "remove_lines", "save_rows", "save_json"})
+
+
+def _constant(call: ast.Call, at: int) -> object:
+    given = call.args[at] if len(call.args) > at else None
+    return given.value if isinstance(given, ast.Constant) else None
+
+
+def _of_kind(path: str, request: str) -> bool:
+    """Whether a file is of a kind that the request names, and in the folder that it names; where it names none, all
+    are."""
+    words = set(re.findall(r"\w+", request.lower()))
+    kinds = {ending for word, endings in _KINDS.items() if words & {word, f"{word}s"} for ending in endings}
+    ending, folder = path.rpartition(".")[2].lower(), path.rpartition("/")[0].lower()
+    return (not kinds or ending in kinds) and (not folder or folder.split("/")[0] in request.lower())
+
+
+_PICTURES = ("jpg", "jpeg", "png", "gif", "webp", "heic", "svg", "bmp")
+_KINDS = {
+    **{ending: (ending,) for ending in ("pdf", "csv", "txt", "md", "json", "log", "py", "html", "zip", "mp3", "wav")},
+    **{ending: (ending,) for ending in ("png", "gif", "docx", "xlsx", "doc", "xls", "tmp", "bak", "mp4", "xml")},
+    **dict.fromkeys(("jpg", "jpeg"), ("jpg", "jpeg")),
+    **dict.fromkeys(("picture", "photo", "image"), _PICTURES),
+    **dict.fromkeys(("song", "music"), ("mp3", "wav", "flac", "ogg", "m4a")),
+    **dict.fromkeys(("video", "film"), ("mp4", "mov", "avi", "mkv")),
+}
+"""The endings that a word of a request means."""
 
 
 _PRUNED = (
@@ -155,8 +229,16 @@ def is_plain(tried: Try, turn: Turn) -> bool:
     plain = all(_is_plain(each.value, asked) for each in statements if isinstance(each, ast.Expr | ast.Assign))
     whole = all(isinstance(each, ast.Expr | ast.Assign) for each in statements)
     acts = any(not _says(each) for each in statements)
+    if _BY_EXAMPLE.search(turn.request) and "replace(" in tried.program:
+        return False
     new = any(change.kind == "new" for change in tried.rehearsed.changes)
     return whole and plain and acts and (new or "write" not in tried.program)
+
+
+_BY_EXAMPLE = re.compile(
+    r"\b(formats?|styles?|such as|written (as|like)|like (this|\d)|e\.g|for example|(every|each|all)( the)? \w+)\b", re.I
+)
+"""What is asked for stands in the request as an example of more."""
 
 
 def _says(statement: ast.stmt) -> bool:
@@ -170,12 +252,27 @@ def _is_plain(value: ast.expr, asked: str) -> bool:
     name, given = value.func.id, [str(each.value) for each in value.args if isinstance(each, ast.Constant)]
     if name == "say":
         return True
-    if name not in _PLAIN or len(given) < len(value.args):
+    if name not in _PLAIN or len(given) < len(value.args) or value.keywords:
         return False
-    return all(_in_words(text, asked) for text in (given[:1] if name == "write" else given) if name != "run")
+    if name == "run":
+        return True
+    paths, texts = given[: _PATHS.get(name, 1)], given[_PATHS.get(name, 1) :]
+    return all(_is_asked(path, asked) for path in paths) and (
+        name == "write" or all(_in_words(text, asked) for text in texts)
+    )
 
 
-_PLAIN = frozenset({"write", "append", "prepend", "replace", "move", "rename", "copy", "delete", "make_folder", "run"})
+_PATHS = {"move": 2, "rename": 2, "copy": 2}
+"""How many of the arguments are paths, where it is not one."""
+
+
+def _is_asked(path: str, asked: str) -> bool:
+    return named(path, asked) or _in_words(path, asked)
+
+
+_PLAIN = frozenset(
+    {"write", "append", "prepend", "replace", "move", "rename", "copy", "delete", "make_folder", "run", "tick"}
+)
 
 
 def _in_words(text: str, asked: str) -> bool:

@@ -63,13 +63,16 @@ SORTER_SHOTS: Shots = (
 
 PROGRAMS = """You help a person with the files in their folder by writing one short Python program for each request. The program runs in that folder.
 These functions exist already; do not define or import them:
-read(path) -> text      lines(path) -> list of lines      write(path, text)      append(path, text)      prepend(path, text)      replace(path, old, new)      remove_lines(path, text)
+read(path) -> text      lines(path) -> list of lines      value(path, label) -> what stands behind "label:"
+write(path, text)      append(path, text, under=heading)      prepend(path, text)      insert(path, text, after=line)
+replace(path, old, new)      remove_lines(path, text)      tick(path, text)
 rows(path) -> list of dicts, for a CSV      cells(path) -> list of lists, for a table without a header      save_rows(path, rows) writes a CSV with its header
 unique(items, by=column, last=False)      table(rows) -> Markdown
-load_json(path)      save_json(path, data)      files(pattern) -> paths in all folders      folders()      search(text) -> list of (path, line)
+load_json(path)      save_json(path, data)      files(pattern, folder) -> paths in all folders      folders()      search(text) -> list of (path, line)
 move(old, new)   rename(old, new)   copy(old, new)   delete(path)   make_folder(path)   pack(archive, paths)   run(command) -> its output
-number(text) -> float   dates(text)   date_of(text)   emails(text)   phones(text)   links(text)   size(path)   modified(path)
-today() -> date      days_between(a, b)      days_until(day)      say(text) -> what the person reads
+number(text) -> float   dates(text)   date_of(text)   time_of(text) -> "14:30"   emails(text)   phones(text)   links(text)
+name(path)   size(path)   modified(path)   today() -> date   days(n)   weeks(n)   weekday(day)
+days_between(a, b)      minutes_between(a, b)      days_until(day)      say(text) -> what the person reads
 Rules:
 - Compute everything from the files. Never write a result from your head, never invent file content.
 - For a CSV always use rows and save_rows. Keep everything that is not asked for as it is.

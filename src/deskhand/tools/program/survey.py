@@ -12,7 +12,7 @@ from pathlib import Path
 from ...types.losses import named
 from ...types.programs import Purpose
 from .copying import names
-from .inside.folder import markdown_rows, separator
+from .inside.tables import markdown_rows, separator
 
 MOST_NAMES, MOST_HEADS = 40, 6
 HEAD_LINES, HEAD_CHARS = 6, 90

@@ -7,25 +7,23 @@ program with a plain sentence: a small model is wrong about these, and says that
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
-import math
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
-import time
-import zipfile
 from collections.abc import Iterable
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from .values import Cell, Stop, read_number, tidy
+from .packing import pack_into
+from .tables import markdown_rows, plain_cell, plain_numbers, rows_of, separator
+from .texts import HEADING, as_text, in_style, inserted, loosely, section_end, ticked
+from .values import Cell, Stop
 
 RUN_S = 10
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -66,7 +64,7 @@ class Folder:
         only its values, and with a value too the rows that have it. The same rows each time, until they are saved."""
         known = str(self._there(path))
         if known not in self._rows:
-            self._rows[known] = _rows_of(known, self.read(path))
+            self._rows[known] = rows_of(known, self.read(path))
         found: list[Any] = self._rows[known]
         if not column:
             return found
@@ -106,10 +104,12 @@ class Folder:
         """The paths of all folders."""
         return sorted(str(path) for path in Path(folder).rglob("*") if path.is_dir() and not _hidden(path))
 
-    def search(self, text: str) -> list[tuple[str, str]]:
-        """(path, line) for each line of a file in which a text occurs, whatever its case."""
+    def search(self, text: str, *where: str) -> list[tuple[str, str]]:
+        """(path, line) for each line in which a text occurs, whatever its case; of all files, or those `where`.
+        Where it occurs as a whole word, only those lines."""
         found = []
-        for path in sorted(Path().rglob("*")):
+        places = [path for each in where for path in self._below(each)] if where else Path().rglob("*")
+        for path in sorted(places):
             if path.is_file() and not _hidden(path):
                 try:
                     lines = path.read_text("utf-8-sig").splitlines()
@@ -120,7 +120,8 @@ class Folder:
                 found += hits
         if not found:
             raise Stop(f"no file contains {text!r}")
-        return found
+        whole = re.compile(rf"(?<!\w){re.escape(str(text))}(?!\w)", re.IGNORECASE)
+        return [hit for hit in found if whole.search(hit[1])] or found
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder at this path."""
@@ -134,6 +135,15 @@ class Folder:
         """The day on which a file was last changed."""
         return date.fromtimestamp(self._there(path).stat().st_mtime)
 
+    def value(self, path: str, label: str) -> Cell:
+        """What stands behind a label in a file: `Start: 3 May`, `port = 80`."""
+        wanted = str(label).strip().rstrip(":=").casefold()
+        for line in self.lines(path):
+            name, sign, rest = re.sub(r"^[-*+ \t]+|[*_`]", "", line).partition("=" if "=" in line else ":")
+            if sign and name.strip().casefold() == wanted:
+                return Cell(rest.strip())
+        raise Stop(f"{self._there(path)} has no line '{label}: ...'")
+
     # Writing
 
     def write(self, path: str, text: Any) -> None:
@@ -144,16 +154,22 @@ class Folder:
         target, new = self._target(path), as_text(text)
         if target.is_dir():
             raise Stop(f"{target} is a folder")
+        if not isinstance(text, str) and not new.strip():
+            raise Stop(f"nothing was found for {target}")
         known = str(target)
         if target.is_file() and known not in (*self.read_paths, *self._made) and target.stat().st_size:
             self.blind.append(known)
         end = "" if not new or new.endswith("\n") else "\n"
         self._save(target, new + end)
 
-    def append(self, path: str, text: Any) -> None:
-        """Add lines at the end of a file, as entries where it is a list; it is made where it is not there."""
+    def append(self, path: str, text: Any, under: str = "") -> None:
+        """Add lines at the end of a file, or of its part `under` a heading, as entries where it is a list; the file is
+        made where it is not there."""
         found = self._maybe(path)
         before = self.read(str(found)) if found is not None else ""
+        if under:
+            self._put_in(path, as_text(text), section_end(before, str(under)), under)
+            return
         between = "\n" if before and not before.endswith("\n") else ""
         new = in_style(before, as_text(text))
         self._save(found or self._target(path), before + between + new + ("" if new.endswith("\n") else "\n"))
@@ -161,10 +177,29 @@ class Folder:
     def prepend(self, path: str, text: Any) -> None:
         """Add lines at the beginning of a file, beneath its heading, as entries where it is a list."""
         before = self.read(path)
-        new, head = in_style(before, as_text(text), top=True), _HEADING.match(before)
+        new, head = in_style(before, as_text(text), top=True), HEADING.match(before)
         heading = head[0] if head else ""
         end = "" if new.endswith("\n") else "\n"
         self._save(self._there(path), heading + new + end + before[len(heading) :])
+
+    def insert(self, path: str, text: Any, after: str = "", before: str = "") -> None:
+        """Add lines after, or before, the first line in which a text occurs."""
+        wanted = str(after or before).casefold()
+        lines = self.lines(path)
+        at = next((n for n, line in enumerate(lines) if wanted in line.casefold()), None)
+        self._put_in(path, as_text(text), None if at is None else at + bool(after), after or before)
+
+    def _put_in(self, path: str, new: str, at: int | None, beside: str) -> None:
+        if at is None:
+            raise Stop(f"{self._there(path)} has no line with {beside!r}")
+        self._save(self._there(path), inserted(self.read(path), new, at))
+
+    def tick(self, path: str, text: str, done: bool = True) -> None:
+        """Tick the box of the entries in which a text occurs, or with done=False take the tick away."""
+        after = ticked(self.read(path), str(text), done)
+        if after is None:
+            raise Stop(f"{self._there(path)} has no box with {text!r}")
+        self._save(self._there(path), after)
 
     def replace(self, path: str | Iterable[str], old: str, new: str) -> None:
         """Put one text in the place of another, wherever it stands in a file, or in several."""
@@ -176,7 +211,7 @@ class Folder:
         if not old:
             raise Stop("the text that is to be replaced is empty")
         key, exact = (old, new), before.count(old)
-        loose = _loosely(old)
+        loose = loosely(old)
         if not exact and not (loose and re.search(loose, before, re.IGNORECASE)):
             self._missed.setdefault(key, str(self._there(path)))
             return
@@ -184,13 +219,19 @@ class Folder:
         after = before.replace(old, new) if exact else re.sub(loose, lambda _: new, before, flags=re.IGNORECASE)
         self._save(self._there(path), after)
 
-    def remove_lines(self, path: str, text: str) -> None:
-        """Take the lines out of a file in which a text occurs, whatever its case."""
-        before = self.lines(path)
-        kept = [line for line in before if str(text).lower() not in line.lower()]
-        if len(kept) == len(before):
-            raise Stop(f"{self._there(path)} has no line with {text!r}")
-        self._save(self._there(path), "\n".join(kept) + "\n" * bool(kept))
+    def remove_lines(self, path: str, *texts: Any) -> None:
+        """Take the lines out of a file in which one of the texts occurs, whatever its case; or these rows."""
+        given = [each for text in texts for each in (text if isinstance(text, list | tuple | set) else [text])]
+        if given and all(isinstance(each, dict) for each in given):
+            self.save_rows(path, [row for row in self.rows(path) if row not in given])
+            return
+        lines = self.lines(path)
+        for text in given:
+            kept = [line for line in lines if str(text).lower() not in line.lower()]
+            if len(kept) == len(lines):
+                raise Stop(f"{self._there(path)} has no line with {text!r}")
+            lines = kept
+        self._save(self._there(path), "\n".join(lines) + "\n" * bool(lines))
 
     def save_rows(self, path: str, rows: Iterable[Any], columns: list[str] | None = None) -> None:
         """Write a CSV: rows are dicts, or lists with `columns` in front."""
@@ -205,10 +246,10 @@ class Folder:
             names = list(columns or found[0])
             writer = csv.DictWriter(text, names, lineterminator="\n", extrasaction="ignore", delimiter=sign)
             writer.writeheader()
-            writer.writerows({name: _cell(row.get(name, "")) for name in names} for row in found)
+            writer.writerows({name: plain_cell(row.get(name, "")) for name in names} for row in found)
         elif isinstance(found[0], list | tuple):
             plain = csv.writer(text, lineterminator="\n", delimiter=sign)
-            plain.writerows(([columns] if columns else []) + [[_cell(value) for value in row] for row in found])
+            plain.writerows(([columns] if columns else []) + [[plain_cell(value) for value in row] for row in found])
         else:
             text.write("\n".join(map(str, found)) + "\n")
         self._save(target, text.getvalue())
@@ -220,6 +261,8 @@ class Folder:
     def move(self, old: str, new: str) -> None:
         """Move or rename a file or a folder."""
         source = self._there(old, folders=True)
+        if self._inside(new) == source:
+            return
         target = self._free(source, new)
         shutil.move(source, target)
         self._made.add(str(target))
@@ -307,6 +350,13 @@ class Folder:
 
     # Paths
 
+    def _below(self, place: Any) -> list[Path]:
+        """The files that are meant by a path, a pattern, a folder, or a list of them."""
+        if isinstance(place, list | tuple | set):
+            return [path for each in place for path in self._below(each)]
+        found = self._maybe(place) if not Path(str(place)).is_dir() else None
+        return [found] if found else [Path(path) for path in self.files(place)]
+
     def _there(self, path: str | os.PathLike[str], *, folders: bool = False) -> Path:
         found = self._maybe(path, folders=folders)
         if found is None:
@@ -365,144 +415,6 @@ class Folder:
         marked = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
         with target.open("w", encoding=marked, newline="\r\n" if b"\r\n" in before else "\n") as file:
             file.write(text.replace("\r\n", "\n"))
-
-
-_HEADING = re.compile(r"(?:#+ .*\n(?:[ \t]*\n)*)?")
-_ENTRY = re.compile(r"([ \t]*)(?:([-*+\u2022]) (\[[ xX]\] )?|(\d+)([.)]) )")
-
-
-def in_style(before: str, new: str, *, top: bool = False) -> str:
-    """New lines in the style of the list that a file ends with, or with `top` begins with: bullets, boxes, numbers."""
-    entries = [line for line in before.splitlines() if line.strip() and not line.startswith("#")]
-    matches = [match for line in entries if (match := _ENTRY.match(line))]
-    if not matches or len(matches) < len(entries) or _ENTRY.match(new):
-        return new
-    like = matches[0 if top else -1]
-    lines = [line for line in new.splitlines() if line.strip()]
-    if like[4]:
-        return (
-            new if top else "\n".join(f"{like[1]}{int(like[4]) + n}{like[5]} {line}" for n, line in enumerate(lines, 1))
-        )
-    box = "[ ] " if like[3] else ""
-    return "\n".join(f"{like[1]}{like[2]} {box}{line}" for line in lines)
-
-
-def pack_into(target: Path, times: dict[Path, int]) -> None:
-    """A .zip, .tar or .tar.gz of these files, each with its time."""
-    if target.suffix == ".zip":
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as zipped:
-            for path, at in times.items():
-                stamp = time.gmtime(max(at, _FIRST_ZIP))[:6]
-                info = zipfile.ZipInfo(str(path), stamp)
-                info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-                zipped.writestr(info, path.read_bytes())
-        return
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for path, at in times.items():
-            member = tarfile.TarInfo(str(path))
-            member.size, member.mtime, member.mode = path.stat().st_size, at, 0o644
-            with path.open("rb") as file:
-                tar.addfile(member, file)
-    whole = packed.getvalue()
-    target.write_bytes(gzip.compress(whole, mtime=0) if target.name.endswith("gz") else whole)
-
-
-_FIRST_ZIP = 315_532_800
-"""1980: a zip knows no time before it."""
-
-
-def separator(text: str) -> str:
-    """What separates the cells of a CSV: what its first line has most of."""
-    first = text.split("\n", 1)[0]
-    return max(",;\t|", key=first.count) if first else ","
-
-
-def as_text(value: Any) -> str:
-    """A value as the text of a file: the lines of a list, JSON for a dict."""
-    if isinstance(value, dict):
-        return json.dumps(plain_numbers(value), indent=2, ensure_ascii=False, default=str)
-    if isinstance(value, set | frozenset):
-        value = sorted(value, key=str)
-    if isinstance(value, list | tuple):
-        return "\n".join(as_text(each) if isinstance(each, dict) else str(each).rstrip("\n") for each in value)
-    return str(value)
-
-
-def plain_numbers(value: Any) -> Any:
-    """The same for JSON: cells that are numbers become numbers."""
-    if isinstance(value, Cell):
-        found = read_number(value) if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value) else None
-        return str(value) if found is None else int(found) if found == int(found) and "." not in value else found
-    if isinstance(value, float) and math.isfinite(value):
-        return tidy(value)
-    if isinstance(value, dict):
-        return {str(key): plain_numbers(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_numbers(each) for each in value]
-    return value
-
-
-def _rows_of(path: str, text: str) -> list[dict[str, Any]]:
-    if marked := markdown_rows(text):
-        return [{name: Cell(value) for name, value in row.items()} for row in marked]
-    first, sign = text.split("\n", 1)[0], separator(text)
-    if first and sign not in first:
-        raise ValueError(f"{path} is no table; use lines({path!r})")
-    reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True, restkey="")
-    found = list(reader)
-    if odd := next((row for row in found if row.get("")), None):
-        raise Stop(f"{path} has a row with more cells than columns: {next(iter(odd.values()))!r} ...")
-    return [
-        {name.strip(): Cell((value or "").strip()) for name, value in row.items() if name is not None}
-        for row in found
-        if any(isinstance(value, str) and value.strip() for value in row.values())
-    ]
-
-
-_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
-
-
-def markdown_rows(text: str) -> list[dict[str, str]]:
-    """The rows of the first table in a Markdown text, by the names of its columns; none where there is none."""
-    lines = text.splitlines()
-    at = next((n for n, line in enumerate(lines) if n and "|" in line and _RULE.fullmatch(line)), 0)
-    if not at or "|" not in lines[at - 1]:
-        return []
-    names, found = _marked_cells(lines[at - 1]), list[dict[str, str]]()
-    for line in lines[at + 1 :]:
-        if "|" not in line:
-            break
-        cells = _marked_cells(line)
-        found.append(dict(zip(names, cells + [""] * len(names), strict=False)))
-    return found
-
-
-def _marked_cells(line: str) -> list[str]:
-    inner = line.strip().removeprefix("|").removesuffix("|")
-    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", inner)]
-
-
-def table(rows: Iterable[Any], columns: list[str] | None = None) -> str:
-    """Rows as a Markdown table."""
-    found = list(rows)
-    if not found:
-        raise Stop("there are no rows for the table")
-    names = list(columns or (found[0] if isinstance(found[0], dict) else found.pop(0)))
-    body = [[row.get(name, "") for name in names] if isinstance(row, dict) else list(row) for row in found]
-    lines = [names, ["---"] * len(names), *body]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def _cell(value: Any) -> Any:
-    return str(tidy(value)) if isinstance(value, float) and math.isfinite(value) else value
-
-
-def _loosely(text: str) -> str:
-    """The text whatever its case and its blanks, as whole words; '' where it is nothing but blanks."""
-    parts = [part for part in re.split(r"\s*([=:])\s*", text) if part.strip()]
-    inner = r"\s*".join(r"\s+".join(map(re.escape, part.split())) for part in parts)
-    return rf"(?<!\w){inner}(?!\w)" if inner else ""
 
 
 def _glob(base: Path, pattern: str) -> Iterable[Path]:

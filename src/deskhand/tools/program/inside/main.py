@@ -21,8 +21,24 @@ from pathlib import Path
 from typing import Any
 
 from .assistant import Assistant, Needs
-from .folder import Folder, table
-from .values import Cell, Number, Stop, date_of, dates, emails, links, next_day, number, phones, tidy, unique
+from .folder import Folder
+from .tables import table
+from .values import (
+    Cell,
+    Number,
+    Stop,
+    date_of,
+    dates,
+    emails,
+    links,
+    minutes_between,
+    next_day,
+    number,
+    phones,
+    tidy,
+    time_of,
+    unique,
+)
 
 SAID_CHARS = 8000
 MODULES = {
@@ -69,7 +85,7 @@ def outcome(program: str, today: date, answers: list[str], said: io.StringIO) ->
 def without_shadows(program: str, names: Collection[str]) -> ast.Module:
     """The program with other names for variables that are called as our functions are: `rows = rows("a.csv")`. Raises
     SyntaxError."""
-    tree = ast.parse(program, "program")
+    tree = _parsed(program)
     stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     stored |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
@@ -81,6 +97,22 @@ def without_shadows(program: str, names: Collection[str]) -> ast.Module:
     return tree
 
 
+def _parsed(program: str) -> ast.Module:
+    """The program; what is said in it may have an apostrophe, or quotes in quotes. Raises SyntaxError."""
+    try:
+        return ast.parse(program, "program")
+    except SyntaxError:
+        mended = _SAID.sub(lambda found: f'{found[1]}say({found[2]}"""{found[3]}""")', program)
+        try:
+            return ast.parse(mended, "program")
+        except SyntaxError:
+            pass
+        raise
+
+
+_SAID = re.compile(r"""^([ \t]*)say\((f?)'([^\\\n]*[^"\\\n])'\)[ \t]*$""", re.MULTILINE)
+
+
 def vocabulary(folder: Folder, assistant: Assistant, today: date, said: io.StringIO) -> dict[str, Any]:
     """The names that a program may use without making them."""
 
@@ -89,12 +121,16 @@ def vocabulary(folder: Folder, assistant: Assistant, today: date, said: io.Strin
 
     own = [getattr(folder, name) for name in dir(Folder) if not name.startswith("_") and name != "owed"]
     asked = [getattr(assistant, name) for name in dir(Assistant) if not name.startswith("_")]
-    values = [Cell, Stop, date_of, dates, emails, links, number, phones, unique, table]
+    values = [Cell, Stop, date_of, dates, emails, links, minutes_between, number, phones, time_of, unique, table]
     return {
         "__name__": "__main__",
         **MODULES,
         **{each.__name__: each for each in (*own, *asked, *values)},
         "today": lambda: today,
+        "name": lambda path: Path(str(path)).name,
+        "weekday": lambda day: date_of(day).strftime("%A"),
+        "days": lambda count: timedelta(days=int(count)),
+        "weeks": lambda count: timedelta(weeks=int(count)),
         "say": say,
         "sum": lambda items, start=0: _sum(items, start),
         "days_until": lambda day: (next_day(day, today) - today).days,

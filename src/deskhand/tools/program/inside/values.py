@@ -236,6 +236,34 @@ def dates(text: str) -> list[date]:
     return [day for _, day in sorted(found)]
 
 
+def time_of(text: object) -> str:
+    """The first time of day in a text (14:30, 2:30 pm, 5pm), as HH:MM, which can be compared. Raises Stop for none."""
+    found = _TIME.search(str(text).lower())
+    if not found:
+        raise Stop(f"{str(text)[:60]!r} holds no time")
+    hour, half = int(found[1] or found[4]), found[3] or found[5]
+    if half:
+        hour = hour % 12 + 12 * (half == "p")
+    return f"{hour:02}:{found[2] or '00'}"
+
+
+_TIME = re.compile(
+    r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::\d\d)?(?: ?([ap])\.?m)?(?!\d)|\b(1[0-2]|[1-9]) ?([ap])\.?m\b"
+)
+
+
+def minutes_between(start: object, end: object) -> Number:
+    """The minutes from one time to another, which may have dates in front. Raises Stop for none."""
+    moments = []
+    for text in (str(start), str(end)):
+        hour, minute = map(int, time_of(text).split(":"))
+        found = dates(text)
+        moments.append((found[0].toordinal() if found else 0, hour * 60 + minute))
+    (first, begins), (last, ends) = moments
+    passed = (last - first) * 1440 + ends - begins
+    return Number(passed + 1440 if passed < 0 and not (first and last) else passed)
+
+
 def _month(name: str) -> int:
     short = name[:3].lower()
     return _MONTHS.index(short) + 1 if short in _MONTHS else 0
@@ -262,15 +290,15 @@ def phones(text: str) -> list[str]:
     return unique([each.strip() for each in _PHONE.findall(without) if sum(map(str.isdigit, each)) >= _DIGITS])
 
 
-def unique(items: Any, by: str = "", *, last: bool = False) -> list[Any]:
-    """Without what stands there twice, or rows without those that have the same `by` twice. The first of each is kept,
-    or the `last`."""
+def unique(items: Any, by: Any = "", *, last: bool = False) -> list[Any]:
+    """Without what stands there twice, or rows without those that have the same `by` twice: a column, or a function.
+    The first of each is kept, or the `last`."""
     found = list(items)
     if last:
         return unique(reversed(found), by)[::-1]
     kept, seen = [], set()
     for item in found:
-        value = item[by] if by and isinstance(item, dict) else item
+        value = by(item) if callable(by) else item[by] if by and isinstance(item, dict) else item
         key = tuple(value.items()) if isinstance(value, dict) else tuple(value) if isinstance(value, list) else value
         if key not in seen:
             seen.add(key)

@@ -1,0 +1,87 @@
+"""Tables, as they stand in CSV, Markdown and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from .values import Cell, Stop, read_number, tidy
+
+
+def separator(text: str) -> str:
+    """What separates the cells of a CSV: what its first line has most of."""
+    first = text.split("\n", 1)[0]
+    return max(",;\t|", key=first.count) if first else ","
+
+
+def plain_numbers(value: Any) -> Any:
+    """The same for JSON: cells that are numbers become numbers."""
+    if isinstance(value, Cell):
+        found = read_number(value) if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value) else None
+        return str(value) if found is None else int(found) if found == int(found) and "." not in value else found
+    if isinstance(value, float) and math.isfinite(value):
+        return tidy(value)
+    if isinstance(value, dict):
+        return {str(key): plain_numbers(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_numbers(each) for each in value]
+    return value
+
+
+def rows_of(path: str, text: str) -> list[dict[str, Any]]:
+    if marked := markdown_rows(text):
+        return [{name: Cell(value) for name, value in row.items()} for row in marked]
+    first, sign = text.split("\n", 1)[0], separator(text)
+    if first and sign not in first:
+        raise ValueError(f"{path} is no table; use lines({path!r})")
+    reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True, restkey="")
+    found = list(reader)
+    if odd := next((row for row in found if row.get("")), None):
+        raise Stop(f"{path} has a row with more cells than columns: {next(iter(odd.values()))!r} ...")
+    return [
+        {name.strip(): Cell((value or "").strip()) for name, value in row.items() if name is not None}
+        for row in found
+        if any(isinstance(value, str) and value.strip() for value in row.values())
+    ]
+
+
+_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
+
+
+def markdown_rows(text: str) -> list[dict[str, str]]:
+    """The rows of the first table in a Markdown text, by the names of its columns; none where there is none."""
+    lines = text.splitlines()
+    at = next((n for n, line in enumerate(lines) if n and "|" in line and _RULE.fullmatch(line)), 0)
+    if not at or "|" not in lines[at - 1]:
+        return []
+    names, found = _marked_cells(lines[at - 1]), list[dict[str, str]]()
+    for line in lines[at + 1 :]:
+        if "|" not in line:
+            break
+        cells = _marked_cells(line)
+        found.append(dict(zip(names, cells + [""] * len(names), strict=False)))
+    return found
+
+
+def _marked_cells(line: str) -> list[str]:
+    inner = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", inner)]
+
+
+def table(rows: Iterable[Any], columns: list[str] | None = None) -> str:
+    """Rows as a Markdown table."""
+    found = list(rows)
+    if not found:
+        raise Stop("there are no rows for the table")
+    names = list(columns or (found[0] if isinstance(found[0], dict) else found.pop(0)))
+    body = [[row.get(name, "") for name in names] if isinstance(row, dict) else list(row) for row in found]
+    lines = [names, ["---"] * len(names), *body]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def plain_cell(value: Any) -> Any:
+    return str(tidy(value)) if isinstance(value, float) and math.isfinite(value) else value

@@ -1,0 +1,82 @@
+"""Lines of texts and lists: in which form new ones are added, and where. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from .tables import plain_numbers
+
+HEADING = re.compile(r"(?:#+ .*\n(?:[ \t]*\n)*)?")
+_ENTRY = re.compile(r"([ \t]*)(?:([-*+\u2022]) (\[[ xX]\] )?|(\d+)([.)]) )")
+
+
+def in_style(before: str, new: str, *, top: bool = False) -> str:
+    """New lines in the style of the list that a file ends with, or with `top` begins with: bullets, boxes, numbers."""
+    entries = [line for line in before.splitlines() if line.strip() and not line.startswith("#")]
+    matches = [match for line in entries if (match := _ENTRY.match(line))]
+    if not matches or len(matches) < len(entries) or _ENTRY.match(new):
+        return new
+    like = matches[0 if top else -1]
+    lines = [line for line in new.splitlines() if line.strip()]
+    if like[4]:
+        return (
+            new if top else "\n".join(f"{like[1]}{int(like[4]) + n}{like[5]} {line}" for n, line in enumerate(lines, 1))
+        )
+    box = "[ ] " if like[3] else ""
+    return "\n".join(f"{like[1]}{like[2]} {box}{line}" for line in lines)
+
+
+def as_text(value: Any) -> str:
+    """A value as the text of a file: the lines of a list, JSON for a dict."""
+    if isinstance(value, dict):
+        return json.dumps(plain_numbers(value), indent=2, ensure_ascii=False, default=str)
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, list | tuple):
+        return "\n".join(as_text(each) if isinstance(each, dict) else str(each).rstrip("\n") for each in value)
+    return str(value)
+
+
+def loosely(text: str) -> str:
+    """The text whatever its case and its blanks, as whole words; '' where it is nothing but blanks."""
+    parts = [part for part in re.split(r"\s*([=:])\s*", text) if part.strip()]
+    inner = r"\s*".join(r"\s+".join(map(re.escape, part.split())) for part in parts)
+    return rf"(?<!\w){inner}(?!\w)" if inner else ""
+
+
+def section_end(text: str, heading: str) -> int | None:
+    """The number of the line behind the last one that stands under a heading; None where there is no such heading. A
+    heading begins with `#`, ends with a colon, or stands alone between blank lines."""
+    lines = text.splitlines()
+    wanted = heading.strip("#: \t*_").casefold()
+    at = next((n for n, line in enumerate(lines) if line.strip("#: \t*_").casefold() == wanted), None)
+    if at is None:
+        return None
+    end = at + 1
+    for n in range(at + 1, len(lines)):
+        if lines[n].startswith("#") or (not lines[n].strip() and end > at + 1 and not lines[at].startswith("#")):
+            break
+        if lines[n].strip():
+            end = n + 1
+    return end
+
+
+def inserted(text: str, new: str, at: int) -> str:
+    """The text with new lines before the line of this number, in the style of the entries around."""
+    lines = text.splitlines()
+    around = [line for line in (*reversed(lines[:at]), *lines[at:]) if line.strip() and not line.startswith("#")]
+    like = around[0] if around else ""
+    return "\n".join([*lines[:at], *in_style(like, new).splitlines(), *lines[at:]]) + "\n"
+
+
+def ticked(text: str, words: str, done: bool) -> str | None:
+    """The text with the boxes of the entries ticked in which these words occur; None where there is none."""
+    box = re.compile(r"^(\s*[-*+] \[)[ xX](\] .*)$")
+    lines, hit = text.split("\n"), False
+    for n, line in enumerate(lines):
+        found = box.match(line)
+        if found and words.casefold().strip() in line.casefold():
+            lines[n], hit = f"{found[1]}{'x' if done else ' '}{found[2]}", True
+    return "\n".join(lines) if hit else None

@@ -1,0 +1,60 @@
+"""The programs that a small model is shown when a request is like them: each of them works."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+from datetime import date
+
+import pytest
+
+from deskhand.models import shim_library
+from deskhand.models.shim_library import likest
+from deskhand.models.shim_prompts import PROGRAM_SHOTS, PROGRAMS
+from deskhand.tools.program.inside.assistant import Assistant
+from deskhand.tools.program.inside.folder import Folder
+from deskhand.tools.program.inside.main import vocabulary
+
+EXAMPLES = shim_library._examples()
+NAMES = vocabulary(Folder(), Assistant([]), date(2026, 11, 23), io.StringIO())
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.asked[:40])
+def test_a_program_calls_what_there_is(example: shim_library.Example) -> None:
+    calls = [node.func for node in ast.walk(ast.parse(example.program)) if isinstance(node, ast.Call)]
+    names = {call.id for call in calls if isinstance(call, ast.Name)}
+    known = set(NAMES) | set(dir(__builtins__)) | set(__builtins__ if isinstance(__builtins__, dict) else ())
+    assert names <= known
+    assert "say" in names
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.asked[:40])
+def test_a_request_finds_its_own_program(example: shim_library.Example) -> None:
+    assert likest(example.asked)[-1] == example.shot
+
+
+@pytest.mark.parametrize("request_", ["", "?!", "qqq zzz"])
+def test_what_is_like_nothing_finds_nothing(request_: str) -> None:
+    assert likest(request_) == ()
+
+
+@pytest.mark.parametrize(
+    ("request_", "program"),
+    [
+        ("please sort the runners in race.csv by seconds, the fastest first", "sort"),
+        ("some mails are double in mails.txt, keep each only once", "unique"),
+        ("turn birds.csv into a markdown table birds.md", "table("),
+        ("tick off the passport in bag.md", "tick("),
+        ("put old_ in front of the names of all pictures", "rename("),
+        ("when is the next payment due?", "date_of("),
+    ],
+)
+def test_a_like_request_finds_a_like_program(request_: str, program: str) -> None:
+    assert any(program in shown for _, shown in likest(request_))
+
+
+def test_the_functions_of_the_prompt_are_there() -> None:
+    told = PROGRAMS[PROGRAMS.index("read(path)") : PROGRAMS.index("Rules:")]
+    assert set(re.findall(r"\b([a-z_]+)\(", told)) <= set(NAMES)
+    assert all(f"{name}(" in told for _, shown in PROGRAM_SHOTS for name in re.findall(r"\b(replace|rows)\(", shown))

@@ -1,0 +1,71 @@
+"""What a small model wrote beyond what it was asked for is taken out, and what is plain needs no second program."""
+
+from __future__ import annotations
+
+import pytest
+
+from deskhand.models.shim_programs import Try, is_plain, pruned
+from deskhand.models.shim_turn import Turn
+from deskhand.types.programs import FileChange, Rehearsed
+
+# What nobody asked for
+
+
+@pytest.mark.parametrize(
+    ("request_", "kept", "gone"),
+    [
+        ("throw the old bikes out of bikes.csv", "save_rows('bikes.csv', kept)", "write('parts.txt', found)"),
+        ("add a column to m.csv", "save_rows('m.csv', r)", "replace('device.txt', 'a', 'b')"),
+        ("move the pdfs to a/papers", "move('a/x.pdf', 'a/papers/')", "move('a/t.txt', 'a/papers/')"),
+        ("the photos go to pics", "move('x.jpeg', 'pics/')", "move('x.md', 'pics/')"),
+        ("move photo.jpg to pics", "move('photo.jpg', 'pics/')", "move('plan.md', 'pics/')"),
+        (
+            "the pdfs go to a/docs, leave the rest",
+            "for p in files('*.pdf', 'a'):\n    move(p, 'a/docs/')",
+            "for p in files('*.txt', 'a'):\n    move(p, 'a/docs/')",
+        ),
+        ("put tea on list.txt", "append('list.txt', 'tea')", "append('list.txt', 'sugar')\nappend('other.txt', 'x')"),
+    ],
+)
+def test_what_nobody_asked_for_is_taken_out(request_: str, kept: str, gone: str) -> None:
+    assert pruned(f"{kept}\n{gone}\nsay('done')", request_).splitlines()[: len(kept.splitlines())] == kept.splitlines()
+    last = gone.splitlines()[-1]
+    assert last not in pruned(f"{kept}\n{gone}\nsay('done')", request_).splitlines()[len(kept.splitlines()) :]
+
+
+@pytest.mark.parametrize(
+    ("request_", "program"),
+    [
+        ("put the open ones in a file of their own, see a.csv", "save_rows('a.csv', x)\nsave_rows('open.csv', y)"),
+        ("write the sum down", "write('sum.txt', '4')"),
+        ("a csv for each class of a.csv please", "save_rows('4b.csv', x)\nsave_rows('a.csv', y)"),
+        ("tidy up, pdfs and csv files to docs", "move('kim.pdf', 'docs/')\nmove('ben.csv', 'docs/')"),
+        ("move everything to old", "move('a.pdf', 'old/')\nmove('b.csv', 'old/')"),
+        ("fix the typos in a.txt", "replace('a.txt', 'teh', 'the')\nreplace('a.txt', 'adn', 'and')"),
+        ("x", "this is no program("),
+    ],
+)
+def test_what_may_be_meant_stays(request_: str, program: str) -> None:
+    assert pruned(program, request_) == program
+
+
+# What needs no second program
+
+
+@pytest.mark.parametrize(
+    ("request_", "program", "plain"),
+    [
+        ("put tea at the top of my todo list", "prepend('todo.md', 'tea')\nsay('Tea is there.')", True),
+        ("tick off the tent in trip.md", "tick('trip.md', 'tent')", True),
+        ("move offer.md to archive", "move('offer.md', 'archive/')", True),
+        ("put tea on the list", "append('list.txt', 'coffee')", False),
+        ("put tea on the list", "append('other.txt', 'tea')", False),
+        ("change 3 May to 4 May in all dates of a.txt", "replace('a.txt', '3 May', '4 May')", False),
+        ("write the dates like 2025-05-03 in a.txt", "replace('a.txt', '3.5.2025', '2025-05-03')", False),
+        ("put tea under drinks in list.md", "append('list.md', 'tea', under='drinks')", False),
+        ("how much is it", "say('4')", False),
+    ],
+)
+def test_what_is_plain(request_: str, program: str, plain: bool) -> None:
+    came = Rehearsed(changes=(FileChange("a.txt", "changed"),))
+    assert is_plain(Try(program, (), came), Turn(request_, 1)) is plain

@@ -1,0 +1,185 @@
+"""What programs may do with lines, boxes, labels and times, and the slips of a small model that are forgiven."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deskhand.tools.program.inside.texts import inserted, section_end, ticked
+from deskhand.tools.program.inside.values import Stop, minutes_between, time_of
+
+from .folder import run
+
+RECIPE = "# Cake\n\n## Ingredients\n\n- 2 eggs\n- 1 lemon\n\n## How\n\n1. Mix.\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    return tmp_path / "in"
+
+
+# Where lines are added
+
+
+@pytest.mark.parametrize(
+    ("text", "heading", "line"),
+    [
+        (RECIPE, "Ingredients", 6),
+        (RECIPE, "## ingredients", 6),
+        (RECIPE, "How", 10),
+        (RECIPE, "Salt", None),
+        ("Buy:\nmilk\nbread\n\nCall:\nBen\n", "Buy", 3),
+        ("Buy:\nmilk\n\nCall:\nBen\n", "call:", 5),
+        ("# Empty\n", "Empty", 1),
+        ("", "Empty", None),
+    ],
+)
+def test_a_part_ends_with_its_last_line(text: str, heading: str, line: int | None) -> None:
+    assert section_end(text, heading) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "whole"),
+    [
+        ("- a\n- b\n", 1, "- a\n- new\n- b\n"),
+        ("1. a\n2. b\n", 2, "1. a\n2. b\n3. new\n"),
+        ("a\nb\n", 0, "new\na\nb\n"),
+        ("", 0, "new\n"),
+        ("- [ ] a\n", 1, "- [ ] a\n- [ ] new\n"),
+    ],
+)
+def test_new_lines_look_like_those_around_them(text: str, at: int, whole: str) -> None:
+    assert inserted(text, "new", at) == whole
+
+
+def test_lines_are_added_under_a_heading_and_beside_a_line() -> None:
+    came = run("append('cake.md', 'a pinch of salt', under='Ingredients')", {"cake.md": RECIPE})
+    assert came.files["cake.md"] == RECIPE.replace("- 1 lemon\n", "- 1 lemon\n- a pinch of salt\n")
+    after = run("insert('list.txt', 'tea', after='milk')", {"list.txt": "milk\nbread\n"})
+    assert after.files["list.txt"] == "milk\ntea\nbread\n"
+    before = run("insert('list.txt', 'tea', before='bread')", {"list.txt": "milk\nbread\n"})
+    assert before.files["list.txt"] == "milk\ntea\nbread\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["append('cake.md', 'salt', under='Spices')", "insert('cake.md', 'salt', after='pepper')"],
+)
+def test_a_place_that_is_not_there_stops_the_program(program: str) -> None:
+    came = run(program, {"cake.md": RECIPE})
+    assert came.stopped.startswith("cake.md has no line with ") and came.files["cake.md"] == RECIPE
+
+
+# Boxes and labels
+
+
+def test_a_box_is_ticked_and_unticked() -> None:
+    text = "# Trip\n- [ ] tent\n- [x] map\n- rope\n"
+    assert ticked(text, "Tent", True) == text.replace("[ ] tent", "[x] tent")
+    assert ticked(text, "map", False) == text.replace("[x] map", "[ ] map")
+    assert ticked(text, "rope", True) is None
+    assert run("tick('t.md', 'rope')", {"t.md": text}).stopped == "t.md has no box with 'rope'"
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "value"),
+    [
+        ("name: Kim\nstart: 3 May\n", "start", "3 May"),
+        ("**Start:** 3 May\n", "Start:", "3 May"),
+        ("- Start: 3 May\n", "start", "3 May"),
+        ("[web]\nport = 80\n", "port", "80"),
+        ("at 10:30: tea\nstart: 09:00\n", "start", "09:00"),
+    ],
+)
+def test_what_stands_behind_a_label(text: str, label: str, value: str) -> None:
+    assert run(f"say(value('f.txt', {label!r}))", {"f.txt": text}).said == value
+
+
+def test_a_label_that_is_not_there_stops_the_program() -> None:
+    assert run("say(value('f.txt', 'end'))", {"f.txt": "start: 3\n"}).stopped == "f.txt has no line 'end: ...'"
+
+
+# Times
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-11-09 14:02:40 ERROR", "14:02"),
+        ("7:45", "07:45"),
+        ("at 5 pm", "17:00"),
+        ("12:30 am", "00:30"),
+        ("12 p.m.", "12:00"),
+        ("kick-off 14:30, 3 goals", "14:30"),
+    ],
+)
+def test_the_first_time_in_a_text(text: str, time: str) -> None:
+    assert time_of(text) == time
+
+
+@pytest.mark.parametrize("text", ["", "10 x 3", "1.30", "25:00", "v1:70"])
+def test_what_holds_no_time(text: str) -> None:
+    with pytest.raises(Stop):
+        time_of(text)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "minutes"),
+    [
+        ("10:00", "10:42", 42),
+        ("23:50", "0:10", 20),
+        ("2026-11-18 23:50", "2026-11-19 00:10", 20),
+        ("2026-11-18 10:00", "2026-11-20 10:00", 2880),
+    ],
+)
+def test_the_minutes_between_two_times(start: str, end: str, minutes: int) -> None:
+    assert minutes_between(start, end) == minutes
+
+
+# What is forgiven
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("who = 'Kim'\nsay(f'The plumber's name is {who}.')", "The plumber's name is Kim."),
+        ("r = {'n': 4}\nsay(f'There are {r['n']}.')", "There are 4."),
+        ("say('It's here')", "It's here"),
+        ("say('a')\nsay('b')", "a\nb"),
+    ],
+)
+def test_quotes_within_quotes(program: str, said: str) -> None:
+    assert (run(program).said, run(program).failed) == (said, "")
+
+
+def test_what_no_rule_mends_fails_as_it_is() -> None:
+    assert run("say('x'").failed.startswith("SyntaxError")
+
+
+def test_a_file_may_be_renamed_to_its_own_name() -> None:
+    came = run("for p in files('*.txt'):\n    rename(p, name(p).replace(' ', '_'))", {"a b.txt": "1", "c.txt": "2"})
+    assert (came.stopped, came.files) == ("", {"a_b.txt": "1", "c.txt": "2"})
+
+
+def test_lines_are_searched_in_the_files_that_are_named() -> None:
+    files = {"a/x.txt": "blue key\n", "b/y.txt": "blue key\n"}
+    assert run("say(search('key', 'a/x.txt'))", files).said == "a/x.txt, blue key"
+    assert run("say(search('key', 'b'))", files).said == "b/y.txt, blue key"
+    assert run("say(search('red', 'a'))", files).stopped == "no file contains 'red'"
+
+
+def test_rows_are_taken_out_as_lines_are() -> None:
+    rows = "name,state\nAda,open\nBen,gone\nCid,gone\n"
+    for call in ("remove_lines('r.csv', *gone)", "remove_lines('r.csv', gone)"):
+        came = run(f"gone = [r for r in rows('r.csv') if r['state'] == 'gone']\n{call}", {"r.csv": rows})
+        assert came.files["r.csv"] == "name,state\nAda,open\n"
+    assert run("remove_lines('r.csv', 'Ada', 'Cid')", {"r.csv": rows}).files["r.csv"] == "name,state\nBen,gone\n"
+
+
+def test_a_list_without_entries_makes_no_file() -> None:
+    came = run("write('errors.txt', [l for l in lines('a.log') if 'ERROR' in l])", {"a.log": "fine\n"})
+    assert came.stopped == "nothing was found for errors.txt" and "errors.txt" not in came.files
+    assert run("write('empty.txt', '')").files["empty.txt"] == ""
