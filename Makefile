@@ -61,9 +61,8 @@ check: $(VENV)/.dev ## Format, lint, types, import order
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-test-model: $(VENV)/.dev ## Put everyday requests to the real embedded model; fetches it once (1.1 GB), takes half an hour
-	@$(BIN)/deskhand model pull $(or $(MODEL),qwen2.5-coder-1.5b)
-	@nice -n 5 $(BIN)/python -m deskhand.testing.model_run --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
+test-model: $(VENV)/.dev ## Put the unseen everyday tasks and one long work to the real embedded model; takes half an hour
+	@$(MAKE) --no-print-directory everyday SET=unseen
 	@nice -n 5 $(BIN)/python -m deskhand.testing.model_long --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
 
 everyday: $(VENV)/.dev ## Put fifty everyday tasks to the real embedded model through `deskhand serve`; SET=unseen: fifty others

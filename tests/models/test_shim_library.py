@@ -10,7 +10,7 @@ from datetime import date
 import pytest
 
 from deskhand.models import shim_library
-from deskhand.models.shim_library import likest
+from deskhand.models.shim_library import follows, likest, shape
 from deskhand.models.shim_prompts import PROGRAM_SHOTS, PROGRAMS
 from deskhand.tools.program.inside.assistant import Assistant
 from deskhand.tools.program.inside.folder import Folder
@@ -26,7 +26,6 @@ def test_a_program_calls_what_there_is(example: shim_library.Example) -> None:
     names = {call.id for call in calls if isinstance(call, ast.Name)}
     known = set(NAMES) | set(dir(__builtins__)) | set(__builtins__ if isinstance(__builtins__, dict) else ())
     assert names <= known
-    assert "say" in names
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.asked[:40])
@@ -58,3 +57,36 @@ def test_the_functions_of_the_prompt_are_there() -> None:
     told = PROGRAMS[PROGRAMS.index("read(path)") : PROGRAMS.index("Rules:")]
     assert set(re.findall(r"\b([a-z_]+)\(", told)) <= set(NAMES)
     assert all(f"{name}(" in told for _, shown in PROGRAM_SHOTS for name in re.findall(r"\b(replace|rows)\(", shown))
+
+
+# Whether a program follows what was shown
+
+SHOWN = (
+    (
+        "Request: sort a.csv by age",
+        "```python\nfound = rows('a.csv')\nfound.sort(key=len)\nsave_rows('a.csv', found)\n```",
+    ),
+)
+LIKE = "runners = rows('race.csv')\nrunners.sort(key=len)\nsave_rows('race.csv', runners)"
+
+
+@pytest.mark.parametrize(
+    ("program", "follows_it"),
+    [
+        (LIKE, True),
+        (LIKE + "\nsay('I sorted 12 runners, all of them.')", True),
+        (LIKE.replace("sort(", "reverse("), False),
+        (LIKE.replace("race.csv", "other.csv"), False),
+        (LIKE + "\ndelete('race.csv')", False),
+        ("runners = rows('race.csv')\nsave_rows('race.csv', runners)", False),
+        ("this is no program(", False),
+        ("", False),
+    ],
+)
+def test_a_program_follows_what_was_shown(program: str, follows_it: bool) -> None:
+    assert follows(program, "sort the runners in race.csv", "", SHOWN) is follows_it
+
+
+def test_what_is_worked_out_for_an_answer_is_part_of_the_shape() -> None:
+    assert shape("x = 1\nsay(f'{x}')") == shape("y = 2\nsay('no')\n")
+    assert shape("say(max(rows('a.csv')))") != shape("say(min(rows('a.csv')))")

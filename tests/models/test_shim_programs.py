@@ -16,7 +16,7 @@ from deskhand.types.programs import FileChange, Rehearsed
     [
         ("throw the old bikes out of bikes.csv", "save_rows('bikes.csv', kept)", "write('parts.txt', found)"),
         ("add a column to m.csv", "save_rows('m.csv', r)", "replace('device.txt', 'a', 'b')"),
-        ("move the pdfs to a/papers", "move('a/x.pdf', 'a/papers/')", "move('a/t.txt', 'a/papers/')"),
+        ("move the pdfs to a/papers", "move('a/kim.pdf', 'a/papers/')", "move('a/zoo.txt', 'a/papers/')"),
         ("the photos go to pics", "move('x.jpeg', 'pics/')", "move('x.md', 'pics/')"),
         ("move photo.jpg to pics", "move('photo.jpg', 'pics/')", "move('plan.md', 'pics/')"),
         (

@@ -236,7 +236,7 @@ async def test_a_folder_that_was_made_anew_is_found(hands: Hands) -> None:
     assert [each.name for each in hands.folder.iterdir()] == ["g"]
 
 
-EDITS: list[tuple[bytes, list[dict[str, str]], bytes]] = [
+EDITS: list[tuple[bytes, list[dict[str, Any]], bytes]] = [
     (b"a b c\n", [{"old": "b", "new": "B"}], b"a B c\n"),
     (b"a b c\n", [{"old": "a", "new": "x"}, {"old": "x b", "new": "y"}], b"y c\n"),
     (b"a\nb\nc", [{"old": "a\nb", "new": "x"}], b"x\nc"),
@@ -248,11 +248,14 @@ EDITS: list[tuple[bytes, list[dict[str, str]], bytes]] = [
     (b"x(.*)\\1$\n", [{"old": "(.*)\\1$", "new": "\\g<0>\\n"}], b"x\\g<0>\\n\n"),
     ("naïve ∑\n".encode(), [{"old": "ï", "new": "i"}], "naive ∑\n".encode()),
     (b"gone\nkept\n", [{"old": "gone\n", "new": ""}], b"kept\n"),
+    (b"a b a\na\n", [{"old": "a", "new": "aa", "replace_all": True}], b"aa b aa\naa\n"),
+    (b"a\r\nb\r\na\r\nb\r\n", [{"old": "a\nb", "new": "x\ny", "replace_all": True}], b"x\r\ny\r\nx\r\ny\r\n"),
+    (b"aaa\n", [{"old": "aa", "new": "\\1", "replace_all": True}], b"\\1a\n"),
 ]
 
 
 @pytest.mark.parametrize(("before", "edits", "after"), EDITS)
-async def test_edit(hands: Hands, before: bytes, edits: list[dict[str, str]], after: bytes) -> None:
+async def test_edit(hands: Hands, before: bytes, edits: list[dict[str, Any]], after: bytes) -> None:
     path = hands.write("f.txt", before)
     path.chmod(0o751)
     await hands(edit_file, path="f.txt", edits=edits)
@@ -268,6 +271,8 @@ async def test_edit(hands: Hands, before: bytes, edits: list[dict[str, str]], af
         ({"edits": [{"old": "b", "new": "x"}]}, "edit 1: the old text stands more than once"),
         ({"edits": [{"old": "bb", "new": "x"}]}, "stands more than once"),
         ({"edits": [{"old": "", "new": "x"}]}, "edit 1: the old text is empty"),
+        ({"edits": [{"old": "", "new": "x", "replace_all": True}]}, "edit 1: the old text is empty"),
+        ({"edits": [{"old": "z", "new": "x", "replace_all": True}]}, "edit 1: the old text stands nowhere"),
         ({"edits": [{"old": "a", "new": "a"}]}, "would change nothing"),
         ({"edits": []}, "either edits or a patch"),
         ({}, "either edits or a patch"),

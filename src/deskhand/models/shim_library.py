@@ -1,10 +1,13 @@
-"""The programs that a small model is shown because they are like what it is asked for. Pure."""
+"""The programs that a small model is shown because they are like what it is asked for, and whether it followed one.
+Pure."""
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from math import log, sqrt
@@ -73,3 +76,63 @@ def likest(request: str, count: int = SHOWN) -> Shots:
     best = sorted(range(len(scores)), key=lambda n: scores[n], reverse=True)[:count]
     least = max(LEAST, BESIDE * scores[best[0]])
     return tuple(_examples()[n].shot for n in reversed(best) if scores[n] >= least)
+
+
+def follows(program: str, request: str, listing: str, shots: Shots) -> bool:
+    """Whether a program has the shape of one that was shown: only names, texts and numbers are others, and those texts
+    stand in the request or in the listing of files. What is only said does not count."""
+    form = shape(program)
+    if not form or not any(form == shape(shown.partition("\n")[2].rpartition("\n")[0]) for _, shown in shots):
+        return False
+    known = f"{request}\n{listing}".lower()
+    return all(word in known for text in _texts(program) for word in re.findall(r"\w{3,}", text.lower()))
+
+
+def shape(program: str) -> tuple[str, ...]:
+    """What is left of a program without its names, texts and numbers, and without what it says beside what it does."""
+    try:
+        statements = ast.parse(program).body
+    except SyntaxError:
+        return ()
+    acts = [each for each in statements if not _is_said(each)]
+    return tuple(sign for each in (acts or statements) for sign in _signs(each))
+
+
+def _signs(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Constant() | ast.JoinedStr():
+            yield "text"
+        case ast.Name(id=name, ctx=ast.Load()) if name in _called():
+            yield name
+        case ast.Name() | ast.arg():
+            yield "name"
+        case ast.expr_context():
+            return
+        case _:
+            yield node.attr if isinstance(node, ast.Attribute) else type(node).__name__
+            for child in ast.iter_child_nodes(node):
+                yield from _signs(child)
+
+
+@cache
+def _called() -> frozenset[str]:
+    """The functions that are called in examples: what they are called matters."""
+    trees = [ast.parse(each.program) for each in _examples()]
+    calls = [node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return frozenset(call.id for call in calls if isinstance(call, ast.Name)) | {"reverse", "replace", "today"}
+
+
+def _is_said(statement: ast.stmt) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "say"
+
+
+def _texts(program: str) -> Iterator[str]:
+    """The texts that a program works with, but for those that it says or writes."""
+    tree, skipped = ast.parse(program), set[int]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("say", "write"):
+            skipped |= {id(each) for given in node.args[node.func.id == "write" :] for each in ast.walk(given)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+            yield node.value

@@ -236,7 +236,8 @@ def is_plain(tried: Try, turn: Turn) -> bool:
 
 
 _BY_EXAMPLE = re.compile(
-    r"\b(formats?|styles?|such as|written (as|like)|like (this|\d)|e\.g|for example|(every|each|all)( the)? \w+)\b", re.I
+    r"\b(formats?|styles?|such as|written (as|like)|like (this|\d+)|e\.g|for example|(every|each|all)( the)? \w+)\b",
+    re.I,
 )
 """What is asked for stands in the request as an example of more."""
 

@@ -17,6 +17,10 @@ _SELF = re.compile(
     r"(hi|hello|hey)?[,! ]*(what (all )?(can|do) you do|who are you|what are you|how can you help( me)?|help)"
     r"( (exactly|now|here|for me))?"
 )
+_ABOUT_US = re.compile(
+    r"\bwhat (can|could|should|may) (i|we) ask you\b|\bwhat (kinds? of )?(things )?(can|could) you (all )?(do|help)\b"
+    r"[^,;]{0,30}$|\bwhat('s| is) your name\b|\bwhat (are you|you are|you're) good (for|at)\b"
+)
 ASSIST = re.compile(
     r"((please|can you|could you|hey|and|also|then|ok|now|oh),? )*"
     r"(remind me\b|set (me )?(a|an) (reminder|alarm)|wake me\b|every "
@@ -34,7 +38,7 @@ _BEYOND = re.compile(
 def obvious(request: str) -> Word | None:
     """The word for a request that needs no model to be sorted."""
     plain = " ".join(request.lower().split())
-    if _SELF.fullmatch(plain.rstrip("?!. ")):
+    if _SELF.fullmatch(plain.rstrip("?!. ")) or (_ABOUT_US.search(plain.rstrip("?!. ")) and not NAMED.search(plain)):
         return "self"
     if ASSIST.match(plain) or TAKE_BACK.fullmatch(plain):
         return "assist"
@@ -42,6 +46,18 @@ def obvious(request: str) -> Word | None:
         return "talk"
     reads = URL.search(plain) and not NAMED.search(URL.sub("", plain)) and not CHANGE.search(plain)
     return "read" if reads else None
+
+
+def goes_on(turn: Turn) -> bool:
+    """Whether a request without a file speaks of the reminders that were spoken of just before."""
+    said = turn.earlier[-1][1] if turn.earlier else ""
+    return bool(_OF_REMINDERS.search(said) and _DROPS.search(turn.request) and not NAMED.search(turn.request))
+
+
+_OF_REMINDERS = re.compile(r"\bremind(er)?s?\b|\bI will (say|tell)\b", re.IGNORECASE)
+_DROPS = re.compile(
+    r"\b(cancel|drop|delete|remove|stop|skip|forget|scrap)\b.*\b(it|that|this|one|those|them|all)\b", re.I
+)
 
 
 CHANGE = re.compile(
@@ -85,4 +101,6 @@ def words_of(text: str) -> list[str]:
 ALL = re.compile(
     r"\b(all|every|each|both|any) (of )?(my |the |these |those )?(\w+ )?(files?|texts?|notes?|letters?)\b", re.I
 )
+TABLES = re.compile(r"\b[\w-]+\.(?:csv|tsv|json|log)\b", re.IGNORECASE)
+"""Files in which something is looked up by a program, and not by reading them."""
 NAMED = re.compile(r"\b[\w-]+\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b")

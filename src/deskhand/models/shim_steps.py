@@ -12,10 +12,23 @@ from typing import Any, Literal
 import msgspec
 
 from ..types.programs import REHEARSE, RUN, SURVEY, Call, Rehearsed, read_rehearsed
+from .shim_library import follows, likest
 from .shim_outcomes import agreed_on, problem, unmeant
 from .shim_programs import Try, is_plain, is_rewrite, without_sample
-from .shim_prompts import ABOUT, Word
-from .shim_request import ASSIST, FREE, NAMED, ORDER, TAKE_BACK, URL, changes_wanted, obvious
+from .shim_prompts import ABOUT, PROGRAM_SHOTS, Word
+from .shim_request import (
+    ASSIST,
+    FREE,
+    NAMED,
+    ORDER,
+    QUESTION,
+    TABLES,
+    TAKE_BACK,
+    URL,
+    changes_wanted,
+    goes_on,
+    obvious,
+)
 from .shim_turn import Did, Move, Turn
 from .shim_words import FAILED, NOTHING, SIMPLER, UNSURE, halted_words, refusal_words, told
 
@@ -24,6 +37,7 @@ STOPS = 2
 """So many programs that stop themselves for the same reason are believed."""
 
 
+NO_FILES = "Files here: none"
 FETCH, UNDO = "web_fetch", "undo_change"
 
 
@@ -65,6 +79,10 @@ Step = Say | Sort | Do | Write | Answer
 
 def first_step(word: Word, turn: Turn) -> Step:
     """How a request that was sorted begins."""
+    if word in ("change", "compute") and goes_on(turn):
+        word = "assist"
+    if word == "read" and TABLES.search(turn.request) and not URL.search(turn.request):
+        word = "compute"
     match word:
         case "self":
             return Say(ABOUT, failed=False)
@@ -123,6 +141,8 @@ def _found_nothing(did: Sequence[Did]) -> bool:
 def _after_first(turn: Turn, step: Did) -> Step:
     tool, failed = step.move.tool, step.failed
     if tool == SURVEY and not failed:
+        if turn.known and step.result == NO_FILES and QUESTION.search(turn.request):
+            return Answer()  # it was said before
         if not step.result.startswith("---"):
             return Write("files", step.result)
         return Write("rewrite", step.result) if is_rewrite(turn, step.result) else Answer(step.result)
@@ -160,7 +180,13 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     good = [each for each in fine if each not in lossy] or ([] if len(tries) < TRIES else lossy)
     stops = [each.rehearsed.stopped for each in tries if each.rehearsed.stopped]
     agreed = agreed_on(good, wants=wants, ordered=bool(ORDER.search(turn.request)))
-    plain = bool(good) and (assist or is_plain(good[0], turn) or is_rewrite(turn, turn.did[0].result))
+    listing = turn.did[0].result if turn.did[0].move.tool == SURVEY else ""
+    plain = bool(good) and (
+        assist
+        or is_plain(good[0], turn)
+        or is_rewrite(turn, listing)
+        or follows(good[0].program, turn.request, listing, (*PROGRAM_SHOTS, *likest(turn.request)))
+    )
     alone = len(good) == 1 and good[0] is tries[0] and len(tries) > 1 and not stops
     if good and (agreed or plain or alone) and len(stops) < STOPS:
         return finish(agreed or good[0], turn, wants=wants or assist)
@@ -175,7 +201,6 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     if len(tries) >= TRIES:
         why = "the programs that I wrote for it came to different results" if len(good) > 1 else FAILED
         return Say(f"I could not do this: {why}. {NOTHING} {SIMPLER}")
-    listing = turn.did[0].result if turn.did[0].move.tool == SURVEY else ""
     if is_rewrite(turn, listing):
         return Write("rewrite", listing, len(tries))
     if lossy and not good:

@@ -27,9 +27,46 @@ from ..tools.task_words import listed, progress
 from ..types.events import ApprovalAsked, CommandRun, MessageReceived, ModelReplied, Recorded, ToolFinished, TurnEnded
 from ..types.identity import Address, Answer, Inbound, Said
 from ..types.messages import Message, Text
-from .model_sets import FILES, World
 
 LONG_S = 3600.0
+FILES = {
+    "data.csv": "date,temp\n" + "".join(f"2026-05-{i:02d},{10 + i}\n" for i in range(1, 12)),  # 12 lines
+    "report_old.md": "# Quarterly report\nSales grew by 4 percent.\n",
+    "todo.md": "- buy milk\n- water the plants\n",
+    "readme.md": "# Bluebird\n\nBluebird is a small program that reads the temperature and the humidity from a weather "
+    "station\nand writes them to a CSV file every ten minutes. It runs on a Raspberry Pi.\n\n## Install\n\nCopy the "
+    "folder and start `hello.py`.\n",
+    "config.ini": "[server]\nhost=localhost\nport=8080\ndebug=false\n",
+    "docs/letter.txt": "Dear Ms Miller,\nplease find attached invoice 4471 for the garden work.\nRegards, Tom\n",
+    "docs/network.txt": "Router model X200\nThe wifi password is blue-otter-42.\n",
+    "src/hello.py": "print('Hello from Bluebird', 6 * 7)\n",
+    "temp.log": "tmp\n" * 3,
+    "photo_list.txt": "beach.jpg\nparty.jpg\n" * 40,
+}
+
+
+class World:
+    """The folder in which the work is done."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name, text in FILES.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def text(self, name: str) -> str | None:
+        """What the file holds now; None where there is none."""
+        try:
+            return (self.root / name).read_text()
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def same(self, *changed: str) -> bool:
+        """Every file is as it was, except for these."""
+        return all(self.text(name) == text for name, text in FILES.items() if name not in changed)
+
+
 REQUEST = (
     "Count the lines of data.csv and write the number into lines.txt. Then make a folder called archive and move "
     "report_old.md into it. After that set the port in config.ini to 9090, and delete temp.log."

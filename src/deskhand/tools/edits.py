@@ -14,10 +14,11 @@ BOM = "\ufeff"
 
 
 class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`old` must stand in the file exactly once."""
+    """`old` must stand in the file exactly once; with `replace_all` at least once, and all of them are replaced."""
 
     old: str
     new: str
+    replace_all: bool = False
 
 
 def ending_of(text: str) -> str:
@@ -30,9 +31,24 @@ def apply_edits(text: str, edits: Sequence[Replacement]) -> str:
     and what is new gets the endings of the text. Raises ToolError naming the edit whose old text is not there once."""
     ending = ending_of(text)
     for number, edit in enumerate(edits, 1):
-        start, end = _place(text, edit.old, number)
-        text = text[:start] + re.sub(r"\r?\n", lambda _: ending, edit.new) + text[end:]
+        new = re.sub(r"\r?\n", lambda _, ending=ending: ending, edit.new)
+        if edit.replace_all:
+            text = _everywhere(text, edit.old, new, number)
+        else:
+            start, end = _place(text, edit.old, number)
+            text = text[:start] + new + text[end:]
     return text
+
+
+def _everywhere(text: str, old: str, new: str, number: int) -> str:
+    """The text with `new` wherever `old` stood."""
+    if not old:
+        raise ToolError(f"edit {number}: the old text is empty; copy exactly one passage from the file")
+    wanted = r"\r?\n".join(map(re.escape, re.split(r"\r?\n", old)))
+    after, count = re.subn(wanted, lambda _: new, text)
+    if not count:
+        raise ToolError(f"edit {number}: the old text stands nowhere; copy exactly one passage from the file")
+    return after
 
 
 def _place(text: str, old: str, number: int) -> tuple[int, int]:
@@ -44,7 +60,7 @@ def _place(text: str, old: str, number: int) -> tuple[int, int]:
     found = plain.find(wanted)
     again = found >= 0 and plain.find(wanted, found + 1) >= 0  # they may overlap
     if found < 0 or again:
-        what = "stands more than once; add lines around it" if again else "stands nowhere"
+        what = "stands more than once; add lines around it, or set replace_all" if again else "stands nowhere"
         raise ToolError(f"edit {number}: the old text {what}; copy exactly one passage from the file")
     dropped = [match.start() - i for i, match in enumerate(re.finditer("\r\n", text))]  # in `plain`
     end = found + len(wanted)

@@ -135,8 +135,8 @@ def test_what_holds_no_time(text: str) -> None:
         ("2026-11-18 10:00", "2026-11-20 10:00", 2880),
     ],
 )
-def test_the_minutes_between_two_times(start: str, end: str, minutes: int) -> None:
-    assert minutes_between(start, end) == minutes
+def test_the_minutes_between_two_times(start: str, end: str, minutes: float) -> None:
+    assert float(minutes_between(start, end)) == minutes
 
 
 # What is forgiven
