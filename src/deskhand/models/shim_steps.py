@@ -30,7 +30,7 @@ from .shim_request import (
     obvious,
 )
 from .shim_turn import Did, Move, Turn
-from .shim_words import FAILED, NOTHING, SIMPLER, UNSURE, halted_words, refusal_words, told
+from .shim_words import UNSURE, failure_words, halted_words, refusal_words, told
 
 TRIES = 3
 STOPS = 2
@@ -199,8 +199,7 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     if len(tries) >= TRIES and good and not any(each.rehearsed.changes or each.rehearsed.calls for each in good):
         return Say(f"{without_sample(good[0], turn)}\n{UNSURE}", failed=False)
     if len(tries) >= TRIES:
-        why = "the programs that I wrote for it came to different results" if len(good) > 1 else FAILED
-        return Say(f"I could not do this: {why}. {NOTHING} {SIMPLER}")
+        return Say(failure_words(tries, good))
     if is_rewrite(turn, listing):
         return Write("rewrite", listing, len(tries))
     if lossy and not good:

@@ -34,6 +34,21 @@ def refusal_words(stops: Sequence[str]) -> str:
     return f"I could not do this: {said}. {NOTHING}"
 
 
+def failure_words(tries: Sequence[Try], good: Sequence[Try]) -> str:
+    """What is said where no program could be believed."""
+    empty = [found[1] for each in tries if (found := _EMPTY.search(each.rehearsed.failed))]
+    if len(good) > 1:
+        why = "the programs that I wrote for it came to different results"
+    elif len(empty) > 1:
+        return f"I could not do this: I found nothing for {empty[0]}. {NOTHING}"
+    else:
+        why = FAILED
+    return f"I could not do this: {why}. {NOTHING} {SIMPLER}"
+
+
+_EMPTY = re.compile(r"nothing was found for (.+?)(?= in the line: |$)")
+
+
 def told(tried: Try, since: Sequence[Did]) -> tuple[str, bool]:
     """What is said when all is done, and whether something failed: by what happened, not by what the program says."""
     came, said = tried.rehearsed, list[str]()

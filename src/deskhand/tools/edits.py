@@ -31,7 +31,7 @@ def apply_edits(text: str, edits: Sequence[Replacement]) -> str:
     and what is new gets the endings of the text. Raises ToolError naming the edit whose old text is not there once."""
     ending = ending_of(text)
     for number, edit in enumerate(edits, 1):
-        new = re.sub(r"\r?\n", lambda _, ending=ending: ending, edit.new)
+        new = edit.new.replace("\r\n", "\n").replace("\n", ending)
         if edit.replace_all:
             text = _everywhere(text, edit.old, new, number)
         else:

@@ -181,5 +181,5 @@ def test_rows_are_taken_out_as_lines_are() -> None:
 
 def test_a_list_without_entries_makes_no_file() -> None:
     came = run("write('errors.txt', [l for l in lines('a.log') if 'ERROR' in l])", {"a.log": "fine\n"})
-    assert came.stopped == "nothing was found for errors.txt" and "errors.txt" not in came.files
+    assert "nothing was found for errors.txt" in came.failed and "errors.txt" not in came.files
     assert run("write('empty.txt', '')").files["empty.txt"] == ""

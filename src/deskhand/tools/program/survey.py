@@ -16,6 +16,8 @@ from .inside.tables import markdown_rows, separator
 
 MOST_NAMES, MOST_HEADS = 40, 6
 HEAD_LINES, HEAD_CHARS = 6, 90
+MOST_HITS = 4
+"""So many lines are shown besides because words of the request stand in them."""
 FEW = 3
 """So many lines make a table."""
 MOST_VALUES, VALUE_CHARS = 5, 20
@@ -29,15 +31,26 @@ def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]
     paths = [path for path, entry in names(folder) if entry.is_file(follow_symlinks=False)]
     called = [path for path in paths if named(path, request)]
     others = [path for path in paths if path not in called]
-    if purpose == "read" and (texts := called or _all_texts(folder, paths)):
+    if purpose == "read" and (texts := _to_read(folder, paths, called, request)):
         return _texts(folder, texts)
     heads = [*called, *([] if called else _likely(others, request))][:MOST_HEADS]
-    lines = [_head(folder, path, whole=path in heads) for path in (*heads, *(p for p in paths if p not in heads))]
+    told = [_head(folder, path, request) for path in heads]
+    lines = told + [_head(folder, path) for path in paths if path not in heads]
     more = len(lines) - MOST_NAMES
     folders = [path for path, entry in names(folder) if entry.is_dir(follow_symlinks=False)]
     said = lines[:MOST_NAMES] + ([f"- and {more} more files"] if more > 0 else [])
     said += [f"- {path}/ is an empty folder" for path in folders if not any(p.startswith(f"{path}/") for p in paths)]
     return "Files here:\n" + "\n".join(said) if said else "Files here: none", heads
+
+
+def _to_read(folder: Path, paths: Sequence[str], called: list[str], request: str) -> list[str]:
+    """The files that are to be read: those that are named, with their endings or else before all others."""
+    if any(Path(path).name.lower() in request.lower() for path in called):
+        return called
+    others = [path for path in _all_texts(folder, paths) if path not in called]
+    room = WHOLE_BYTES - sum((folder / path).stat().st_size for path in called)
+    fits = len(called) + len(others) <= MOST_HEADS and sum((folder / path).stat().st_size for path in others) <= room
+    return [*called, *others] if fits or not called else called
 
 
 def _all_texts(folder: Path, paths: Sequence[str]) -> list[str]:
@@ -84,19 +97,20 @@ def _peek(path: Path) -> str | None:
         return None
 
 
-def _head(folder: Path, path: str, *, whole: bool) -> str:
-    """A line about the file, and with `whole` how it begins: its words, which have the label of the file."""
+def _head(folder: Path, path: str, request: str | None = None) -> str:
+    """A line about the file, and with a request how it begins and where it speaks of that: its words, which have the
+    label of the file."""
     place = folder / path
     text = _peek(place)
     if text is None:
         return f"- {path}: {place.stat().st_size:,} bytes"
     lines = text.splitlines()
     count = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
-    if not whole or not lines:
+    if request is None or not lines:
         return f"- {path}: {count}"
     with suppress(csv.Error, ValueError, RecursionError):
         if path.lower().endswith((".csv", ".tsv")):
-            return _table_head(path, lines)
+            return _table_head(path, lines, request)
         if path.lower().endswith(".json"):
             return _json_head(path, json.loads(text))
         if rows := markdown_rows(text):
@@ -104,7 +118,43 @@ def _head(folder: Path, path: str, *, whole: bool) -> str:
         if cells := _cells(lines):
             return f"- {path}: {count} of a table without a header; cells({path!r})[0] is {cells}"
     shown = "\n".join(f"    {line[:HEAD_CHARS]}" for line in lines[:HEAD_LINES])
-    return f"- {path}: {count}, begins\n{shown}"
+    hits = _spoken_of(lines[HEAD_LINES:], request)
+    more = "".join(f"\n    {line[:HEAD_CHARS]}" for line in hits)
+    return f"- {path}: {count}, begins\n{shown}" + (f"\n  and has the lines{more}" if more else "")
+
+
+def _spoken_of(lines: Sequence[str], request: str) -> list[str]:
+    """The lines that have most of the telling words of a request, in their order."""
+    words = _telling(request)
+    scores = [sum(word in line.lower() for word in words) for line in lines]
+    best = sorted((n for n, score in enumerate(scores) if score), key=lambda n: (-scores[n], n))[:MOST_HITS]
+    return [lines[n] for n in sorted(best)]
+
+
+def _telling(request: str) -> set[str]:
+    """The words of a request that can stand in a file: long ones, those with capitals and those with digits."""
+    words = re.findall(r"[^\W_][\w.:-]*\w", request)
+    return {
+        word.lower()
+        for n, word in enumerate(words)
+        if word.lower() not in _DULL
+        and (len(word) >= LONG_WORD or any(c.isdigit() for c in word) or (n and word[0].isupper()))
+    }
+
+
+LONG_WORD = 5
+_DULL = frozenset(
+    {
+        *("please", "could", "would", "should", "their", "there", "these", "those", "which", "where", "write"),
+        *("every", "about", "after", "again", "before", "because", "file", "files", "folder", "lines", "column"),
+        *("columns", "instead", "called", "named", "number", "always", "first", "second", "third", "other"),
+        *("others", "thing", "things", "something", "everything", "nothing", "want", "wants", "need", "needs"),
+        *("make", "makes", "change", "changes", "replace", "remove", "delete", "rename", "sort", "sorted", "list"),
+        *("lists", "save", "keep", "copy", "move", "moved", "convert", "count", "total", "still"),
+        *("today", "tomorrow"),
+    }
+)
+"""Words of requests that say nothing of what stands in a file."""
 
 
 def _cells(lines: Sequence[str]) -> list[str]:
@@ -117,7 +167,7 @@ def _cells(lines: Sequence[str]) -> list[str]:
     return [cell.strip()[:HEAD_CHARS] for cell in filled[0].split(sign)]
 
 
-def _table_head(path: str, lines: Sequence[str]) -> str:
+def _table_head(path: str, lines: Sequence[str], request: str) -> str:
     sign = separator(lines[0])
     rows = list(csv.DictReader(lines, delimiter=sign, skipinitialspace=True, restkey=""))
     columns = [name for name in rows[0] if name] if rows else lines[0].split(sign)
@@ -126,7 +176,11 @@ def _table_head(path: str, lines: Sequence[str]) -> str:
         return line
     first = {name: str(rows[0][name])[:HEAD_CHARS] for name in columns}
     kinds = [f"{name} is {' or '.join(values)}" for name in first if (values := _few_values(name, rows))]
-    return f"{line}; rows({path!r})[0] is {first}" + (f"; {'; '.join(kinds)}" if kinds else "")
+    known = f"{first} {kinds}".lower()
+    words = {word for word in _telling(request) if word not in known}
+    hit = next((row for row in rows[1:] if any(word in str(list(row.values())).lower() for word in words)), None)
+    more = f"; another row is { ({name: str(hit[name])[:HEAD_CHARS] for name in columns}) }" if hit else ""
+    return f"{line}; rows({path!r})[0] is {first}{more}" + (f"; {'; '.join(kinds)}" if kinds else "")
 
 
 def _few_values(name: str, rows: Sequence[dict[str, str]]) -> list[str]:

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from .packing import pack_into
-from .tables import markdown_rows, plain_cell, plain_numbers, rows_of, separator
+from .tables import Record, markdown_rows, plain_cell, plain_numbers, rows_of, separator
 from .texts import HEADING, as_text, in_style, inserted, loosely, section_end, ticked
 from .values import Cell, Stop
 
+NOTHING_FOR = "nothing was found for"
 RUN_S = 10
 PATH = "/usr/local/bin:/usr/bin:/bin"
 SHOWN_CHARS = 4000
@@ -81,7 +82,7 @@ class Folder:
     def load_json(self, path: str) -> Any:
         """What a JSON file holds."""
         try:
-            return json.loads(self.read(path))
+            return json.loads(self.read(path), object_hook=Record)
         except ValueError as error:
             raise Stop(f"{path} is no JSON that can be read: {error}") from None
 
@@ -155,7 +156,7 @@ class Folder:
         if target.is_dir():
             raise Stop(f"{target} is a folder")
         if not isinstance(text, str) and not new.strip():
-            raise Stop(f"nothing was found for {target}")
+            raise LookupError(f"{NOTHING_FOR} {target}")
         known = str(target)
         if target.is_file() and known not in (*self.read_paths, *self._made) and target.stat().st_size:
             self.blind.append(known)

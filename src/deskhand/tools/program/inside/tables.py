@@ -12,6 +12,17 @@ from typing import Any
 from .values import Cell, Stop, read_number, tidy
 
 
+class Record(dict[str, Any]):
+    """A row, or an object of JSON. Its keys are found whatever their case, and one that is not there is answered with
+    those that are."""
+
+    def __missing__(self, key: str) -> Any:
+        same = [own for own in self if own.casefold() == str(key).casefold()]
+        if len(same) == 1:
+            return self[same[0]]
+        raise KeyError(f"{key!r}: there are only {', '.join(map(repr, self))}")
+
+
 def separator(text: str) -> str:
     """What separates the cells of a CSV: what its first line has most of."""
     first = text.split("\n", 1)[0]
@@ -33,8 +44,9 @@ def plain_numbers(value: Any) -> Any:
 
 
 def rows_of(path: str, text: str) -> list[dict[str, Any]]:
+    """The rows of a table, which is CSV or stands in Markdown. Raises ValueError for none, Stop for a broken one."""
     if marked := markdown_rows(text):
-        return [{name: Cell(value) for name, value in row.items()} for row in marked]
+        return [Record({name: Cell(value) for name, value in row.items()}) for row in marked]
     first, sign = text.split("\n", 1)[0], separator(text)
     if first and sign not in first:
         raise ValueError(f"{path} is no table; use lines({path!r})")
@@ -43,7 +55,7 @@ def rows_of(path: str, text: str) -> list[dict[str, Any]]:
     if odd := next((row for row in found if row.get("")), None):
         raise Stop(f"{path} has a row with more cells than columns: {next(iter(odd.values()))!r} ...")
     return [
-        {name.strip(): Cell((value or "").strip()) for name, value in row.items() if name is not None}
+        Record({name.strip(): Cell((value or "").strip()) for name, value in row.items() if name is not None})
         for row in found
         if any(isinstance(value, str) and value.strip() for value in row.values())
     ]
