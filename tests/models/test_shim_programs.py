@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_programs import Try, is_plain, pruned
+from deskhand.models.shim_programs import Try, goes_on_and_on, is_plain, pruned
 from deskhand.models.shim_turn import Turn
 from deskhand.types.programs import FileChange, Rehearsed
 
@@ -69,3 +69,12 @@ def test_what_may_be_meant_stays(request_: str, program: str) -> None:
 def test_what_is_plain(request_: str, program: str, plain: bool) -> None:
     came = Rehearsed(changes=(FileChange("a.txt", "changed"),))
     assert is_plain(Try(program, (), came), Turn(request_, 1)) is plain
+
+
+def test_one_line_for_each_thing_is_seen() -> None:
+    lines = [f"replace('course.txt', '2027-01-{n:02}', '2027-01-{n + 7:02}')" for n in range(1, 12)]
+    assert goes_on_and_on("\n".join(lines))
+    assert not goes_on_and_on("\n".join(lines[:6]))
+    assert not goes_on_and_on("\n".join(f"line {n} of a text that is written" * (n % 2 + 1) for n in range(3)))
+    poem = ["The sea is wide,", "the wind is cold,", "a boat at night,", "a story told,"] * 4
+    assert not goes_on_and_on("\n".join(poem))

@@ -18,7 +18,7 @@ from ..types.programs import RUN
 from .base import Item, Model, Reply, Request, Shown, TextDelta, ThinkingDelta
 from .decode import make_calls
 from .shim_library import likest
-from .shim_programs import program_in, pruned, rewriting, target_of, turns_round
+from .shim_programs import ENDLESS, goes_on_and_on, program_in, pruned, rewriting, target_of, turns_round
 from .shim_prompts import (
     ASSISTANT,
     ASSISTANT_SHOTS,
@@ -235,6 +235,9 @@ class Shim:
                 if isinstance(item, TextDelta):
                     written += item.text
                     yield ThinkingDelta(item.text)
+                    if "\n" in item.text and goes_on_and_on(written):
+                        written = f"{written.rpartition(chr(10))[0]}\n{ENDLESS}"
+                        break
                     if "\n" in item.text and turns_round(written):
                         break
                 elif isinstance(item, Reply):

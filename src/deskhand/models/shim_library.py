@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
+from itertools import groupby
 from math import log, sqrt
 
 import msgspec
@@ -95,7 +96,8 @@ def shape(program: str) -> tuple[str, ...]:
     except SyntaxError:
         return ()
     acts = [each for each in statements if not _is_said(each)]
-    return tuple(sign for each in (acts or statements) for sign in _signs(each))
+    signs = [tuple(_signs(each)) for each in (acts or statements)]
+    return tuple(sign for each, _ in groupby(signs) for sign in each)  # the same again and again counts once
 
 
 def _signs(node: ast.AST) -> Iterator[str]:
@@ -108,6 +110,10 @@ def _signs(node: ast.AST) -> Iterator[str]:
             yield "name"
         case ast.expr_context():
             return
+        case ast.Dict(values=[first, *_]):  # however many
+            yield from ("Dict", *_signs(first))
+        case ast.List(elts=[ast.Constant(), *_]):
+            yield "List"
         case _:
             yield node.attr if isinstance(node, ast.Attribute) else type(node).__name__
             for child in ast.iter_child_nodes(node):

@@ -293,7 +293,15 @@ def turns_round(written: str) -> bool:
     return len(lines) > ROUNDS and lines.count(lines[-1]) >= ROUNDS
 
 
-LONG_LINE, ROUNDS = 12, 3
+def goes_on_and_on(written: str) -> bool:
+    """Whether a model writes one line for each thing, where it should write a loop."""
+    lines = [line[:LONG_LINE] for line in written.splitlines() if len(line) > LONG_LINE]
+    return len(lines) > MOST_ALIKE and len(set(lines[-MOST_ALIKE:])) == 1
+
+
+LONG_LINE, ROUNDS, MOST_ALIKE = 12, 3, 8
+ENDLESS = "raise RuntimeError('one line for each: write a loop over them')"
+"""The end of a program that goes on and on."""
 
 
 _FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|$)", re.DOTALL)

@@ -63,11 +63,13 @@ _DROPS = re.compile(
 CHANGE = re.compile(
     r"\b(write|save|create|make|add|append|put|insert|remove|delete|drop|rename|move|copy|replace|change|set|update|fix"
     r"|sort|convert|turn|edit|merge|split|clean|organi[sz]e|tidy|mark|cross|tick|strike|correct|translate|pack"
-    r"|zip|archive|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap)\b",
+    r"|zip|archive|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap|throw|tick|untick|reorder"
+    r"|shorten|(take|leave|cut|pull) (it|them|those|that|the|every|all|out|off|only)|bring .* into)\b",
     re.IGNORECASE,
 )
 QUESTION = re.compile(
-    r"\?\s*$|^\W*(please )?(how|what|whats|which|who|whose|when|where|why|is|are|was|were|does|do|did|has|have|tell"
+    r"\?\s*$|^\W*when (is|are|was|were|do|does|did|will|can)\b"
+    r"|^\W*(please )?(how|what|whats|which|who|whose|where|why|is|are|was|were|does|do|did|has|have|tell"
     r"|show|count|list|find|give|calculate|compute|sum|add up|run|execute|search|check|look|read|say|explain|compare"
     r"|summari[sz]e|print)\b",
     re.IGNORECASE,
