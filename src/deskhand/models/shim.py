@@ -33,7 +33,7 @@ from .shim_prompts import (
     Shots,
     Word,
 )
-from .shim_request import obvious
+from .shim_request import obvious, questions_in
 from .shim_steps import Answer, Do, Say, Sort, Step, Write, first_step, next_step, rehearse
 from .shim_tasks import (
     DEEP_WORK,
@@ -198,20 +198,22 @@ class Shim:
         return min(found, key=said.index) if found else "change"
 
     async def _answer(self, turn: Turn, texts: str) -> AsyncGenerator[Item, None]:
-        """Words to the person, from the texts of files or from what it knows."""
-        room = WINDOW - 2 * ANSWER_TOKENS - cost(READER) - cost(told_before(turn)) - cost(turn.request)
-        facts = f"You know: {'; '.join(turn.known)}\n" if turn.known and not texts else ""
-        asked = f"{clip(texts, room)}\n{facts}{told_before(turn)}{turn.request}".strip()
-        extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
-        asking = self._request(READER if texts else TALKER, [("user", asked)], extra, ANSWER_TOKENS)
-        reply = None
-        async with aclosing(self._inner.reply(asking)) as items:
-            async for item in items:
-                if isinstance(item, Reply):
-                    reply = item
-        said = honest(reply.message.text if reply else "", asked=turn.request)
-        yield TextDelta(said)
-        yield _spoken(said, reply.usage if reply else Usage())
+        """Words to the person, from the texts of files or from what it knows; each part of a question on its own."""
+        said, usage = list[str](), Usage()
+        for part in questions_in(turn.request) if texts else [turn.request]:
+            room = WINDOW - 2 * ANSWER_TOKENS - cost(READER) - cost(told_before(turn)) - cost(part)
+            facts = f"You know: {'; '.join(turn.known)}\n" if turn.known and not texts else ""
+            asked = f"{clip(texts, room)}\n{facts}{told_before(turn)}{part}".strip()
+            extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
+            asking = self._request(READER if texts else TALKER, [("user", asked)], extra, ANSWER_TOKENS)
+            async with aclosing(self._inner.reply(asking)) as items:
+                async for item in items:
+                    if isinstance(item, Reply):
+                        usage += item.usage
+                        said.append(honest(item.message.text, asked=part))
+        whole = "\n".join(dict.fromkeys(said)) or honest("", asked=turn.request)
+        yield TextDelta(whole)
+        yield _spoken(whole, usage)
 
     async def _write(self, request: Request, turn: Turn, step: Write) -> AsyncGenerator[Item, None]:
         """A program, which is shown as it is thought of, and rehearsed."""

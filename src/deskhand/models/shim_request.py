@@ -48,6 +48,20 @@ def obvious(request: str) -> Word | None:
     return "read" if reads else None
 
 
+def questions_in(request: str) -> list[str]:
+    """The questions of a request, where it asks two or three that stand on their own; else the request as it is."""
+    parts = [part.strip(" ,") for part in _AND_ASKS.split(request) if part.strip(" ,")]
+    whole = all(len(part.split()) >= LEAST_WORDS for part in parts)
+    return parts if 1 < len(parts) <= MOST_QUESTIONS and whole and request.rstrip().endswith("?") else [request]
+
+
+LEAST_WORDS, MOST_QUESTIONS = 4, 3
+_AND_ASKS = re.compile(
+    r",? and (?=(?:what|who|which|where|why|how|whose|when (?:is|are|was|were|do|does|did|will|can)|until when)\b)",
+    re.IGNORECASE,
+)
+
+
 def goes_on(turn: Turn) -> bool:
     """Whether a request without a file speaks of the reminders that were spoken of just before."""
     said = turn.earlier[-1][1] if turn.earlier else ""

@@ -155,6 +155,12 @@ def test_quotes_within_quotes(program: str, said: str) -> None:
     assert (run(program).said, run(program).failed) == (said, "")
 
 
+def test_a_name_of_a_file_without_quotes() -> None:
+    assert run("say(read(room.txt))", {"room.txt": "H4\n"}).said == "H4"
+    assert run("room = read('room.txt')\nsay(room.upper())", {"room.txt": "h4\n"}).said == "H4"
+    assert run("say(hall.txt)", {"room.txt": "H4\n"}).failed.startswith("NameError")
+
+
 def test_what_no_rule_mends_fails_as_it_is() -> None:
     assert run("say('x'").failed.startswith("SyntaxError")
 

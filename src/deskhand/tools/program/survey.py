@@ -34,8 +34,11 @@ def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]
     if purpose == "read" and (texts := _to_read(folder, paths, called, request)):
         return _texts(folder, texts)
     heads = [*called, *([] if called else _likely(others, request))][:MOST_HEADS]
-    told = [_head(folder, path, request) for path in heads]
-    lines = told + [_head(folder, path) for path in paths if path not in heads]
+    lines, rest = [_head(folder, path, request) for path in heads], [path for path in paths if path not in heads]
+    if heads and all(Path(path).name.lower() in request.lower() for path in heads):
+        lines += ["- also here: " + ", ".join(rest[:MOST_NAMES])] * bool(rest)
+    else:
+        lines += [_head(folder, path) for path in rest]
     more = len(lines) - MOST_NAMES
     folders = [path for path, entry in names(folder) if entry.is_dir(follow_symlinks=False)]
     said = lines[:MOST_NAMES] + ([f"- and {more} more files"] if more > 0 else [])

@@ -88,6 +88,7 @@ def without_shadows(program: str, names: Collection[str]) -> ast.Module:
     tree = _parsed(program)
     stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     stored |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    _Quoted({*stored, *names}).visit(tree)
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in stored and node.id in names and id(node) not in called:
@@ -95,6 +96,20 @@ def without_shadows(program: str, names: Collection[str]) -> ast.Module:
         elif isinstance(node, ast.arg) and node.arg in names:
             node.arg += "_"
     return tree
+
+
+class _Quoted(ast.NodeTransformer):
+    """Takes `notes.txt` for the name of a file, where there is no such variable and there is the file."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        self._known = known
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Called by the visitor."""
+        name = node.value
+        if isinstance(name, ast.Name) and name.id not in self._known and Path(f"{name.id}.{node.attr}").is_file():
+            return ast.copy_location(ast.Constant(f"{name.id}.{node.attr}"), node)
+        return self.generic_visit(node)
 
 
 def _parsed(program: str) -> ast.Module:
