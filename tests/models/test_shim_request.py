@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_request import CHANGE, QUESTION, goes_on, obvious, questions_in
+from deskhand.models.shim_request import (
+    CHANGE,
+    QUESTION,
+    goes_on,
+    obvious,
+    program_said,
+    questions_in,
+    takes_back,
+)
 from deskhand.models.shim_turn import Turn
 
 
@@ -66,7 +74,48 @@ def test_a_request_that_goes_on_about_reminders(said: str, request_: str, goes_o
         ("when is my flight", False, True),
         ("bring it into the order of the times", True, False),
         ("how long does milk keep?", False, True),
+        ("could you tell me how many have 5 stars", False, True),
+        ("could you write them down", True, False),
     ],
 )
 def test_what_changes_and_what_asks(request_: str, changes: bool, asks: bool) -> None:
     assert (bool(CHANGE.search(request_)), bool(QUESTION.search(request_))) == (changes, asks)
+
+
+@pytest.mark.parametrize(
+    ("request_", "program"),
+    [
+        ("Please remember that our guest Frieda likes tea.", "remember('Our guest Frieda likes tea.')"),
+        ("and please also remember that Noah must not eat nuts", "remember('Noah must not eat nuts.')"),
+        ("keep in mind for me that the code is 4821", "remember('The code is 4821.')"),
+        ("Please remember: my sister Iris is 30", "remember('My sister Iris is 30.')"),
+        ("remind me tomorrow at 9 to call the dentist", "remind('tomorrow at 9', 'Call the dentist.')"),
+        ("could you remind me in 2 hours to eat?", "remind('in 2 hours', 'Eat.')"),
+        ("remind me to eat in 2 hours", "remind('in 2 hours', 'Eat.')"),
+        ("remind me every day at 6:30 to feed the cat", "every('day at 6:30', 'Feed the cat.')"),
+        ("remember to buy milk", ""),
+        ("do you remember my name?", ""),
+        ("remember what I said?", ""),
+        ("remind me at 5 to lock up, and every day at noon to drink", ""),
+        ("remind me to call Ben", ""),
+        ("I like tea. Remember that.", ""),
+        ("", ""),
+    ],
+)
+def test_what_is_said_so_plainly_that_no_model_is_asked(request_: str, program: str) -> None:
+    assert program_said(request_) == program
+
+
+@pytest.mark.parametrize(
+    ("request_", "back"),
+    [
+        ("Undo that.", True),
+        ("hm, my aunt says 200 was right. please take it back", True),
+        ("he is coming after all! please undo that", True),
+        ("take the book back to the library, add it to todo.md", False),
+        ("what does undo do?", False),
+        ("", False),
+    ],
+)
+def test_a_request_that_takes_back(request_: str, back: bool) -> None:
+    assert takes_back(request_) is back

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import log, sqrt
 
 import msgspec
@@ -22,7 +22,8 @@ LEAST = 0.15
 """Below this likeness (0 to 1) a program has nothing to do with the request."""
 BESIDE = 0.75
 """A second one is shown where it is at least so like as the first."""
-STEM = 5
+STEM, PAIR = 5, 0.5
+"""The letters of a stem, and how much two that follow each other count beside one."""
 _WORD = re.compile(r"[a-z]+|\d")
 
 
@@ -46,8 +47,9 @@ def _examples() -> tuple[Example, ...]:
 
 
 def stems(text: str) -> Counter[str]:
-    """The beginnings of its words; numbers are all one."""
-    return Counter("0" if word.isdigit() else word[:STEM] for word in _WORD.findall(text.lower()))
+    """The beginnings of its words, and of each two that follow each other; numbers are all one."""
+    found = ["0" if word.isdigit() else word[:STEM] for word in _WORD.findall(text.lower())]
+    return Counter([*found, *(f"{one} {other}" for one, other in pairwise(found))])
 
 
 @cache
@@ -61,6 +63,7 @@ def _weights() -> dict[str, float]:
 def _vector(text: str) -> dict[str, float]:
     weights = _weights()
     found = {stem: (1 + log(count)) * weights[stem] for stem, count in stems(text).items() if stem in weights}
+    found = {stem: value * (PAIR if " " in stem else 1.0) for stem, value in found.items()}
     length = sqrt(sum(value * value for value in found.values())) or 1.0
     return {stem: value / length for stem, value in found.items()}
 

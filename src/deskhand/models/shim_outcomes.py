@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..types.losses import meant, named
 from ..types.programs import FileChange, Rehearsed
 from .shim_programs import Try, from_sample, invented
-from .shim_request import ALL, FREE, NAMED, QUESTION, words_of
+from .shim_request import ALL, CHANGE, FREE, NAMED, QUESTION, words_of
 from .shim_turn import Turn
 from .shim_words import DEEDS
 
@@ -32,7 +32,8 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
         return f"the request names {missing}, and you made another file; use exactly that name"
     if outside := _outside(came, turn.request):
         return f"it changes {outside}, which nobody named"
-    must = wants and bool(FREE.search(turn.request) or not QUESTION.search(turn.request))
+    told_to = turn.did[0].move.arguments.get("purpose") == "change" or CHANGE.search(turn.request)
+    must = wants and bool(FREE.search(turn.request) or (told_to and not QUESTION.search(turn.request)))
     if not changed and not came.ran and not assist and (must or DEEDS.search(came.said)):
         return "it changes nothing"
     if re.search(r"\bnan\b", came.said):

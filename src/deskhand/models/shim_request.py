@@ -13,6 +13,15 @@ TAKE_BACK = re.compile(
     r"(please )?((undo|revert)( (that|this|it|the last change|your last change))?|take (that|it|this) back)"
     r"( please)?[.!]*"
 )
+_CLAUSE = re.compile(r"[.!?;:,]\s+")
+
+
+def takes_back(request: str) -> bool:
+    """Whether it asks for the latest change to be undone, with its last words at least."""
+    last = _CLAUSE.split(" ".join(request.lower().split()).rstrip(" .!?"))[-1]
+    return bool(TAKE_BACK.fullmatch(last.removeprefix("so ").removeprefix("and ").strip()))
+
+
 _SELF = re.compile(
     r"(hi|hello|hey)?[,! ]*(what (all )?(can|do) you do|who are you|what are you|how can you help( me)?|help)"
     r"( (exactly|now|here|for me))?"
@@ -40,7 +49,7 @@ def obvious(request: str) -> Word | None:
     plain = " ".join(request.lower().split())
     if _SELF.fullmatch(plain.rstrip("?!. ")) or (_ABOUT_US.search(plain.rstrip("?!. ")) and not NAMED.search(plain)):
         return "self"
-    if ASSIST.match(plain) or TAKE_BACK.fullmatch(plain):
+    if ASSIST.match(plain) or takes_back(request):
         return "assist"
     if _BEYOND.match(plain) and not NAMED.search(plain):
         return "talk"
@@ -64,7 +73,7 @@ _AND_ASKS = re.compile(
 
 def goes_on(turn: Turn) -> bool:
     """Whether a request without a file speaks of the reminders that were spoken of just before."""
-    said = turn.earlier[-1][1] if turn.earlier else ""
+    said = " ".join(text for role, text in turn.earlier[-4:] if role == "assistant")
     return bool(_OF_REMINDERS.search(said) and _DROPS.search(turn.request) and not NAMED.search(turn.request))
 
 
@@ -83,7 +92,8 @@ CHANGE = re.compile(
 )
 QUESTION = re.compile(
     r"\?\s*$|^\W*when (is|are|was|were|do|does|did|will|can)\b"
-    r"|^\W*(please )?(how|what|whats|which|who|whose|where|why|is|are|was|were|does|do|did|has|have|tell"
+    r"|^\W*((please|can|could|would|will) )*(you )?(please )?"
+    r"(how|what|whats|which|who|whose|where|why|is|are|was|were|does|do|did|has|have|tell"
     r"|show|count|list|find|give|calculate|compute|sum|add up|run|execute|search|check|look|read|say|explain|compare"
     r"|summari[sz]e|print)\b",
     re.IGNORECASE,
@@ -120,3 +130,44 @@ ALL = re.compile(
 TABLES = re.compile(r"\b[\w-]+\.(?:csv|tsv|json|log)\b", re.IGNORECASE)
 """Files in which something is looked up by a program, and not by reading them."""
 NAMED = re.compile(r"\b[\w-]+\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b")
+
+
+SHORT_CHARS = 300
+_ASKING = r"(?:(?:please|can you|could you|hey|hi|and|also|then|ok|okay|now|oh|pls|just),? +)*"
+_FACT = re.compile(
+    rf"{_ASKING}(?:remember|keep in mind|note)(?: also)?(?: for me)?(?:,? that|,? this|:)*:? "
+    r"(?!to |when |how |what )(.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_REMIND = re.compile(rf"{_ASKING}(?:remind|tell) me (?!to |that )(.+?) (?:to|that) (.+)", re.IGNORECASE)
+_REMIND_AT = re.compile(
+    rf"{_ASKING}remind me (?:to|that) (.+?) ((?:tomorrow|today|tonight|the day after|on|at|in|next|every) .+|tomorrow)",
+    re.IGNORECASE,
+)
+_AND_MORE = re.compile(r"\b(?:and|then|also)\b.*\b(?:every|remind|tomorrow|remember|at \d)", re.IGNORECASE)
+
+
+def program_said(request: str) -> str:
+    """The program for a reminder or a fact whose words need no model; '' for all else. Its times are read later."""
+    plain = " ".join(request.split()).rstrip(" .!")
+    if plain.endswith("?"):
+        plain = plain[:-1] if re.match(r"(?:can|could|would) you\b", plain, re.IGNORECASE) else ""
+    if not plain or len(plain) > SHORT_CHARS or re.search(r"[.!?] [A-Z]", plain):
+        return ""
+    if found := _FACT.fullmatch(plain):
+        return f"remember({_sentence(found[1])!r})"
+    when, what = "", ""
+    if found := _REMIND.fullmatch(plain):
+        when, what = found[1], found[2]
+    elif found := _REMIND_AT.fullmatch(plain):
+        when, what = found[2], found[1]
+    if not when or _AND_MORE.search(what):
+        return ""
+    if every := re.fullmatch(r"every (.+)", when, re.IGNORECASE):
+        return f"every({every[1]!r}, {_sentence(what)!r})"
+    return f"remind({when!r}, {_sentence(what)!r})"
+
+
+def _sentence(text: str) -> str:
+    text = text.strip(" .!,'\"")
+    return f"{text[:1].upper()}{text[1:]}."

@@ -23,11 +23,12 @@ from .shim_request import (
     ORDER,
     QUESTION,
     TABLES,
-    TAKE_BACK,
     URL,
     changes_wanted,
     goes_on,
     obvious,
+    program_said,
+    takes_back,
 )
 from .shim_turn import Did, Move, Turn
 from .shim_words import UNSURE, failure_words, halted_words, refusal_words, told
@@ -91,8 +92,10 @@ def first_step(word: Word, turn: Turn) -> Step:
         case "assist" if NAMED.search(turn.request) and not obvious(turn.request):
             return first_step("change", turn)
         case "assist":
-            undo = TAKE_BACK.fullmatch(" ".join(turn.request.lower().split()))
-            return Do((Move(UNDO, {}),)) if undo else Write("assistant")
+            if takes_back(turn.request):
+                return Do((Move(UNDO, {}),))
+            program = program_said(turn.request)
+            return Do((rehearse(program),)) if program else Write("assistant")
         case "read" if found := URL.search(turn.request):
             return Do((Move(FETCH, {"url": found[0].rstrip(".,;:!?)")}),))
         case _:
