@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ from deskhand.models.shim_library import follows, likest, shape
 from deskhand.models.shim_prompts import PROGRAM_SHOTS, PROGRAMS
 from deskhand.tools.program.inside.assistant import Assistant
 from deskhand.tools.program.inside.folder import Folder
-from deskhand.tools.program.inside.main import vocabulary
+from deskhand.tools.program.inside.main import outcome, vocabulary
 
 EXAMPLES = shim_library._examples()
 NAMES = vocabulary(Folder(), Assistant([]), date(2026, 11, 23), io.StringIO())
@@ -26,6 +28,39 @@ def test_a_program_calls_what_there_is(example: shim_library.Example) -> None:
     names = {call.id for call in calls if isinstance(call, ast.Name)}
     known = set(NAMES) | set(dir(__builtins__)) | set(__builtins__ if isinstance(__builtins__, dict) else ())
     assert names <= known
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.asked[:40])
+def test_a_program_runs_on_files_like_those_that_are_listed(
+    example: shim_library.Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may say that something is not there: of a file only what the listing shows is made."""
+    monkeypatch.chdir(tmp_path)
+    for entry in example.files.split("\n- "):
+        path, _, told = entry.partition(": ")
+        if told:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text(_like(told), "utf-8")
+    said = io.StringIO()
+    failed = outcome(example.program, date(2026, 11, 23), [], said)["failed"]
+    assert failed == "" or "nothing was found for" in failed
+
+
+def _like(told: str) -> str:
+    """The text of a file of which this is told."""
+    shown = re.search(r"\[0\] is (\{.*?\})", told)
+    columns = re.search(r"and the columns ([\w, ]+)", told)
+    if shown and "with a table" in told:
+        row = ast.literal_eval(shown[1])
+        return f"| {' | '.join(row)} |\n|{'---|' * len(row)}\n| {' | '.join(row.values())} |\n"
+    if columns:
+        row = ast.literal_eval(shown[1]) if shown else dict.fromkeys(columns[1].split(", "), "1")
+        return f"{','.join(row)}\n{','.join(row.values())}\n"
+    if data := re.search(r"JSON, load_json\('.*?'\) is (?:a list of \d+, the first )?(.+)", told):
+        value = ast.literal_eval(data[1].replace("false", "False").replace("true", "True"))
+        return json.dumps([value] if "a list of" in told else value)
+    begins = told.partition("begins\n")[2]
+    return "\n".join(line.removeprefix("    ") for line in begins.split("\n")) + "\n" if begins else "one\ntwo\n"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.asked[:40])
