@@ -15,7 +15,7 @@ from ..types.programs import REHEARSE, RUN, SURVEY, Call, Rehearsed, read_rehear
 from .shim_library import follows, likest
 from .shim_outcomes import agreed_on, problem, unmeant
 from .shim_programs import Try, is_plain, is_rewrite, without_sample
-from .shim_prompts import ABOUT, PROGRAM_SHOTS, Word
+from .shim_prompts import ABOUT, Word
 from .shim_request import (
     ASSIST,
     FREE,
@@ -188,7 +188,7 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
         assist
         or is_plain(good[0], turn)
         or is_rewrite(turn, listing)
-        or follows(good[0].program, turn.request, listing, (*PROGRAM_SHOTS, *likest(turn.request)))
+        or follows(good[0].program, turn.request, listing, likest(turn.request))
     )
     alone = len(good) == 1 and good[0] is tries[0] and len(tries) > 1 and not stops
     if good and (agreed or plain or alone) and len(stops) < STOPS:

@@ -104,6 +104,43 @@ def _strange_files(came: Rehearsed) -> bool:
     return any(name.lower() not in names for name in NAMED.findall(came.said))
 
 
+_QUOTE = re.compile(r"""\s*["\u201c](?P<quote>[^\n]*?)["\u201d][.:]?\s+(?P<answer>\S.*)""", re.DOTALL)
+
+
+def answer_in(said: str) -> str:
+    """The answer behind the sentence that was copied first."""
+    found = _QUOTE.fullmatch(said.strip())
+    return found["answer"].strip() if found else said.strip().strip('"')
+
+
+_ORDER_LINE = re.compile(
+    r"\b(ignore|disregard|forget) (all|any|the|your|every|what|previous|these|this)\b"
+    r"|\b(ai|chat ?bots?|language models?|llms?|assistants?|agents?)\b.{0,80}"
+    r"\b(ignore|must|say|tell|answer|reply|delete|send|write|do not|before|instead|please|should)\b"
+    r"|\byou (must|should|have to|are to) (now |always |instead )?(say|answer|reply|tell|ignore|delete|send|write)\b"
+    r"|\b(system|developer) (prompt|message|note)\b|\binstead of (answering|an answer)\b",
+    re.IGNORECASE,
+)
+
+
+def without_orders(texts: str) -> str:
+    """The texts without sentences that give orders to who reads them: a small model follows them whatever it is told.
+    This keeps answers right; what may be done is decided elsewhere, and not by it."""
+    kept, inside = list[str](), False
+    for line in texts.split("\n"):
+        if line.startswith("--- ") or not line.strip():
+            inside = False
+        elif inside or _ORDER_LINE.search(line):
+            kept += [_ORDERED] * (not inside)
+            inside = not line.rstrip().endswith((".", "!", "?"))
+            continue
+        kept.append(line)
+    return "\n".join(kept)
+
+
+_ORDERED = "(Orders to an assistant stood here, and are left out.)"
+
+
 DEEDS = re.compile(
     r"\bI(?:'ve| have| just| will| am going to|'ll)? (?:now |already |successfully )?"
     r"(?:booked?|bought|buy|sent|send|ordered?|set|add(?:ed)?|creat(?:ed|e)|delet(?:ed|e)|remov(?:ed|e)|sav(?:ed|e)"

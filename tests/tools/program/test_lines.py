@@ -185,6 +185,24 @@ def test_rows_are_taken_out_as_lines_are() -> None:
     assert run("remove_lines('r.csv', 'Ada', 'Cid')", {"r.csv": rows}).files["r.csv"] == "name,state\nBen,gone\n"
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "remove_rows('r.csv', [r for r in rows('r.csv') if r['state'] == 'gone'])",
+        "remove_rows('r.csv', 'state', 'gone')",
+        "remove_rows('r.csv', *rows('r.csv', 'state', 'gone'))",
+    ],
+)
+def test_rows_are_taken_out_by_a_value(program: str) -> None:
+    came = run(program, {"r.csv": "name,state\nAda,open\nBen,gone\n"})
+    assert came.files["r.csv"] == "name,state\nAda,open\n"
+
+
+def test_a_row_is_added() -> None:
+    came = run("add_row('r.csv', {'name': 'Cid', 'state': 'new'})", {"r.csv": "name,state\nAda,open\n"})
+    assert came.files["r.csv"] == "name,state\nAda,open\nCid,new\n"
+
+
 def test_a_list_without_entries_makes_no_file() -> None:
     came = run("write('errors.txt', [l for l in lines('a.log') if 'ERROR' in l])", {"a.log": "fine\n"})
     assert "nothing was found for errors.txt" in came.failed and "errors.txt" not in came.files

@@ -234,6 +234,16 @@ class Folder:
             lines = kept
         self._save(self._there(path), "\n".join(lines) + "\n" * bool(lines))
 
+    def remove_rows(self, path: str, *which: Any) -> None:
+        """Take these rows out of a table, or those with a value in a column."""
+        if len(which) > 1 and isinstance(which[0], str):
+            which = (self.rows(path, which[0], which[1]),)
+        self.remove_lines(path, *which)
+
+    def add_row(self, path: str, row: dict[str, Any]) -> None:
+        """Add a row at the end of a table."""
+        self.save_rows(path, [*self.rows(path), row])
+
     def save_rows(self, path: str, rows: Iterable[Any], columns: list[str] | None = None) -> None:
         """Write a CSV: rows are dicts, or lists with `columns` in front."""
         found, target = markdown_rows(rows) if isinstance(rows, str) else list(rows), self._target(path)
