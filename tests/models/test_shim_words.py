@@ -13,7 +13,7 @@ from deskhand.models.shim_words import answer_in, without_orders
         ('"Ben has room 1." Ben sleeps in room 1.', "Ben sleeps in room 1."),
         ("\u201cBen has room 1.\u201d It is room 1.", "It is room 1."),
         ("That is not in the texts.", "That is not in the texts."),
-        ('"Ben has room 1."', "Ben has room 1."),
+        ('"Ben has room 1."', '"Ben has room 1."'),
         ("", ""),
     ],
 )

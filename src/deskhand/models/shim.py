@@ -66,6 +66,8 @@ WINDOW = 4096
 OUTPUT_TOKENS, PROGRAM_TOKENS, ANSWER_TOKENS, WORD_TOKENS = 700, 400, 200, 8
 WARMER = 0.5
 """The temperature of every program but the first, and the one that mends it."""
+COPIES_FIRST = r"""root ::= ("\"" [^"\n]+ "\" " [^"\n] [^\n]*) | "That is not in the texts." """
+"""The form of an answer from texts."""
 PARTS = 4
 """Into more than this a step of a longer request is not split."""
 NO_WAY = "I found no way to do this. Say it in other words, in smaller steps, or choose a bigger model."
@@ -205,7 +207,7 @@ class Shim:
             room = WINDOW - 3 * ANSWER_TOKENS - cost(READER) - cost(told_before(turn)) - cost(part)
             facts = f"You know: {'; '.join(turn.known)}\n" if turn.known and not texts else ""
             asked = f"{clip(texts, room)}\n{facts}{told_before(turn)}{part}".strip()
-            extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
+            extra: dict[str, Any] = {"id_slot": ASSISTING} | ({"grammar": COPIES_FIRST} if texts else {})
             talk: Chat = [pair for one, other in READER_SHOTS for pair in (("user", one), ("assistant", other))]
             asking = self._request(
                 READER if texts else TALKER, [*(talk if texts else []), ("user", asked)], extra, ANSWER_TOKENS

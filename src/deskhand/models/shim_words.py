@@ -110,7 +110,7 @@ _QUOTE = re.compile(r"""\s*["\u201c](?P<quote>[^\n]*?)["\u201d][.:]?\s+(?P<answe
 def answer_in(said: str) -> str:
     """The answer behind the sentence that was copied first."""
     found = _QUOTE.fullmatch(said.strip())
-    return found["answer"].strip() if found else said.strip().strip('"')
+    return found["answer"].strip() if found else said
 
 
 _ORDER_LINE = re.compile(

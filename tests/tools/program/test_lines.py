@@ -177,6 +177,13 @@ def test_lines_are_searched_in_the_files_that_are_named() -> None:
     assert run("say(search('red', 'a'))", files).stopped == "no file contains 'red'"
 
 
+def test_a_line_may_be_indented() -> None:
+    files = {"m.md": "1. Date\n   ACTION Kim: call\nACTION Ben: pay\n"}
+    assert run("say([l.strip() for l in lines('m.md') if l.startswith('ACTION')])", files).said == (
+        "ACTION Kim: call, ACTION Ben: pay"
+    )
+
+
 def test_rows_are_taken_out_as_lines_are() -> None:
     rows = "name,state\nAda,open\nBen,gone\nCid,gone\n"
     for call in ("remove_lines('r.csv', *gone)", "remove_lines('r.csv', gone)"):

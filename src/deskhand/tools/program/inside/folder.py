@@ -22,7 +22,7 @@ from typing import Any
 
 from .packing import pack_into
 from .tables import Record, markdown_rows, plain_cell, plain_numbers, rows_of, separator
-from .texts import HEADING, as_text, in_style, inserted, loosely, section_end, ticked
+from .texts import HEADING, Line, as_text, in_style, inserted, loosely, section_end, ticked
 from .values import Cell, Stop
 
 NOTHING_FOR = "nothing was found for"
@@ -58,7 +58,7 @@ class Folder:
 
     def lines(self, path: str) -> list[str]:
         """The lines of a file."""
-        return self.read(path).splitlines()
+        return [Line(line) for line in self.read(path).splitlines()]
 
     def rows(self, path: str, column: str = "", value: object = None) -> list[Any]:
         """The rows of a CSV, or of the table in a Markdown file, each a dict by the names of its columns; with a column

@@ -12,6 +12,16 @@ HEADING = re.compile(r"(?:#+ .*\n(?:[ \t]*\n)*)?")
 _ENTRY = re.compile(r"([ \t]*)(?:([-*+\u2022]) (\[[ xX]\] )?|(\d+)([.)]) )")
 
 
+class Line(str):
+    """A line of a file. What it starts with may be indented."""
+
+    __slots__ = ()
+
+    def startswith(self, prefix: str | tuple[str, ...], start: int | None = None, end: int | None = None) -> bool:  # type: ignore[override]
+        """See str.startswith."""
+        return super().startswith(prefix, start, end) or (start is None and str(self).lstrip().startswith(prefix))
+
+
 def in_style(before: str, new: str, *, top: bool = False) -> str:
     """New lines in the style of the list that a file ends with, or with `top` begins with: bullets, boxes, numbers."""
     entries = [line for line in before.splitlines() if line.strip() and not line.startswith("#")]
