@@ -1,24 +1,32 @@
-"""What is said from texts: the answer alone, and no orders that stand in them."""
+"""What a small model reads of texts: the nearest last, and no orders that stand in them."""
 
 from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_words import answer_in, without_orders
+from deskhand.models.shim_words import nearest_last, without_orders
+
+
+def file(name: str, text: str) -> str:
+    return f"--- {name}\n{text}\n--- end of {name}\n"
+
+
+A, B, C = file("a", "key 7"), file("b", "blue key 70"), file("c", "x")
 
 
 @pytest.mark.parametrize(
-    ("said", "answer"),
+    ("texts", "question", "came"),
     [
-        ('"Ben has room 1." Ben sleeps in room 1.', "Ben sleeps in room 1."),
-        ("\u201cBen has room 1.\u201d It is room 1.", "It is room 1."),
-        ("That is not in the texts.", "That is not in the texts."),
-        ('"Ben has room 1."', '"Ben has room 1."'),
-        ("", ""),
+        (A + B + C, "where is key 7?", B + A),
+        (A + B, "where is key 70?", A + B),
+        (B + A, "key 70", A + B),
+        (A + B + C, "who is Kim?", A + B + C),
+        (A, "key", A),
+        ("no files", "key", "no files"),
     ],
 )
-def test_the_answer_stands_behind_what_was_copied(said: str, answer: str) -> None:
-    assert answer_in(said) == answer
+def test_the_text_that_is_nearest_to_the_question_stands_last(texts: str, question: str, came: str) -> None:
+    assert nearest_last(texts, question).strip() == came.strip()
 
 
 @pytest.mark.parametrize(

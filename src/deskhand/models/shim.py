@@ -25,7 +25,6 @@ from .shim_prompts import (
     PROGRAM_SHOTS,
     PROGRAMS,
     READER,
-    READER_SHOTS,
     REWRITER,
     SORTER,
     SORTER_SHOTS,
@@ -54,7 +53,7 @@ from .shim_tasks import (
     written_down,
 )
 from .shim_turn import Chat, Move, Turn, clip, cost, read_turn, said_by_person, told_before
-from .shim_words import answer_in, honest, without_orders
+from .shim_words import honest, nearest_last, without_orders
 
 Dialect = Literal["grammar", "fenced"]
 """How a server is bound to a form: by llama.cpp's grammars, schemas and slots, or only by asking."""
@@ -66,8 +65,6 @@ WINDOW = 4096
 OUTPUT_TOKENS, PROGRAM_TOKENS, ANSWER_TOKENS, WORD_TOKENS = 700, 400, 200, 8
 WARMER = 0.5
 """The temperature of every program but the first, and the one that mends it."""
-COPIES_FIRST = r"""root ::= ("\"" [^"\n]+ "\" " [^"\n] [^\n]*) | "That is not in the texts." """
-"""The form of an answer from texts."""
 PARTS = 4
 """Into more than this a step of a longer request is not split."""
 NO_WAY = "I found no way to do this. Say it in other words, in smaller steps, or choose a bigger model."
@@ -204,20 +201,16 @@ class Shim:
         """Words to the person, from the texts of files or from what it knows; each part of a question on its own."""
         said, usage, texts = list[str](), Usage(), without_orders(texts)
         for part in questions_in(turn.request) if texts else [turn.request]:
-            room = WINDOW - 3 * ANSWER_TOKENS - cost(READER) - cost(told_before(turn)) - cost(part)
+            room = WINDOW - 2 * ANSWER_TOKENS - cost(READER) - cost(told_before(turn)) - cost(part)
             facts = f"You know: {'; '.join(turn.known)}\n" if turn.known and not texts else ""
-            asked = f"{clip(texts, room)}\n{facts}{told_before(turn)}{part}".strip()
-            extra: dict[str, Any] = {"id_slot": ASSISTING} | ({"grammar": COPIES_FIRST} if texts else {})
-            talk: Chat = [pair for one, other in READER_SHOTS for pair in (("user", one), ("assistant", other))]
-            asking = self._request(
-                READER if texts else TALKER, [*(talk if texts else []), ("user", asked)], extra, ANSWER_TOKENS
-            )
+            asked = f"{clip(nearest_last(texts, part), room)}\n{facts}{told_before(turn)}{part}".strip()
+            extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
+            asking = self._request(READER if texts else TALKER, [("user", asked)], extra, ANSWER_TOKENS)
             async with aclosing(self._inner.reply(asking)) as items:
                 async for item in items:
                     if isinstance(item, Reply):
                         usage += item.usage
-                        text = answer_in(item.message.text) if texts else item.message.text
-                        said.append(honest(text, asked=part))
+                        said.append(honest(item.message.text, asked=part))
         whole = "\n".join(dict.fromkeys(said)) or honest("", asked=turn.request)
         yield TextDelta(whole)
         yield _spoken(whole, usage)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..types.programs import RUN, FileChange, Rehearsed
 from .shim_programs import Try, worked_out
-from .shim_request import NAMED
+from .shim_request import NAMED, SMALL, words_of
 from .shim_turn import Did
 
 
@@ -104,15 +104,6 @@ def _strange_files(came: Rehearsed) -> bool:
     return any(name.lower() not in names for name in NAMED.findall(came.said))
 
 
-_QUOTE = re.compile(r"""\s*["\u201c](?P<quote>[^\n]*?)["\u201d][.:]?\s+(?P<answer>\S.*)""", re.DOTALL)
-
-
-def answer_in(said: str) -> str:
-    """The answer behind the sentence that was copied first."""
-    found = _QUOTE.fullmatch(said.strip())
-    return found["answer"].strip() if found else said
-
-
 _ORDER_LINE = re.compile(
     r"\b(ignore|disregard|forget) (all|any|the|your|every|what|previous|these|this)\b"
     r"|\b(ai|chat ?bots?|language models?|llms?|assistants?|agents?)\b.{0,80}"
@@ -138,6 +129,29 @@ def without_orders(texts: str) -> str:
     return "\n".join(kept)
 
 
+def nearest_last(texts: str, question: str) -> str:
+    """The texts with the one that shares most words with the question at the end, and without those that share none
+    where others share two: a small model takes the nearest."""
+    files = _FILE.findall(texts)
+    if len(files) < 2 or "".join(files).strip() != texts.strip():
+        return texts
+    words = {_stem(word) for word in words_of(question)} - _SMALL_STEMS
+    scores = [len(words & {_stem(word) for word in words_of(file)}) for file in files]
+    least = 1 if max(scores) > 1 else 0
+    kept = [n for n in range(len(files)) if scores[n] >= least]
+    return "".join(files[n] for n in sorted(kept, key=lambda n: scores[n])).rstrip("\n")
+
+
+_FILE = re.compile(r"^--- (?!end of )(?:.*)\n(?:(?!--- end of ).*\n)*--- end of .*(?:\n|$)", re.MULTILINE)
+
+
+def _stem(word: str) -> str:
+    return word.rstrip("s") if word.isalpha() else word
+
+
+_SMALL_STEMS = frozenset(
+    map(_stem, (*SMALL, "what", "who", "where", "which", "when", "how", "did", "do", "i", "it", "be"))
+)
 _ORDERED = "(Orders to an assistant stood here, and are left out.)"
 
 
