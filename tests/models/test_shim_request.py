@@ -45,6 +45,10 @@ def test_what_is_no_question_about_deskhand(request_: str) -> None:
             "Who lives there and what is the number of the flat?",
             ["Who lives there and what is the number of the flat?"],
         ),
+        (
+            "where is the rehearsal on sunday and which folder do i bring? it's in the mail",
+            ["where is the rehearsal on sunday", "which folder do i bring?"],
+        ),
         ("what is black and white?", ["what is black and white?"]),
         ("Tell me who came to the party and why they left", ["Tell me who came to the party and why they left"]),
         ("", [""]),

@@ -59,9 +59,10 @@ def obvious(request: str) -> Word | None:
 
 def questions_in(request: str) -> list[str]:
     """The questions of a request, where it asks two or three that stand on their own; else the request as it is."""
-    parts = [part.strip(" ,") for part in _AND_ASKS.split(request) if part.strip(" ,")]
-    whole = all(len(part.split()) >= LEAST_WORDS for part in parts)
-    return parts if 1 < len(parts) <= MOST_QUESTIONS and whole and request.rstrip().endswith("?") else [request]
+    asked = request[: request.find("?") + 1]
+    parts = [part.strip(" ,") for part in _AND_ASKS.split(asked) if part.strip(" ,")]
+    whole = request.count("?") == 1 and all(len(part.split()) >= LEAST_WORDS for part in parts)
+    return parts if 1 < len(parts) <= MOST_QUESTIONS and whole else [request]
 
 
 LEAST_WORDS, MOST_QUESTIONS = 4, 3
