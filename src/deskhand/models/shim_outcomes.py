@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..types.losses import meant, named
 from ..types.programs import FileChange, Rehearsed
-from .shim_programs import Try, from_sample, invented
+from .shim_programs import Try, from_sample, invented, unasked_column
 from .shim_request import ALL, CHANGE, FREE, NAMED, QUESTION, words_of
 from .shim_turn import Turn
 from .shim_words import DEEDS
@@ -28,10 +28,8 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
     changed = bool(came.changes or came.calls)
     if changed and not (wants or assist):
         return "it changes files, and the request only asks; only say the answer"
-    if changed and (missing := _unmade(came, turn)):
-        return f"the request names {missing}, and you made another file; use exactly that name"
-    if outside := _outside(came, turn.request):
-        return f"it changes {outside}, which nobody named"
+    if changed and (unmeant_by := _beyond(tried, turn)):
+        return unmeant_by
     told_to = turn.did[0].move.arguments.get("purpose") == "change" or CHANGE.search(turn.request)
     must = wants and bool(FREE.search(turn.request) or (told_to and not QUESTION.search(turn.request)))
     if not changed and not came.ran and not assist and (must or DEEDS.search(came.said)):
@@ -45,6 +43,45 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
     if came.changes and (sample := from_sample(tried.program, turn)):
         return f"{sample} is only the first row; take it from the rows"
     return ""
+
+
+def _beyond(tried: Try, turn: Turn) -> str:
+    """What a program changes that nobody asked for; '' for nothing."""
+    came, asked = tried.rehearsed, turn.request
+    lost = [column for each in came.changes for column in lost_columns(each)]
+    if missing := _unmade(came, turn):
+        return f"the request names {missing}, and you made another file; use exactly that name"
+    if outside := _outside(came, asked):
+        return f"it changes {outside}, which nobody named"
+    if column := unasked_column(tried.program, asked):
+        return f"nobody said that {column} alone makes a double: use unique(rows)"
+    if lost and not _FEWER.search(asked):
+        return f"the column {lost[0]} is gone; keep all columns"
+    if sum(call.tool == CRON for call in came.calls) > 1 and _ONE.search(asked):
+        return "it cancels more than one; cancel only the one that is meant"
+    return ""
+
+
+CRON = "cron"
+_ONE = re.compile(
+    r"\b(cancel|delete|remove|drop|stop)\b(?!.*\b(all|both|every|each|reminders|alarms|them|two|and)\b)", re.IGNORECASE
+)
+_FEWER = re.compile(
+    r"\b(drop|remove|delete|without|only|rename|call|replace|throw|take|reorder|columns|split|merge)\b", re.IGNORECASE
+)
+
+
+def lost_columns(change: FileChange) -> list[str]:
+    """The columns of a table that the change takes away, as far as its diff shows them."""
+    if change.kind != "changed" or not change.path.lower().endswith((".csv", ".tsv")):
+        return []
+    _, _, hunk = change.diff.partition("@@ -1")
+    lines = hunk.splitlines()[1:2]
+    if not lines or not lines[0].startswith("-"):
+        return []
+    after = next((line for line in hunk.splitlines() if line.startswith("+")), "")
+    columns, kept = (re.split(r"[,;\t]", line[1:]) for line in (lines[0], after))
+    return [column.strip() for column in columns if column not in kept and column.strip()]
 
 
 def _outside(came: Rehearsed, request: str) -> str:

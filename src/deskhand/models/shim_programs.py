@@ -193,6 +193,13 @@ def invented(program: str, request: str) -> str:
     return ""
 
 
+def unasked_column(program: str, request: str) -> str:
+    """A column by which doubles are looked for though the request does not name it; '' for none."""
+    given = [each.value for call in _calls_of(program, "unique") for each in call.keywords if each.arg == "by"]
+    columns = [each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return next((column for column in columns if not named(column, request)), "")
+
+
 def from_sample(program: str, turn: Turn) -> str:
     """A value of the row that a listing shows which the program says or writes as it stands; '' for none."""
     known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()

@@ -134,6 +134,8 @@ NAMED = re.compile(r"\b[\w-]+\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip
 
 
 SHORT_CHARS = 300
+_CANCELS = re.compile(r"\b(cancel|drop|delete|remove|stop|skip|scrap)\b", re.IGNORECASE)
+_REMINDER = re.compile(r"\b(reminders?|alarms?)\b", re.IGNORECASE)
 _ASKING = r"(?:(?:please|can you|could you|hey|hi|and|also|then|ok|okay|now|oh|pls|just),? +)*"
 _FACT = re.compile(
     rf"{_ASKING}(?:remember|keep in mind|note)(?: also)?(?: for me)?(?:,? that|,? this|:)*:? "
@@ -148,8 +150,9 @@ _REMIND_AT = re.compile(
 _AND_MORE = re.compile(r"\b(?:and|then|also)\b.*\b(?:every|remind|tomorrow|remember|at \d)", re.IGNORECASE)
 
 
-def program_said(request: str) -> str:
-    """The program for a reminder or a fact whose words need no model; '' for all else. Its times are read later."""
+def program_said(request: str, *, cancels: bool = False) -> str:
+    """The program for a reminder or a fact whose words need no model; '' for all else. Its times are read later.
+    `cancels`: it is known that it speaks of a reminder."""
     plain = " ".join(request.split()).rstrip(" .!")
     if plain.endswith("?"):
         plain = plain[:-1] if re.match(r"(?:can|could|would) you\b", plain, re.IGNORECASE) else ""
@@ -162,6 +165,14 @@ def program_said(request: str) -> str:
         when, what = found[1], found[2]
     elif found := _REMIND_AT.fullmatch(plain):
         when, what = found[2], found[1]
+    if (
+        not when
+        and _CANCELS.search(plain)
+        and (cancels or _REMINDER.search(plain))
+        and "remind me" not in plain.lower()
+    ):
+        every = re.search(r"\b(all|both|every)\b.*\b(reminders|alarms|them)\b", plain, re.IGNORECASE)
+        return "for line in reminders():\n    cancel(line)" if every else f"cancel({plain!r})"
     if not when or _AND_MORE.search(what):
         return ""
     if every := re.fullmatch(r"every (.+)", when, re.IGNORECASE):

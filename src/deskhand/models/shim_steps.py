@@ -94,7 +94,7 @@ def first_step(word: Word, turn: Turn) -> Step:
         case "assist":
             if takes_back(turn.request):
                 return Do((Move(UNDO, {}),))
-            program = program_said(turn.request)
+            program = program_said(turn.request, cancels=goes_on(turn))
             return Do((rehearse(program),)) if program else Write("assistant")
         case "read" if found := URL.search(turn.request):
             return Do((Move(FETCH, {"url": found[0].rstrip(".,;:!?)")}),))

@@ -105,7 +105,9 @@ def _in_a_line(job: str) -> str:
 _DULL = frozenset(
     {
         *("the", "a", "an", "my", "me", "to", "of", "about", "for", "that", "this", "it", "please"),
-        *("reminder", "reminders", "remind", "memory", "fact"),
+        *("reminder", "reminders", "remind", "memory", "fact", "alarm", "one", "can", "could", "you", "so", "has"),
+        *("cancel", "delete", "remove", "drop", "stop", "skip", "scrap", "any", "more", "need", "not", "and", "off"),
+        *("is", "are", "was", "i", "we", "he", "she", "its"),
     }
 )
 

@@ -1,0 +1,66 @@
+"""What is wrong with what a program came to, though it ran well."""
+
+from __future__ import annotations
+
+import pytest
+
+from deskhand.models.shim_outcomes import lost_columns, problem
+from deskhand.models.shim_programs import Try, unasked_column
+from deskhand.models.shim_turn import Did, Move, Turn
+from deskhand.types.programs import SURVEY, Call, FileChange, Rehearsed
+
+HEAD = "--- m.csv\n+++ m.csv\n@@ -1,3 +1,3 @@\n"
+
+
+def turn(request: str) -> Turn:
+    return Turn(request, 1, did=(Did(Move(SURVEY, {"about": request, "purpose": "change"}), "Files here: none", "ok"),))
+
+
+@pytest.mark.parametrize(
+    ("diff", "lost"),
+    [
+        (f"{HEAD}-time,temp_f\n+time,temp_c\n 08:00,68", ["temp_f"]),
+        (f"{HEAD}-time,temp_f\n-1,2\n+time,temp_f,temp_c\n+1,2,3", []),
+        (f"{HEAD} time,temp_f\n-1,2\n+1,3", []),
+        ("--- m.csv\n+++ m.csv\n@@ -7,3 +7,3 @@\n-7,8\n+7,9", []),
+        ("", []),
+    ],
+)
+def test_columns_that_are_gone(diff: str, lost: list[str]) -> None:
+    assert lost_columns(FileChange("m.csv", "changed", "d", diff)) == lost
+
+
+@pytest.mark.parametrize(
+    ("program", "request_", "column"),
+    [
+        ("unique(rows('a.csv'), by='donor')", "some lines came in twice", "donor"),
+        ("unique(rows('a.csv'), by='mail')", "keep one row for each mail", ""),
+        ("unique(lines('a.txt'), by=str.lower)", "some came in twice", ""),
+        ("unique(lines('a.txt'))", "some came in twice", ""),
+        ("no program(", "", ""),
+    ],
+)
+def test_a_column_that_nobody_named(program: str, request_: str, column: str) -> None:
+    assert unasked_column(program, request_) == column
+
+
+@pytest.mark.parametrize(
+    ("request_", "count", "wrong"),
+    [
+        ("the bread is gone, delete that reminder", 2, True),
+        ("the bread is gone, delete that reminder", 1, False),
+        ("cancel all my reminders", 2, False),
+        ("delete both", 2, False),
+    ],
+)
+def test_more_than_one_reminder_is_cancelled_only_where_that_is_said(request_: str, count: int, wrong: bool) -> None:
+    calls = tuple(Call("cron", {"mode": "remove", "job_id": f"job {n}"}) for n in range(count))
+    tried = Try("cancel('x')", (), Rehearsed(calls=calls))
+    assert bool(problem(tried, turn(request_), wants=True, assist=True)) is wrong
+
+
+def test_a_column_that_is_gone_is_a_problem_unless_it_was_asked_for() -> None:
+    change = FileChange("m.csv", "changed", "d", f"{HEAD}-time,temp_f\n+time,temp_c\n 08:00,68")
+    tried = Try("replace('m.csv', 'temp_f', 'temp_c')", (), Rehearsed(changes=(change,)))
+    assert "temp_f is gone" in problem(tried, turn("add a column temp_c to m.csv"), wants=True, assist=False)
+    assert not problem(tried, turn("rename temp_f to temp_c in m.csv"), wants=True, assist=False)
