@@ -125,3 +125,4 @@ def test_a_program_follows_what_was_shown(program: str, follows_it: bool) -> Non
 def test_what_is_worked_out_for_an_answer_is_part_of_the_shape() -> None:
     assert shape("x = 1\nsay(f'{x}')") == shape("y = 2\nsay('no')\n")
     assert shape("say(max(rows('a.csv')))") != shape("say(min(rows('a.csv')))")
+    assert shape("x = f'{max(y)} of {z}'") == shape("a = f'the most: {max(b)}'") != shape("a = f'{min(b)}'")

@@ -105,7 +105,12 @@ def shape(program: str) -> tuple[str, ...]:
 
 def _signs(node: ast.AST) -> Iterator[str]:
     match node:
-        case ast.Constant() | ast.JoinedStr():
+        case ast.JoinedStr(values=parts):
+            yield "text"
+            for part in parts:
+                if any(isinstance(each, ast.Call) for each in ast.walk(part)):  # what is worked out in it
+                    yield from _signs(part)
+        case ast.Constant():
             yield "text"
         case ast.Name(id=name, ctx=ast.Load()) if name in _called():
             yield name
