@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deskhand.models import shim_library
-from deskhand.models.shim_library import follows, likest, shape
+from deskhand.models.shim_library import borrowed, follows, likest, shape
 from deskhand.models.shim_prompts import PROGRAM_SHOTS, PROGRAMS
 from deskhand.tools.program.inside.assistant import Assistant
 from deskhand.tools.program.inside.folder import Folder
@@ -49,6 +49,8 @@ def test_a_program_runs_on_files_like_those_that_are_listed(
 def _like(told: str) -> str:
     """The text of a file of which this is told."""
     shown = re.search(r"\[0\] is (\{.*?\})", told)
+    if first := re.search(r"cells\('.*?'\)\[0\] is (\[.*?\])", told):
+        return ", ".join(ast.literal_eval(first[1])) + "\n"
     columns = re.search(r"and the columns ([\w, ]+)", told)
     if shown and "with a table" in told:
         row = ast.literal_eval(shown[1])
@@ -65,7 +67,7 @@ def _like(told: str) -> str:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.asked[:40])
 def test_a_request_finds_its_own_program(example: shim_library.Example) -> None:
-    assert likest(example.asked)[-1] == example.shot
+    assert example.always or likest(example.asked)[-1] == example.shot
 
 
 @pytest.mark.parametrize("request_", ["", "?!", "qqq zzz"])
@@ -96,13 +98,10 @@ def test_the_functions_of_the_prompt_are_there() -> None:
 
 # Whether a program follows what was shown
 
-SHOWN = (
-    (
-        "Request: sort a.csv by age",
-        "```python\nfound = rows('a.csv')\nfound.sort(key=len)\nsave_rows('a.csv', found)\n```",
-    ),
-)
-LIKE = "runners = rows('race.csv')\nrunners.sort(key=len)\nsave_rows('race.csv', runners)"
+ASKED = "sort race.csv by the points, highest first"
+LIKE = """runners = rows('race.csv')
+runners.sort(key=lambda r: number(r['points']), reverse=True)
+save_rows('race.csv', runners)"""
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,8 @@ LIKE = "runners = rows('race.csv')\nrunners.sort(key=len)\nsave_rows('race.csv',
     [
         (LIKE, True),
         (LIKE + "\nsay('I sorted 12 runners, all of them.')", True),
-        (LIKE.replace("sort(", "reverse("), False),
+        (LIKE.replace("sort(key", "remove(key"), False),
+        (LIKE.replace("'points'", "'goals'"), False),
         (LIKE.replace("race.csv", "other.csv"), False),
         (LIKE + "\ndelete('race.csv')", False),
         ("runners = rows('race.csv')\nsave_rows('race.csv', runners)", False),
@@ -119,7 +119,22 @@ LIKE = "runners = rows('race.csv')\nrunners.sort(key=len)\nsave_rows('race.csv',
     ],
 )
 def test_a_program_follows_what_was_shown(program: str, follows_it: bool) -> None:
-    assert follows(program, "sort the runners in race.csv", "", SHOWN) is follows_it
+    assert follows(program, ASKED, "") is follows_it
+    assert not follows(program, "delete the tmp files in race.csv, points", "")
+
+
+@pytest.mark.parametrize(
+    ("program", "word"),
+    [
+        ("for p in files('*.jpg', 'load'):\n    move(p, 'pictures/')", "load"),
+        ("for p in files('*.jpg'):\n    move(p, 'pictures/')", ""),
+        ("say('the load is moved')", ""),
+        ("move('harbour.jpg', 'pictures/')", ""),
+        ("no program(", ""),
+    ],
+)
+def test_a_word_that_is_taken_from_an_example(program: str, word: str) -> None:
+    assert borrowed(program, "put all the photos (jpg) in a folder named pictures, tidy up", "") == word
 
 
 def test_what_is_worked_out_for_an_answer_is_part_of_the_shape() -> None:

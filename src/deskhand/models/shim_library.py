@@ -15,13 +15,16 @@ from math import log, sqrt
 
 import msgspec
 
-from .shim_prompts import Shots
+from .shim_programs import program_in
+from .shim_prompts import PROGRAM_SHOTS, Shots
 
 SHOWN = 2
 LEAST = 0.15
 """Below this likeness (0 to 1) a program has nothing to do with the request."""
 BESIDE = 0.75
 """A second one is shown where it is at least so like as the first."""
+FOLLOWED = 6
+"""A program may follow one of so many, which need not all be shown."""
 STEM, PAIR = 5, 0.5
 """The letters of a stem, and how much two that follow each other count beside one."""
 _WORD = re.compile(r"[a-z]+|\d")
@@ -33,6 +36,8 @@ class Example(msgspec.Struct, frozen=True):
     files: str
     asked: str
     program: str
+    always: bool = False
+    """It is shown with every request."""
 
     @property
     def shot(self) -> tuple[str, str]:
@@ -43,7 +48,14 @@ class Example(msgspec.Struct, frozen=True):
 @cache
 def _examples() -> tuple[Example, ...]:
     text = resources.files(__package__).joinpath("shim_library.toml").read_text("utf-8")
-    return tuple(msgspec.convert(tomllib.loads(text)["example"], list[Example]))
+    own = msgspec.convert(tomllib.loads(text)["example"], list[Example])
+    return (*own, *(Example(*_parts(said), program_in(shown), always=True) for said, shown in PROGRAM_SHOTS))
+
+
+def _parts(said: str) -> tuple[str, str]:
+    """The listing and the request of an example that is always shown."""
+    listing, _, asked = said.partition("\nRequest: ")
+    return listing.removeprefix("Files here:\n- "), asked
 
 
 def stems(text: str) -> Counter[str]:
@@ -73,23 +85,39 @@ def _known() -> tuple[dict[str, float], ...]:
     return tuple(_vector(each.asked) for each in _examples())
 
 
-def likest(request: str, count: int = SHOWN) -> Shots:
-    """The examples that are most like the request, the likest last: what stands near is followed most."""
+def likest(request: str) -> Shots:
+    """The examples to show besides those that always are: the likest last, as what stands near is followed most."""
+    best = [(score, each) for score, each in _ranked(request) if not each.always][:SHOWN]
+    return tuple(each.shot for score, each in reversed(best) if score >= BESIDE * best[0][0])
+
+
+def _ranked(request: str) -> list[tuple[float, Example]]:
+    """The examples that have to do with the request, with their likeness, the likest first."""
     asked = _vector(request)
     scores = [sum(value * known.get(stem, 0.0) for stem, value in asked.items()) for known in _known()]
-    best = sorted(range(len(scores)), key=lambda n: scores[n], reverse=True)[:count]
-    least = max(LEAST, BESIDE * scores[best[0]])
-    return tuple(_examples()[n].shot for n in reversed(best) if scores[n] >= least)
+    found = [(score, each) for score, each in zip(scores, _examples(), strict=True) if score >= LEAST]
+    return sorted(found, key=lambda pair: pair[0], reverse=True)
 
 
-def follows(program: str, request: str, listing: str, shots: Shots) -> bool:
-    """Whether a program has the shape of one that was shown: only names, texts and numbers are others, and those texts
-    stand in the request or in the listing of files. What is only said does not count."""
-    form = shape(program)
-    if not form or not any(form == shape(shown.partition("\n")[2].rpartition("\n")[0]) for _, shown in shots):
+def follows(program: str, request: str, listing: str) -> bool:
+    """Whether a program has the shape of an example that is like the request: only names, texts and numbers are others,
+    and those texts stand in the request or in the listing of files. What is only said does not count."""
+    form, like = shape(program), [each for _, each in _ranked(request)[:FOLLOWED]]
+    if not form or not any(form == shape(each.program) for each in like):
         return False
     known = f"{request}\n{listing}".lower()
     return all(word in known for text in _texts(program) for word in re.findall(r"\w{3,}", text.lower()))
+
+
+def borrowed(program: str, request: str, listing: str) -> str:
+    """A word of the program that stands in what it was shown, and not in the request or the listing; '' for none."""
+    try:
+        texts = list(_texts(program))
+    except SyntaxError:
+        return ""
+    known, shown = f"{request}\n{listing}".lower(), " ".join(map(" ".join, (*PROGRAM_SHOTS, *likest(request)))).lower()
+    words = [word for text in texts for word in re.findall(r"\w{3,}", text.lower())]
+    return next((word for word in words if word not in known and word in shown), "")
 
 
 def shape(program: str) -> tuple[str, ...]:
@@ -142,10 +170,10 @@ def _is_said(statement: ast.stmt) -> bool:
 
 
 def _texts(program: str) -> Iterator[str]:
-    """The texts that a program works with, but for those that it says or writes."""
+    """The texts that a program works with, but for those that it says, writes or runs."""
     tree, skipped = ast.parse(program), set[int]()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("say", "write"):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("say", "write", "run"):
             skipped |= {id(each) for given in node.args[node.func.id == "write" :] for each in ast.walk(given)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:

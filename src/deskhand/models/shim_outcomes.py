@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..types.losses import meant, named
 from ..types.programs import FileChange, Rehearsed
+from .shim_library import borrowed
 from .shim_programs import Try, from_sample, invented, unasked_column
 from .shim_request import ALL, CHANGE, FREE, NAMED, QUESTION, words_of
 from .shim_turn import Turn
@@ -21,6 +22,8 @@ def unmeant(came: Rehearsed, request: str) -> str:
 def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
     """What is wrong with a program, for who writes the next one; '' where it may be done."""
     came = tried.rehearsed
+    if not assist and (word := borrowed(tried.program, turn.request, turn.did[0].result)):
+        return f"{word!r} is only in an example; use the names and texts of the request"
     if came.failed or came.stopped:
         return (came.failed or came.stopped).rstrip(".")
     if came.needs is not None:
@@ -43,6 +46,11 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
     if came.changes and (sample := from_sample(tried.program, turn)):
         return f"{sample} is only the first row; take it from the rows"
     return ""
+
+
+def stopped_rightly(tried: Try, note: str) -> bool:
+    """Whether a program stopped itself, and nothing else was wrong with it."""
+    return bool(tried.rehearsed.stopped) and note == tried.rehearsed.stopped.rstrip(".")
 
 
 def _beyond(tried: Try, turn: Turn) -> str:

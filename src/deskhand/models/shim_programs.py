@@ -257,17 +257,25 @@ def _says(statement: ast.stmt) -> bool:
 def _is_plain(value: ast.expr, asked: str) -> bool:
     if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name)):
         return False
-    name, given = value.func.id, [str(each.value) for each in value.args if isinstance(each, ast.Constant)]
+    name, given = value.func.id, [_text_of(each) for each in value.args]
     if name == "say":
         return True
-    if name not in _PLAIN or len(given) < len(value.args) or value.keywords:
+    if name not in _PLAIN or None in given or value.keywords:
         return False
     if name == "run":
         return True
     paths, texts = given[: _PATHS.get(name, 1)], given[_PATHS.get(name, 1) :]
-    return all(_is_asked(path, asked) for path in paths) and (
-        name == "write" or all(_in_words(text, asked) for text in texts)
+    return all(_is_asked(str(path), asked) for path in paths) and (
+        name == "write" or all(_in_words(str(text), asked) for text in texts)
     )
+
+
+def _text_of(given: ast.expr) -> str | None:
+    """The text that is given, or the lines of a list; None for what is worked out."""
+    if isinstance(given, ast.Constant):
+        return str(given.value)
+    lines = [_text_of(each) for each in given.elts] if isinstance(given, ast.List) else [None]
+    return None if None in lines else "\n".join(map(str, lines))
 
 
 _PATHS = {"move": 2, "rename": 2, "copy": 2}

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import msgspec
 
 from ..types.programs import REHEARSE, RUN, SURVEY, Call, Rehearsed, read_rehearsed
-from .shim_library import follows, likest
-from .shim_outcomes import agreed_on, problem, unmeant
+from .shim_library import follows
+from .shim_outcomes import agreed_on, problem, stopped_rightly, unmeant
 from .shim_programs import Try, is_plain, is_rewrite, without_sample
 from .shim_prompts import ABOUT, Word
 from .shim_request import (
@@ -181,18 +181,15 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     fine = [each for each, note in zip(tries, notes, strict=True) if not note]
     lossy = [each for each in fine if unmeant(each.rehearsed, turn.request)]
     good = [each for each in fine if each not in lossy] or ([] if len(tries) < TRIES else lossy)
-    stops = [each.rehearsed.stopped for each in tries if each.rehearsed.stopped]
+    stops = [each.rehearsed.stopped for each, note in zip(tries, notes, strict=True) if stopped_rightly(each, note)]
     agreed = agreed_on(good, wants=wants, ordered=bool(ORDER.search(turn.request)))
     listing = turn.did[0].result if turn.did[0].move.tool == SURVEY else ""
-    plain = bool(good) and (
-        assist
-        or is_plain(good[0], turn)
-        or is_rewrite(turn, listing)
-        or follows(good[0].program, turn.request, listing, likest(turn.request))
-    )
+    sure = [each for each in good if is_plain(each, turn) or follows(each.program, turn.request, listing)]
+    if good and (assist or is_rewrite(turn, listing)):
+        sure = good
     alone = len(good) == 1 and good[0] is tries[0] and len(tries) > 1 and not stops
-    if good and (agreed or plain or alone) and len(stops) < STOPS:
-        return finish(agreed or good[0], turn, wants=wants or assist)
+    if good and (agreed or sure or alone) and len(stops) < STOPS:
+        return finish(agreed or [*sure, *good][0], turn, wants=wants or assist)
     if lossy and not good and len(lossy) > 1 and not stops:
         return finish(lossy[0], turn, wants=wants)  # a person is asked about it
     if assist and stops and not ASSIST.match(" ".join(turn.request.lower().split())):
@@ -210,7 +207,7 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
         notes[-1] = f"it {lost}; keep what is there and only add to it, unless the request says otherwise"
     # Who is told that something is not there makes it up: only what went wrong is told, to others after it as well.
     before = tries.index(good[0]) if good else len(tries)
-    mended = before > 0 and not tries[before - 1].rehearsed.stopped
+    mended = before > 0 and not stopped_rightly(tries[before - 1], notes[before - 1])
     wrong = (
         f"\n(An earlier program was wrong: {notes[before - 1]}. Write a simple one that avoids this.)" if mended else ""
     )

@@ -50,6 +50,8 @@ def rows_of(path: str, text: str) -> list[dict[str, Any]]:
     first, sign = text.split("\n", 1)[0], separator(text)
     if first and sign not in first:
         raise ValueError(f"{path} is no table; use lines({path!r})")
+    if not path.lower().endswith((".csv", ".tsv")) and re.search(r"\d{3}|@", first):
+        raise ValueError(f"{path} has no header; use cells({path!r}), each a list such as {first.split(sign)}")
     reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True, restkey="")
     found = list(reader)
     if odd := next((row for row in found if row.get("")), None):
