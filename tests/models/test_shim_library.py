@@ -61,6 +61,8 @@ def _like(told: str) -> str:
     if data := re.search(r"JSON, load_json\('.*?'\) is (?:a list of \d+, the first )?(.+)", told):
         value = ast.literal_eval(data[1].replace("false", "False").replace("true", "True"))
         return json.dumps([value] if "a list of" in told else value)
+    if cells := re.search(r"cells\('.*?'\)\[0\] is (\[.*?\])", told):
+        return ",".join(ast.literal_eval(cells[1])) + "\n"
     begins = told.partition("begins\n")[2]
     return "\n".join(line.removeprefix("    ") for line in begins.split("\n")) + "\n" if begins else "one\ntwo\n"
 

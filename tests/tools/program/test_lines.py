@@ -210,6 +210,41 @@ def test_a_row_is_added() -> None:
     assert came.files["r.csv"] == "name,state\nAda,open\nCid,new\n"
 
 
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        ("open 9:00, end 19:00\n", "9:00", "10:00", "open 10:00, end 19:00\n"),
+        ("Mainz, Main St.\n", "Main", "Hill", "Mainz, Hill St.\n"),
+        ("unhappy\n", "happy", "glad", "unglad\n"),
+        ("port = 8080\nport = 80\n", "port = 80", "port = 81", "port = 8080\nport = 81\n"),
+        ("a - b\n", " - ", ": ", "a: b\n"),
+        ("Depth=4\n", "depth = 4", "depth = 6", "depth = 6\n"),
+        ("C++ and C\n", "C++", "Rust", "Rust and C\n"),
+    ],
+)
+def test_a_text_is_replaced_where_it_stands_as_a_whole(before: str, old: str, new: str, after: str) -> None:
+    assert run(f"replace('f.txt', {old!r}, {new!r})", {"f.txt": before}).files["f.txt"] == after
+
+
+def test_lines_are_taken_out_where_the_text_is_a_word_of_them() -> None:
+    assert run("remove_lines('f.txt', 'tea')", {"f.txt": "tea\nsteak\nteam\n"}).files["f.txt"] == "steak\nteam\n"
+    assert run("remove_lines('f.txt', 'tea')", {"f.txt": "milk\nteam\n"}).files["f.txt"] == "milk\n"
+
+
+def test_what_is_marked_already_keeps_its_marks() -> None:
+    came = run("append('d.md', '## Cold\\n- water')", {"d.md": "# Drinks\n- tea\n"})
+    assert came.files["d.md"] == "# Drinks\n- tea\n## Cold\n- water\n"
+
+
+def test_a_column_of_later_rows_is_kept_and_tabs_are_for_tsv() -> None:
+    came = run("save_rows('a.csv', [{'n': 1}, {'n': 2, 'm': 3}])\nsave_rows('b.tsv', [{'n': 1, 'm': 2}])")
+    assert (came.files["a.csv"], came.files["b.tsv"]) == ("n,m\n1,\n2,3\n", "n\tm\n1\t2\n")
+
+
+def test_numbers_stay_plain_in_what_is_worked_out_with_them() -> None:
+    assert run("a = number('7')\nsay(f'{a // 2} {a % 2} {-a} {abs(-a)}')").said == "3 1 -7 7"
+
+
 def test_a_list_without_entries_makes_no_file() -> None:
     came = run("write('errors.txt', [l for l in lines('a.log') if 'ERROR' in l])", {"a.log": "fine\n"})
     assert "nothing was found for errors.txt" in came.failed and "errors.txt" not in came.files

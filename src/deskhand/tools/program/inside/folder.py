@@ -22,7 +22,7 @@ from typing import Any
 
 from .packing import pack_into
 from .tables import Record, markdown_rows, plain_cell, plain_numbers, rows_of, separator
-from .texts import HEADING, Line, as_text, in_style, inserted, loosely, section_end, ticked
+from .texts import HEADING, Line, as_text, in_style, inserted, replaced, section_end, ticked, with_text
 from .values import Cell, Stop
 
 NOTHING_FOR = "nothing was found for"
@@ -121,8 +121,8 @@ class Folder:
                 found += hits
         if not found:
             raise Stop(f"no file contains {text!r}")
-        whole = re.compile(rf"(?<!\w){re.escape(str(text))}(?!\w)", re.IGNORECASE)
-        return [hit for hit in found if whole.search(hit[1])] or found
+        whole = set(with_text([line for _, line in found], str(text)))
+        return [hit for hit in found if hit[1] in whole]
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder at this path."""
@@ -203,7 +203,8 @@ class Folder:
         self._save(self._there(path), after)
 
     def replace(self, path: str | Iterable[str], old: str, new: str) -> None:
-        """Put one text in the place of another, wherever it stands in a file, or in several."""
+        """Put one text in the place of another, wherever it stands in a file, or in several: `9:00` is not in `19:00`,
+        unless it stands nowhere else."""
         if not isinstance(path, str | os.PathLike):
             for each in path:
                 self.replace(each, old, new)
@@ -211,13 +212,11 @@ class Folder:
         before, old, new = self.read(path), str(old), str(new)
         if not old:
             raise Stop("the text that is to be replaced is empty")
-        key, exact = (old, new), before.count(old)
-        loose = loosely(old)
-        if not exact and not (loose and re.search(loose, before, re.IGNORECASE)):
-            self._missed.setdefault(key, str(self._there(path)))
+        after = replaced(before, old, new)
+        if after is None:
+            self._missed.setdefault((old, new), str(self._there(path)))
             return
-        self._hit.add(key)
-        after = before.replace(old, new) if exact else re.sub(loose, lambda _: new, before, flags=re.IGNORECASE)
+        self._hit.add((old, new))
         self._save(self._there(path), after)
 
     def remove_lines(self, path: str, *texts: Any) -> None:
@@ -228,7 +227,8 @@ class Folder:
             return
         lines = self.lines(path)
         for text in given:
-            kept = [line for line in lines if str(text).lower() not in line.lower()]
+            found = with_text(lines, str(text))
+            kept = [line for line in lines if line not in found]
             if len(kept) == len(lines):
                 raise Stop(f"{self._there(path)} has no line with {text!r}")
             lines = kept
@@ -252,9 +252,10 @@ class Folder:
         before = target.read_text("utf-8-sig") if target.is_file() else ""
         if target.is_file() and str(target) not in (*self.read_paths, *self._made) and before.strip():
             self.blind.append(str(target))
-        text, sign = io.StringIO(), separator(before) if before else ","
+        sign = separator(before) if before else "\t" if target.suffix.lower() == ".tsv" else ","
+        text = io.StringIO()
         if isinstance(found[0], dict):
-            names = list(columns or found[0])
+            names = list(columns or dict.fromkeys(name for row in found for name in row))
             writer = csv.DictWriter(text, names, lineterminator="\n", extrasaction="ignore", delimiter=sign)
             writer.writeheader()
             writer.writerows({name: plain_cell(row.get(name, "")) for name in names} for row in found)

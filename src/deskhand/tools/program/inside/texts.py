@@ -26,7 +26,8 @@ def in_style(before: str, new: str, *, top: bool = False) -> str:
     """New lines in the style of the list that a file ends with, or with `top` begins with: bullets, boxes, numbers."""
     entries = [line for line in before.splitlines() if line.strip() and not line.startswith("#")]
     matches = [match for line in entries if (match := _ENTRY.match(line))]
-    if not matches or len(matches) < len(entries) or _ENTRY.match(new):
+    marked = any(_ENTRY.match(line) or line.startswith("#") for line in new.splitlines())
+    if not matches or len(matches) < len(entries) or marked:
         return new
     like = matches[0 if top else -1]
     lines = [line for line in new.splitlines() if line.strip()]
@@ -54,6 +55,25 @@ def loosely(text: str) -> str:
     parts = [part for part in re.split(r"\s*([=:])\s*", text) if part.strip()]
     inner = r"\s*".join(r"\s+".join(map(re.escape, part.split())) for part in parts)
     return rf"(?<!\w){inner}(?!\w)" if inner else ""
+
+
+def replaced(text: str, old: str, new: str) -> str | None:
+    """The text with `new` for `old`: where that stands as a whole, else within words, else in another case or with
+    other blanks. None where it stands nowhere."""
+    ends = (r"(?<!\w)" if old[:1].isalnum() else "", r"(?!\w)" if old[-1:].isalnum() else "")
+    for pattern in (f"{ends[0]}{re.escape(old)}{ends[1]}", re.escape(old)):
+        if re.search(pattern, text):
+            return re.sub(pattern, lambda _: new, text)
+    loose = loosely(old)
+    if loose and re.search(loose, text, re.IGNORECASE):
+        return re.sub(loose, lambda _: new, text, flags=re.IGNORECASE)
+    return None
+
+
+def with_text(lines: list[str], text: str) -> list[str]:
+    """The lines in which a text occurs, whatever its case: as a whole word, or where there are none within words."""
+    whole = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
+    return [line for line in lines if whole.search(line)] or [line for line in lines if text.lower() in line.lower()]
 
 
 def section_end(text: str, heading: str) -> int | None:

@@ -43,6 +43,18 @@ class Number(float):
     def __truediv__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a / b)
 
+    def __floordiv__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a // b)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a % b)
+
+    def __neg__(self) -> Number:
+        return Number(-float(self))
+
+    def __abs__(self) -> Number:
+        return Number(abs(float(self)))
+
     def __str__(self) -> str:
         return str(tidy(self)) if math.isfinite(self) else "nan"
 
