@@ -72,6 +72,18 @@ def test_a_request_finds_its_own_program(example: shim_library.Example) -> None:
     assert example.always or likest(example.asked)[-1] == example.shot
 
 
+def test_an_example_for_files_of_the_same_kind_comes_before_others() -> None:
+    request = "sort members by last name please"
+    assert "lines(" in likest(request, "Files here:\n- members.txt: 13 lines, begins\n    Ada Moss")[-1][1]
+    assert "rows(" in likest(request, "Files here:\n- members.csv: a CSV with 3 rows and the columns a, b")[-1][1]
+
+
+def test_a_number_that_nobody_named_is_not_followed() -> None:
+    program = "found = [c[0] for c in cells('a.txt') if len(c) < 3 or not c[2]]\nwrite('b.txt', found)"
+    listing = "- a.txt: 9 lines of a table without a header"
+    assert not follows(program, "who in a.txt has no mail? write the names to b.txt", listing)
+
+
 @pytest.mark.parametrize("request_", ["", "?!", "qqq zzz"])
 def test_what_is_like_nothing_finds_nothing(request_: str) -> None:
     assert likest(request_) == ()

@@ -81,9 +81,9 @@ class Prompt(msgspec.Struct, frozen=True):
     slot: int
 
 
-def with_likest(prompt: Prompt, request: str) -> Prompt:
+def with_likest(prompt: Prompt, request: str, listing: str) -> Prompt:
     """The prompt with the examples that are most like the request behind its own, which stay in the slot."""
-    return msgspec.structs.replace(prompt, shots=(*prompt.shots, *likest(request)))
+    return msgspec.structs.replace(prompt, shots=(*prompt.shots, *likest(request, listing)))
 
 
 SORT = Prompt(SORTER, SORTER_SHOTS, SORTING)
@@ -222,7 +222,7 @@ class Shim:
                 async for item in items:
                     yield item
             return
-        prompt = with_likest(FILES, turn.request) if step.kind == "files" else ASSIST
+        prompt = with_likest(FILES, turn.request, step.listing) if step.kind == "files" else ASSIST
         listing = f"{clip(step.listing, WINDOW // 4)}\n" if step.listing else ""
         day = f"Today is {turn.today}.\n" if turn.today and step.kind == "files" else ""
         wanted = f"Request: {turn.request}" if step.kind == "files" else turn.request

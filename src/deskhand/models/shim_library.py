@@ -23,6 +23,8 @@ LEAST = 0.15
 """Below this likeness (0 to 1) a program has nothing to do with the request."""
 BESIDE = 0.75
 """A second one is shown where it is at least so like as the first."""
+OTHER_KIND = 0.6
+"""What the likeness of an example for files of another kind is worth."""
 FOLLOWED = 6
 """A program may follow one of so many, which need not all be shown."""
 STEM, PAIR = 5, 0.5
@@ -85,28 +87,57 @@ def _known() -> tuple[dict[str, float], ...]:
     return tuple(_vector(each.asked) for each in _examples())
 
 
-def likest(request: str) -> Shots:
+def likest(request: str, listing: str = "") -> Shots:
     """The examples to show besides those that always are: the likest last, as what stands near is followed most."""
-    best = [(score, each) for score, each in _ranked(request) if not each.always][:SHOWN]
+    best = [(score, each) for score, each in _ranked(request, listing) if not each.always][:SHOWN]
     return tuple(each.shot for score, each in reversed(best) if score >= BESIDE * best[0][0])
 
 
-def _ranked(request: str) -> list[tuple[float, Example]]:
-    """The examples that have to do with the request, with their likeness, the likest first."""
-    asked = _vector(request)
+def _ranked(request: str, listing: str = "") -> list[tuple[float, Example]]:
+    """The examples that have to do with the request, with their likeness, the likest first. One that is about files of
+    another kind than the listed ones counts less."""
+    asked, here = _vector(request), _kinds(listing)
     scores = [sum(value * known.get(stem, 0.0) for stem, value in asked.items()) for known in _known()]
-    found = [(score, each) for score, each in zip(scores, _examples(), strict=True) if score >= LEAST]
+    pairs = [
+        (score * (1.0 if not here or _kinds(each.files) & here else OTHER_KIND), each)
+        for score, each in zip(scores, _examples(), strict=True)
+    ]
+    found = [(score, each) for score, each in pairs if score >= LEAST]
     return sorted(found, key=lambda pair: pair[0], reverse=True)
+
+
+def _kinds(listing: str) -> frozenset[str]:
+    """How the files of a listing are read; nothing where none is told."""
+    return frozenset(kind for kind, told in _READ_AS.items() if told in listing)
+
+
+_READ_AS = {
+    "csv": "a CSV with",
+    "json": ": JSON, ",
+    "cells": "without a header",
+    "rows": "with a table",
+    "text": ", begins",
+}
 
 
 def follows(program: str, request: str, listing: str) -> bool:
     """Whether a program has the shape of an example that is like the request: only names, texts and numbers are others,
     and those texts stand in the request or in the listing of files. What is only said does not count."""
-    form, like = shape(program), [each for _, each in _ranked(request)[:FOLLOWED]]
+    form, like = shape(program), [each for _, each in _ranked(request, listing)[:FOLLOWED]]
     if not form or not any(form == shape(each.program) for each in like):
         return False
     known = f"{request}\n{listing}".lower()
+    if any(str(number) not in known for number in _numbers(program)):
+        return False
     return all(word in known for text in _texts(program) for word in re.findall(r"\w{3,}", text.lower()))
+
+
+def _numbers(program: str) -> Iterator[int | float]:
+    """The numbers of a program, but for those that mean the first, the last or one more."""
+    for node in ast.walk(ast.parse(program)):
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(value, int | float) and value not in (0, 1):
+            yield value
 
 
 def borrowed(program: str, request: str, listing: str) -> str:
@@ -115,7 +146,10 @@ def borrowed(program: str, request: str, listing: str) -> str:
         texts = list(_texts(program))
     except SyntaxError:
         return ""
-    known, shown = f"{request}\n{listing}".lower(), " ".join(map(" ".join, (*PROGRAM_SHOTS, *likest(request)))).lower()
+    known, shown = (
+        f"{request}\n{listing}".lower(),
+        " ".join(map(" ".join, (*PROGRAM_SHOTS, *likest(request, listing)))).lower(),
+    )
     words = [word for text in texts for word in re.findall(r"\w{3,}", text.lower())]
     return next((word for word in words if word not in known and word in shown), "")
 
