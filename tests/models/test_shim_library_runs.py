@@ -1,8 +1,8 @@
 """Each program of the library does what it is shown for: it is run, and what it says and leaves behind is compared.
 
 A case in `data/library_runs.txt` is the beginning of what is asked, then what is there before (`path < text`,
-`path => where it lies then`, `path @ day of the last change`) and what has changed then (`path > text`, `path > (gone)`,
-`say > text`). A line ends with ` / `; ` // ` is the sign itself, and `path > *` has some text.
+`path => where it lies then`, `path @ day of the last change`) and what has changed then (`path > text`,
+`path > (gone)`, `say > text`). A line ends with ` / `; ` // ` is the sign itself, and `path > *` has some text.
 """
 
 from __future__ import annotations
