@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_outcomes import lost_columns, problem
+from deskhand.models.shim_outcomes import agreed_on, lost_columns, problem
 from deskhand.models.shim_programs import Try, unasked_column
 from deskhand.models.shim_turn import Did, Move, Turn
 from deskhand.types.programs import SURVEY, Call, FileChange, Rehearsed
@@ -64,3 +64,20 @@ def test_a_column_that_is_gone_is_a_problem_unless_it_was_asked_for() -> None:
     tried = Try("replace('m.csv', 'temp_f', 'temp_c')", (), Rehearsed(changes=(change,)))
     assert "temp_f is gone" in problem(tried, turn("add a column temp_c to m.csv"), wants=True, assist=False)
     assert not problem(tried, turn("rename temp_f to temp_c in m.csv"), wants=True, assist=False)
+
+
+@pytest.mark.parametrize(
+    ("said", "chosen"),
+    [
+        (("It costs 1249.00, the other 19.50.", "The Telescope costs 1,249.00, the Compass 19.50."), 1),
+        (("The Telescope costs 1249.00.", "The Telescope costs 1249.00, and the Compass 19.50."), 0),
+        (("It costs 1249.00.", "It costs 1249.00, in 2 shops."), 0),
+        (("It costs 1249.00.", "The Telescope costs 12.00."), None),
+    ],
+)
+def test_of_two_that_agree_the_one_is_said_that_tells_whose_the_figures_are(
+    said: tuple[str, ...], chosen: int | None
+) -> None:
+    tries = [Try(f"say({each!r})", (), Rehearsed(said=each)) for each in said]
+    believed = agreed_on(tries, wants=False, ordered=False)
+    assert believed is (None if chosen is None else tries[chosen])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_programs import Try, goes_on_and_on, is_plain, pruned
-from deskhand.models.shim_turn import Turn
-from deskhand.types.programs import FileChange, Rehearsed
+from deskhand.models.shim_programs import Try, from_sample, goes_on_and_on, is_plain, pruned
+from deskhand.models.shim_turn import Did, Move, Turn
+from deskhand.types.programs import SURVEY, FileChange, Rehearsed
 
 # What nobody asked for
 
@@ -78,3 +78,17 @@ def test_one_line_for_each_thing_is_seen() -> None:
     assert not goes_on_and_on("\n".join(f"line {n} of a text that is written" * (n % 2 + 1) for n in range(3)))
     poem = ["The sea is wide,", "the wind is cold,", "a boat at night,", "a story told,"] * 4
     assert not goes_on_and_on("\n".join(poem))
+
+
+@pytest.mark.parametrize(
+    ("program", "sample"),
+    [
+        ("say('It is the Binoculars.')", "Binoculars"),
+        ("say(f'The {item} has a price of {price}.')", ""),
+        ("say(rows('c.csv')[0]['item'])", ""),
+    ],
+)
+def test_a_value_of_the_row_that_is_shown_is_seen_and_the_name_of_a_column_is_not(program: str, sample: str) -> None:
+    listing = "Files here:\n- c.csv: a CSV; rows('c.csv')[0] is {'item': 'Binoculars', 'price': '189.00'}"
+    did = (Did(Move(SURVEY, {}), listing, "ok"),)
+    assert from_sample(program, Turn("which costs the most?", 1, did=did)) == sample

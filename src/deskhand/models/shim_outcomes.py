@@ -110,11 +110,21 @@ def _unmade(came: Rehearsed, turn: Turn) -> str:
 
 
 def agreed_on(good: Sequence[Try], *, wants: bool, ordered: bool) -> Try | None:
-    """The first program with which another one agrees: in what they change and call for, else in what they say."""
+    """The first program with which another one agrees: in what they change and call for, else in what they say. Where
+    it says nothing but figures, the other one, which may tell whose they are."""
     for at, one in enumerate(good):
-        if any(agree(one.rehearsed, other.rehearsed, wants=wants, ordered=ordered) for other in good[at + 1 :]):
-            return one
+        for other in good[at + 1 :]:
+            if agree(one.rehearsed, other.rehearsed, wants=wants, ordered=ordered):
+                return other if _names_more(other.rehearsed, one.rehearsed) else one
     return None
+
+
+def _names_more(one: Rehearsed, other: Rehearsed) -> bool:
+    """Whether both only say something, and one tells names beside the same figures."""
+    if one.changes or one.calls or other.changes or other.calls:
+        return False
+    names, others = ({each for each in data_in(came) if not _FIGURE.fullmatch(each)} for came in (one, other))
+    return bool(names and data_in(other)) and not others
 
 
 def agree(one: Rehearsed, other: Rehearsed, *, wants: bool = True, ordered: bool = True) -> bool:

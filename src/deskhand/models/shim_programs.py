@@ -204,7 +204,7 @@ def from_sample(program: str, turn: Turn) -> str:
     """A value of the row that a listing shows which the program says or writes as it stands; '' for none."""
     known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
     rows = re.findall(r"\)\[0\] is [{\[](.*?)[}\]]", turn.did[0].result)
-    values = {value for row in rows for value in re.findall(r"(?:: |^|, )'([^']{4,})'", row)}
+    values = {value for row in rows for value in re.findall(r"(?:: |^|, )'([^']{4,})'(?!:)", row)}
     strange = [value for value in values if value.lower() not in known]
     texts = [
         str(node.value)

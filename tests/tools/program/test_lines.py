@@ -218,7 +218,11 @@ def test_a_row_is_added() -> None:
         ("unhappy\n", "happy", "glad", "unglad\n"),
         ("port = 8080\nport = 80\n", "port = 80", "port = 81", "port = 8080\nport = 81\n"),
         ("a - b\n", " - ", ": ", "a: b\n"),
-        ("Depth=4\n", "depth = 4", "depth = 6", "depth = 6\n"),
+        ("Depth=4\n", "depth = 4", "depth = 6", "Depth=6\n"),
+        ("  port: 8443\n  backup_port: 8443\n", "port = 8443", "port = 9443", "  port: 9443\n  backup_port: 8443\n"),
+        ('{"port": 80, "name": "a"}\n', "port = 80", "port = 81", '{"port": 81, "name": "a"}\n'),
+        ("name: 'old'\n", "name = old", "name = new", "name: 'new'\n"),
+        ("I said:  stop\n", "i said: stop", "I said: go", "I said: go\n"),
         ("C++ and C\n", "C++", "Rust", "Rust and C\n"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 from .tables import plain_numbers
 
 HEADING = re.compile(r"(?:#+ .*\n(?:[ \t]*\n)*)?")
+_SETTING = re.compile(r"\s*[\"']?([\w.-]+)[\"']?\s*[=:]\s*[\"']?(.*?)[\"']?\s*")
 _ENTRY = re.compile(r"([ \t]*)(?:([-*+\u2022]) (\[[ xX]\] )?|(\d+)([.)]) )")
 
 
@@ -58,16 +59,28 @@ def loosely(text: str) -> str:
 
 
 def replaced(text: str, old: str, new: str) -> str | None:
-    """The text with `new` for `old`: where that stands as a whole, else within words, else in another case or with
-    other blanks. None where it stands nowhere."""
+    """The text with `new` for `old`: where that stands as a whole, else within words, else as a setting that is written
+    otherwise (`port: 80` for `port = 80`), else in another case or with other blanks. None where it stands nowhere."""
     ends = (r"(?<!\w)" if old[:1].isalnum() else "", r"(?!\w)" if old[-1:].isalnum() else "")
     for pattern in (f"{ends[0]}{re.escape(old)}{ends[1]}", re.escape(old)):
         if re.search(pattern, text):
             return re.sub(pattern, lambda _: new, text)
+    if (after := _set_otherwise(text, old, new)) is not None:
+        return after
     loose = loosely(old)
     if loose and re.search(loose, text, re.IGNORECASE):
         return re.sub(loose, lambda _: new, text, flags=re.IGNORECASE)
     return None
+
+
+def _set_otherwise(text: str, old: str, new: str) -> str | None:
+    """The text with the value of a setting changed, whichever of `=`, `:` and quotes it is written with."""
+    before, after = _SETTING.fullmatch(old), _SETTING.fullmatch(new)
+    if not (before and after and before[2] and before[1].casefold() == after[1].casefold()):
+        return None
+    setting = rf"(?<![\w.-])({re.escape(before[1])}[\"']?[ \t]*[=:][ \t]*[\"']?){re.escape(before[2])}(?!\w)"
+    changed, times = re.subn(setting, lambda found: found[1] + after[2], text, flags=re.IGNORECASE)
+    return changed if times else None
 
 
 def with_text(lines: list[str], text: str) -> list[str]:
