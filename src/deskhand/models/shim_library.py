@@ -127,7 +127,7 @@ def follows(program: str, request: str, listing: str) -> bool:
     if not form or not any(form == shape(each.program) for each in like):
         return False
     known = f"{request}\n{listing}".lower()
-    if any(str(number) not in known for number in _numbers(program)):
+    if any(not re.search(rf"(?<![\w.]){re.escape(str(each))}(?![\w:]|\.\d)", known) for each in _numbers(program)):
         return False
     return all(word in known for text in _texts(program) for word in re.findall(r"\w{3,}", text.lower()))
 

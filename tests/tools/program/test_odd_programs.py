@@ -43,6 +43,11 @@ def test_cells(here: Path, expression: str, value: str) -> None:
     assert came.said == value or came.stopped
 
 
+def test_lines_with_fewer_cells_are_as_long_as_the_others(here: Path) -> None:
+    table = {"t.txt": "Ada;040 1;ada@x.example\nBen;040 2\n"}
+    assert run("say([c[0] for c in cells('t.txt') if not c[2]])", table).said == "Ben"
+
+
 @pytest.mark.parametrize("text", ["192.168.1.1", "3.5.2025", "2025.05.03", "1,2,3", "0,125"])
 def test_what_is_no_large_number(text: str) -> None:
     assert (read_number(text) or 0) < 100

@@ -34,6 +34,11 @@ CSV = "day;amount\n2025-05-01;12,50\n2025-05-02;3\n"
         ("broken.json", b"{", "- broken.json: 1 line, begins\n    {"),
         ("n.txt", b"one\ntwo\n", "- n.txt: 2 lines, begins\n    one\n    two"),
         ("bom.txt", b"\xef\xbb\xbfone", "- bom.txt: 1 line, begins\n    one"),
+        (
+            "c.txt",
+            b"Ada;040 1;x@y\nBen;040 2;\nCid;;z@y\n",
+            ("- c.txt: 3 lines of a table without a header; cells('c.txt')[0] is {0: 'Ada', 1: '040 1', 2: 'x@y'}"),
+        ),
         ("none.txt", b"", "- none.txt: 0 lines"),
         ("p.png", b"\x89PNG\0\0", "- p.png: 6 bytes"),
         ("latin.txt", b"caf\xe9", "- latin.txt: 4 bytes"),

@@ -160,14 +160,15 @@ _DULL = frozenset(
 """Words of requests that say nothing of what stands in a file."""
 
 
-def _cells(lines: Sequence[str]) -> list[str]:
-    """The cells of the first line, where all lines have as many, with a sign between that is no part of a sentence."""
+def _cells(lines: Sequence[str]) -> dict[int, str]:
+    """The cells of the first line by their places, where all lines have as many, with a sign between that is no part of
+    a sentence."""
     filled = [line for line in lines if line.strip()]
     sign = separator(lines[0])
     counts = {line.count(sign) for line in filled}
     if len(filled) < FEW or counts != {max(counts)} or not max(counts) or (sign == "," and max(counts) == 1):
-        return []
-    return [cell.strip()[:HEAD_CHARS] for cell in filled[0].split(sign)]
+        return {}
+    return {place: cell.strip()[:HEAD_CHARS] for place, cell in enumerate(filled[0].split(sign))}
 
 
 def _table_head(path: str, lines: Sequence[str], request: str) -> str:

@@ -74,10 +74,12 @@ class Folder:
         return [row[column] for row in found] if value is None else [row for row in found if row[column] == str(value)]
 
     def cells(self, path: str) -> list[list[Any]]:
-        """The lines of a table without a header, each as the list of its cells."""
+        """The lines of a table without a header, each as the list of its cells; all as long as the longest."""
         text = self.read(path)
-        found = csv.reader(io.StringIO(text), delimiter=separator(text), skipinitialspace=True)
-        return [[Cell(cell.strip()) for cell in line] for line in found if any(cell.strip() for cell in line)]
+        lines = csv.reader(io.StringIO(text), delimiter=separator(text), skipinitialspace=True)
+        found = [[cell.strip() for cell in line] for line in lines if any(cell.strip() for cell in line)]
+        width = max(map(len, found), default=0)
+        return [[Cell(cell) for cell in (*line, *[""] * (width - len(line)))] for line in found]
 
     def load_json(self, path: str) -> Any:
         """What a JSON file holds."""
