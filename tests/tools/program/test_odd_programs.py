@@ -48,6 +48,11 @@ def test_lines_with_fewer_cells_are_as_long_as_the_others(here: Path) -> None:
     assert run("say([c[0] for c in cells('t.txt') if not c[2]])", table).said == "Ben"
 
 
+def test_lines_of_a_text_are_no_rows(here: Path) -> None:
+    came = run("say(len(rows('t.txt')))", {"t.txt": "Ada Moss, vegetarian\nBen Kay\nCid Low, vegan\n"})
+    assert "use lines('t.txt')" in came.failed
+
+
 @pytest.mark.parametrize("text", ["192.168.1.1", "3.5.2025", "2025.05.03", "1,2,3", "0,125"])
 def test_what_is_no_large_number(text: str) -> None:
     assert (read_number(text) or 0) < 100

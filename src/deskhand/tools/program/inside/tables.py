@@ -48,9 +48,11 @@ def rows_of(path: str, text: str) -> list[dict[str, Any]]:
     if marked := markdown_rows(text):
         return [Record({name: Cell(value) for name, value in row.items()}) for row in marked]
     first, sign = text.split("\n", 1)[0], separator(text)
-    if first and sign not in first:
+    table = path.lower().endswith((".csv", ".tsv"))
+    prose = not table and any(line.strip() and sign not in line for line in text.splitlines())
+    if prose or (first and sign not in first):
         raise ValueError(f"{path} is no table; use lines({path!r})")
-    if not path.lower().endswith((".csv", ".tsv")) and re.search(r"\d{3}|@", first):
+    if not table and re.search(r"\d{3}|@", first):
         raise ValueError(f"{path} has no header; use cells({path!r}), each a list such as {first.split(sign)}")
     reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True, restkey="")
     found = list(reader)
