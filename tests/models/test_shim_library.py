@@ -126,6 +126,8 @@ save_rows('race.csv', runners)"""
         (LIKE.replace("'points'", "'goals'"), False),
         (LIKE.replace("race.csv", "other.csv"), False),
         (LIKE + "\ndelete('race.csv')", False),
+        (LIKE.replace("True", "False"), False),
+        (LIKE.replace("'points'", "'b'"), False),
         ("runners = rows('race.csv')\nsave_rows('race.csv', runners)", False),
         ("this is no program(", False),
         ("", False),
@@ -134,6 +136,7 @@ save_rows('race.csv', runners)"""
 def test_a_program_follows_what_was_shown(program: str, follows_it: bool) -> None:
     assert follows(program, ASKED, "") is follows_it
     assert not follows(program, "delete the tmp files in race.csv, points", "")
+    assert not follows(program, ASKED.replace("highest", "lowest"), "")
 
 
 @pytest.mark.parametrize(

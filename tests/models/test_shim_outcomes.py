@@ -37,6 +37,7 @@ def test_columns_that_are_gone(diff: str, lost: list[str]) -> None:
         ("unique(rows('a.csv'), by='mail')", "keep one row for each mail", ""),
         ("unique(lines('a.txt'), by=str.lower)", "some came in twice", ""),
         ("unique(lines('a.txt'))", "some came in twice", ""),
+        ("unique(rows('a.csv'), 'donor')", "some lines came in twice", "donor"),
         ("no program(", "", ""),
     ],
 )
@@ -64,6 +65,24 @@ def test_a_column_that_is_gone_is_a_problem_unless_it_was_asked_for() -> None:
     tried = Try("replace('m.csv', 'temp_f', 'temp_c')", (), Rehearsed(changes=(change,)))
     assert "temp_f is gone" in problem(tried, turn("add a column temp_c to m.csv"), wants=True, assist=False)
     assert not problem(tried, turn("rename temp_f to temp_c in m.csv"), wants=True, assist=False)
+
+
+@pytest.mark.parametrize(
+    ("request_", "changes", "wrong"),
+    [
+        ("save the good ones of m.csv as good.csv", (FileChange("m.csv", "changed", "d"),), True),
+        ("save the good ones of m.csv as good.csv", (FileChange("good.csv", "new", "d"),), False),
+        ("rename m.csv to n.csv", (FileChange("m.csv", "moved", "d", to="n.csv"),), False),
+        ("add 'see plan.txt' to m.csv", (FileChange("m.csv", "changed", "d", "+see plan.txt"),), False),
+        ("put tea on m.csv", (FileChange("m.csv", "changed", "d"),), False),
+    ],
+)
+def test_a_file_that_is_named_and_not_there_is_made(
+    request_: str, changes: tuple[FileChange, ...], wrong: bool
+) -> None:
+    did = (Did(Move(SURVEY, {"about": request_, "purpose": "change"}), "Files here:\n- m.csv: 3 lines", "ok"),)
+    tried = Try("save_rows('m.csv', good)", (), Rehearsed(changes=changes))
+    assert ("the request names" in problem(tried, Turn(request_, 1, did=did), wants=True, assist=False)) is wrong
 
 
 @pytest.mark.parametrize(

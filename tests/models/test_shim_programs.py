@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_programs import Try, from_sample, goes_on_and_on, is_plain, pruned
+from deskhand.models.shim_programs import Try, from_sample, goes_on_and_on, is_plain, pruned, rewriting
 from deskhand.models.shim_turn import Did, Move, Turn
 from deskhand.types.programs import SURVEY, FileChange, Rehearsed
 
@@ -43,6 +43,11 @@ def test_what_nobody_asked_for_is_taken_out(request_: str, kept: str, gone: str)
         ("move everything to old", "move('a.pdf', 'old/')\nmove('b.csv', 'old/')"),
         ("fix the typos in a.txt", "replace('a.txt', 'teh', 'the')\nreplace('a.txt', 'adn', 'and')"),
         ("x", "this is no program("),
+        (
+            "take the paid bills out of bills.csv",
+            "r = rows('bills.csv')\nsave_rows('bills.csv', r)\nsave_rows('bills_paid.csv', p)",
+        ),
+        ("move what is done out of todo.md", "append('done.md', 'tea')\nremove_lines('todo.md', 'tea')"),
     ],
 )
 def test_what_may_be_meant_stays(request_: str, program: str) -> None:
@@ -64,6 +69,8 @@ def test_what_may_be_meant_stays(request_: str, program: str) -> None:
         ("write the dates like 2025-05-03 in a.txt", "replace('a.txt', '3.5.2025', '2025-05-03')", False),
         ("put tea under drinks in list.md", "append('list.md', 'tea', under='drinks')", False),
         ("how much is it", "say('4')", False),
+        ("run check.py for me", "run('python3 check.py')", True),
+        ("clean up for me", "run('rm -r photos')", False),
     ],
 )
 def test_what_is_plain(request_: str, program: str, plain: bool) -> None:
@@ -78,6 +85,7 @@ def test_one_line_for_each_thing_is_seen() -> None:
     assert not goes_on_and_on("\n".join(f"line {n} of a text that is written" * (n % 2 + 1) for n in range(3)))
     poem = ["The sea is wide,", "the wind is cold,", "a boat at night,", "a story told,"] * 4
     assert not goes_on_and_on("\n".join(poem))
+    assert not goes_on_and_on("write('plan.md', [\n" + "\n".join(f"- [ ] Chapter {n}: read it" for n in range(20)))
 
 
 @pytest.mark.parametrize(
@@ -92,3 +100,21 @@ def test_a_value_of_the_row_that_is_shown_is_seen_and_the_name_of_a_column_is_no
     listing = "Files here:\n- c.csv: a CSV; rows('c.csv')[0] is {'item': 'Binoculars', 'price': '189.00'}"
     did = (Did(Move(SURVEY, {}), listing, "ok"),)
     assert from_sample(program, Turn("which costs the most?", 1, did=did)) == sample
+
+
+TEXTS = "--- a.md\nOld\n--- end of a.md"
+
+
+@pytest.mark.parametrize(
+    ("written", "new"),
+    [
+        ("```\nNew\n```", "New"),
+        ("Here it is:\n```md\nRun:\n```sh\nls\n```\nand go.\n```\nDone.", "Run:\n```sh\nls\n```\nand go."),
+        ("```\nNew, and then it was cut o", ""),
+        ("New", ""),
+        ("```\n\n```", ""),
+    ],
+)
+def test_a_text_is_written_anew_only_where_all_of_it_came(written: str, new: str) -> None:
+    program = rewriting(TEXTS, written)
+    assert program == (f"read('a.md')\nwrite('a.md', {new!r})\nsay('I have changed a.md.')" if new else "")

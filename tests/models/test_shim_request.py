@@ -29,7 +29,15 @@ def test_a_question_about_deskhand_needs_no_model(request_: str) -> None:
     assert obvious(request_) == "self"
 
 
-@pytest.mark.parametrize("request_", ["what could you do with a.txt?", "what is your plan.md about?", "who are they?"])
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "what could you do with a.txt?",
+        "Translate 'What is your name?' into French",
+        "what is your plan.md about?",
+        "who are they?",
+    ],
+)
 def test_what_is_no_question_about_deskhand(request_: str) -> None:
     assert obvious(request_) != "self"
 
@@ -65,6 +73,9 @@ def test_questions_that_stand_on_their_own(request_: str, parts: list[str]) -> N
         ("You have two reminders.", "cancel it", True),
         ("Changed plan.txt.", "delete that one", False),
         ("I will remind you tomorrow", "delete all of it in plan.txt", False),
+        ("I will remind you tomorrow", "Delete all the tmp files here, I don't need them", False),
+        ("I will remind you tomorrow", "Throw out the old files. Delete them", False),
+        ("I will remind you tomorrow", "I called her already, please forget about it.", True),
     ],
 )
 def test_a_request_that_goes_on_about_reminders(said: str, request_: str, goes_on_: bool) -> None:
@@ -100,6 +111,16 @@ def test_what_changes_and_what_asks(request_: str, changes: bool, asks: bool) ->
         ("delete the reminder about the bread please", "cancel('delete the reminder about the bread please')"),
         ("cancel all my reminders", "for line in reminders():\n    cancel(line)"),
         ("remind me to cancel the reminder service", ""),
+        ("please delete every one of my alarms", "for line in reminders():\n    cancel(line)"),
+        ("cancel all reminders except the one about the dentist", ""),
+        ("cancel all reminders about the dentist", ""),
+        ("Set an alarm for 7 to drop off the kids", ""),
+        ("Set a reminder at 8 to cancel my gym membership", ""),
+        ("Do not delete the reminder about the bread", ""),
+        ("Cancel the reminder about the gym and set one for Friday", ""),
+        ("Remember that Ann likes tea and remind me at 5 to buy some", ""),
+        ("Remember this!", ""),
+        ("remind me tomorrow to eat and in 3 hours to drink", ""),
         ("delete the old file", ""),
         ("remember to buy milk", ""),
         ("do you remember my name?", ""),
@@ -122,6 +143,10 @@ def test_what_is_said_so_plainly_that_no_model_is_asked(request_: str, program: 
         ("he is coming after all! please undo that", True),
         ("take the book back to the library, add it to todo.md", False),
         ("what does undo do?", False),
+        ("Add this line to notes.txt: undo that", False),
+        ("Write a rule in the list, undo that", False),
+        ("Do not touch it again, undo that", False),
+        ("if something breaks, undo it", False),
         ("", False),
     ],
 )

@@ -53,7 +53,7 @@ from .shim_tasks import (
     written_down,
 )
 from .shim_turn import Chat, Move, Turn, clip, cost, read_turn, said_by_person, told_before
-from .shim_words import honest, nearest_last, without_orders
+from .shim_words import honest, nearest_last, without_listed_orders, without_orders
 
 Dialect = Literal["grammar", "fenced"]
 """How a server is bound to a form: by llama.cpp's grammars, schemas and slots, or only by asking."""
@@ -223,7 +223,7 @@ class Shim:
                     yield item
             return
         prompt = with_likest(FILES, turn.request, step.listing) if step.kind == "files" else ASSIST
-        listing = f"{clip(step.listing, WINDOW // 4)}\n" if step.listing else ""
+        listing = f"{clip(without_listed_orders(step.listing), WINDOW // 4)}\n" if step.listing else ""
         day = f"Today is {turn.today}.\n" if turn.today and step.kind == "files" else ""
         wanted = f"Request: {turn.request}" if step.kind == "files" else turn.request
         text = f"{day}{listing}{told_before(turn)}{wanted}{clip(step.note, 120)}"

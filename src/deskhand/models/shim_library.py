@@ -15,7 +15,7 @@ from math import log, sqrt
 
 import msgspec
 
-from .shim_programs import program_in
+from .shim_programs import is_said, program_in
 from .shim_prompts import PROGRAM_SHOTS, Shots
 
 SHOWN = 2
@@ -124,12 +124,33 @@ def follows(program: str, request: str, listing: str) -> bool:
     """Whether a program has the shape of an example that is like the request: only names, texts and numbers are others,
     and those texts stand in the request or in the listing of files. What is only said does not count."""
     form, like = shape(program), [each for _, each in _ranked(request, listing)[:FOLLOWED]]
-    if not form or not any(form == shape(each.program) for each in like):
+    same = [each for each in like if form == shape(each.program)]
+    if not form or not any(_direction(each.asked) == _direction(request) for each in same):
         return False
     known = f"{request}\n{listing}".lower()
     if any(not re.search(rf"(?<![\w.]){re.escape(str(each))}(?![\w:]|\.\d)", known) for each in _numbers(program)):
         return False
+    if any(not re.search(rf"\b{re.escape(text.lower())}\b", known) for text in _texts(program) if text.isalnum()):
+        return False
     return all(word in known for text in _texts(program) for word in re.findall(r"\w{3,}", text.lower()))
+
+
+def _direction(request: str) -> tuple[bool, bool, bool]:
+    """Whether it asks for what is not so, for the most, and for the least: programs for these differ in a sign."""
+    return (bool(_NOT.search(request)), bool(_MOST.search(request)), bool(_LEAST.search(request)))
+
+
+_NOT = re.compile(
+    r"\b(not|no|without|never|except|unless|other than|missing|cannot)\b|n['\u2019]t\b"
+    r"|\bun(?!der|til|ique|ion|it|cle)[a-z]{3,}",
+    re.IGNORECASE,
+)
+_MOST = re.compile(
+    r"\b(most|descending|newest|latest|more|over|above|(larg|bigg|high|long|dear|great|fast)e(st|r))\b", re.I
+)
+_LEAST = re.compile(
+    r"\b(least|ascending|fewe(st|r)|less|under|below|(small|low|short|cheap|old|earli|slow)e(st|r))\b", re.I
+)
 
 
 def _numbers(program: str) -> Iterator[int | float]:
@@ -160,7 +181,7 @@ def shape(program: str) -> tuple[str, ...]:
         statements = ast.parse(program).body
     except SyntaxError:
         return ()
-    acts = [each for each in statements if not _is_said(each)]
+    acts = [each for each in statements if not is_said(each)]
     signs = [tuple(_signs(each)) for each in (acts or statements)]
     return tuple(sign for each, _ in groupby(signs) for sign in each)  # the same again and again counts once
 
@@ -172,8 +193,8 @@ def _signs(node: ast.AST) -> Iterator[str]:
             for part in parts:
                 if any(isinstance(each, ast.Call) for each in ast.walk(part)):  # what is worked out in it
                     yield from _signs(part)
-        case ast.Constant():
-            yield "text"
+        case ast.Constant(value=value):
+            yield str(value) if isinstance(value, bool) else "text"
         case ast.Name(id=name, ctx=ast.Load()) if name in _called():
             yield name
         case ast.Name() | ast.arg():
@@ -185,7 +206,7 @@ def _signs(node: ast.AST) -> Iterator[str]:
         case ast.List(elts=[ast.Constant(), *_]):
             yield "List"
         case _:
-            yield node.attr if isinstance(node, ast.Attribute) else type(node).__name__
+            yield getattr(node, "attr", None) or getattr(node, "arg", None) or type(node).__name__
             for child in ast.iter_child_nodes(node):
                 yield from _signs(child)
 
@@ -196,11 +217,6 @@ def _called() -> frozenset[str]:
     trees = [ast.parse(each.program) for each in _examples()]
     calls = [node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return frozenset(call.id for call in calls if isinstance(call, ast.Name)) | {"reverse", "replace", "today"}
-
-
-def _is_said(statement: ast.stmt) -> bool:
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "say"
 
 
 def _texts(program: str) -> Iterator[str]:

@@ -100,13 +100,17 @@ def _outside(came: Rehearsed, request: str) -> str:
 
 
 def _unmade(came: Rehearsed, turn: Turn) -> str:
-    """A file that the request names, that is not there, and in whose place another one was made; '' for none."""
+    """A file that the request names, that was not there and was not made, though something else was changed; '' for
+    none. A name that was written into a file is only a word of its text."""
     made = {(each.to or each.path).lower() for each in came.changes if each.kind in ("new", "moved")}
     asked, listing = turn.request.lower(), turn.did[0].result.lower()
-    wanted = [name for name in NAMED.findall(asked) if name not in listing]
+    written = "\n".join(line for each in came.changes for line in each.diff.lower().splitlines() if line[:1] == "+")
+    found = {path.rpartition("/")[2].lower() for path in (*made, *came.read)}
+    missing = [name for name in NAMED.findall(asked) if name not in listing and name not in found]
     strange = [path for path in made if path.rpartition("/")[2] not in asked]
-    missing = [name for name in wanted if not any(path.rpartition("/")[2] == name for path in made)]
-    return missing[0] if missing and strange else ""
+    if strange or any(each.kind == "changed" for each in came.changes):
+        return next((name for name in missing if name not in written), "")
+    return ""
 
 
 def agreed_on(good: Sequence[Try], *, wants: bool, ordered: bool) -> Try | None:

@@ -43,27 +43,30 @@ def rewriting(texts: str, written: str) -> str:
 
 
 _TEXT = re.compile(r"^--- (\S.*)\n((?:.*\n)*?)--- end of \1$", re.MULTILINE)
-_BLOCK = re.compile(r"```[\w]*\n(.*?)(?:\n```|$)", re.DOTALL)
+_BLOCK = re.compile(r"```[\w]*\n(.*)\n```", re.DOTALL)
+"""From the first fence to the last: a text may have fences of its own, and one without an end was cut off."""
 REWRITE_CHARS = 2_000
 
 
 def pruned(program: str, request: str) -> str:
     """The program without the statements that nobody asked for, beside some that were: replacements of which neither
     the old text nor the new one is the request's, and moves of files that it does not name. A small model goes on and
-    on. Where nothing would be left of a kind, all of it stays."""
+    on. Where nothing would be left of a kind, all of it stays; so does what keeps the data that others take away."""
     try:
         tree = ast.parse(program)
     except SyntaxError:
         return program
-    gone = set[int]()
+    takes, gone = _takes_away(tree), set[int]()
     for names in _PRUNED:
+        if takes and names[0] in _KEEPING:
+            continue
         own = [(each, name, call) for each in tree.body for name in names if (call := _call_in(each, name)) is not None]
         strange = [each for each, name, call in own if _is_strange(call, name, request)]
         if "move" in names and len(strange) in (0, len(own)):
             strange = [each for each, _, call in own if not _of_kind(str(_constant(call, 0)), request)]
         if len(strange) < len(own) and not ("replace" in names and FREE.search(request)):
             gone |= {n for each in strange for n in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
-    gone |= _beside(tree, request) | _other_kinds(tree, request)
+    gone |= (set() if takes else _beside(tree, request)) | _other_kinds(tree, request)
     seen = set[str]()
     for each in tree.body:
         said = ast.unparse(each)
@@ -73,11 +76,24 @@ def pruned(program: str, request: str) -> str:
     return "\n".join(line for n, line in enumerate(program.splitlines(), 1) if n not in gone)
 
 
+def _takes_away(tree: ast.Module) -> bool:
+    """Whether a program takes data out of a file: what it writes elsewhere may be all that keeps them."""
+    calls = [(_name_of(node), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    read = {_constant(call, 0) for name, call in calls if name in _READERS}
+    return any(name in _REMOVERS or (name in _WRITERS and _constant(call, 0) in read) for name, call in calls)
+
+
+_READERS = frozenset({"read", "lines", "rows", "cells", "load_json"})
+_REMOVERS = frozenset({"delete", "remove_lines", "remove_rows"})
+_KEEPING = frozenset({"append", "prepend", "copy", "move"})
+
+
 def _beside(tree: ast.Module, request: str) -> set[int]:
     """The lines that make a file which nobody asked for, beside one that the request names."""
     if _MORE.search(request):
         return set()
-    own = [(each, call) for each in tree.body if (call := _writer(each)) is not None]
+    own = [(each, call) for each in tree.body for name in _WRITERS if (call := _call_of(each, name)) is not None]
+    own = [(each, call) for each, call in own if isinstance(_constant(call, 0), str)]
     strange = [each for each, call in own if not named(str(_constant(call, 0)), request)]
     if len(strange) == len(own):
         return set()
@@ -96,23 +112,14 @@ def _other_kinds(tree: ast.Module, request: str) -> set[int]:
 def _files_of(statement: ast.stmt) -> ast.Call | None:
     """The call of `files` with a pattern that a statement loops over."""
     call = statement.iter if isinstance(statement, ast.For) else None
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "files"):
-        return None
-    return call if isinstance(_constant(call, 0), str) else None
+    found = isinstance(call, ast.Call) and _name_of(call) == "files" and isinstance(_constant(call, 0), str)
+    return call if found and isinstance(call, ast.Call) else None
 
 
 _MORE = re.compile(
     r"\b(new|own|other|another|separate|different|copy|backup|each|every|per|split|archive|both|files)\b", re.I
 )
 """Words with which a file may be meant that is not named."""
-
-
-def _writer(statement: ast.stmt) -> ast.Call | None:
-    """The call that a statement is, of a function that gives a file a new text, with the file's path."""
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _WRITERS):
-        return None
-    return call if isinstance(_constant(call, 0), str) else None
 
 
 _WRITERS = frozenset({"write", "append", "prepend", "replace", "remove_lines", "save_rows", "save_json"})
@@ -151,12 +158,26 @@ _PRUNED = (
 """Functions whose calls are weighed against each other."""
 
 
+def _name_of(call: ast.Call) -> str:
+    """The function that is called, where it is one of ours."""
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _call_of(statement: ast.stmt, name: str) -> ast.Call | None:
+    """The call that a statement is, of this function."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return call if isinstance(call, ast.Call) and _name_of(call) == name else None
+
+
 def _call_in(statement: ast.stmt, name: str) -> ast.Call | None:
     """The call that a statement is, of this function and with texts alone."""
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == name):
-        return None
-    return call if all(isinstance(each, ast.Constant) for each in call.args) else None
+    call = _call_of(statement, name)
+    return call if call and all(isinstance(each, ast.Constant) for each in call.args) else None
+
+
+def is_said(statement: ast.stmt) -> bool:
+    """Whether a statement only says something."""
+    return _call_of(statement, "say") is not None
 
 
 def _is_strange(call: ast.Call, name: str, request: str) -> bool:
@@ -178,8 +199,7 @@ def _calls_of(program: str, name: str) -> list[ast.Call]:
         tree = ast.parse(program)
     except SyntaxError:
         return []
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name_of(node) == name]
 
 
 def invented(program: str, request: str) -> str:
@@ -195,7 +215,9 @@ def invented(program: str, request: str) -> str:
 
 def unasked_column(program: str, request: str) -> str:
     """A column by which doubles are looked for though the request does not name it; '' for none."""
-    given = [each.value for call in _calls_of(program, "unique") for each in call.keywords if each.arg == "by"]
+    calls = _calls_of(program, "unique")
+    given = [each for call in calls for each in call.args[1:2]]
+    given += [each.value for call in calls for each in call.keywords if each.arg == "by"]
     columns = [each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     return next((column for column in columns if not named(column, request)), "")
 
@@ -226,16 +248,17 @@ def without_sample(tried: Try, turn: Turn) -> str:
 
 
 def is_plain(tried: Try, turn: Turn) -> bool:
-    """Whether a program needs no second one to be believed: it only calls our functions, with words of the request or
-    with a text that is made up for a new file, and tells what a command prints."""
+    """Whether a program needs no second one to be believed: it only calls our functions, with words of the request, or
+    with a text that is made up for a new file. What it says beside is not looked at: see `done_words`."""
     try:
         statements = ast.parse(tried.program).body
     except SyntaxError:
         return False
     asked = turn.request.lower()
-    plain = all(_is_plain(each.value, asked) for each in statements if isinstance(each, ast.Expr | ast.Assign))
+    known = f"{asked}\n{turn.did[0].result.lower()}" if turn.did else asked
+    plain = all(_is_plain(each.value, asked, known) for each in statements if isinstance(each, ast.Expr | ast.Assign))
     whole = all(isinstance(each, ast.Expr | ast.Assign) for each in statements)
-    acts = any(not _says(each) for each in statements)
+    acts = any(not is_said(each) for each in statements)
     if _BY_EXAMPLE.search(turn.request) and "replace(" in tried.program:
         return False
     new = any(change.kind == "new" for change in tried.rehearsed.changes)
@@ -249,21 +272,17 @@ _BY_EXAMPLE = re.compile(
 """What is asked for stands in the request as an example of more."""
 
 
-def _says(statement: ast.stmt) -> bool:
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "say"
-
-
-def _is_plain(value: ast.expr, asked: str) -> bool:
-    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name)):
+def _is_plain(value: ast.expr, asked: str, known: str) -> bool:
+    """`known` is the request with the listing: a command may name a file with its ending."""
+    if not isinstance(value, ast.Call):
         return False
-    name, given = value.func.id, [_text_of(each) for each in value.args]
+    name, given = _name_of(value), [_text_of(each) for each in value.args]
     if name == "say":
         return True
     if name not in _PLAIN or None in given or value.keywords:
         return False
     if name == "run":
-        return True
+        return all(word in known or word in _RUNNERS for text in given for word in words_of(str(text)))
     paths, texts = given[: _PATHS.get(name, 1)], given[_PATHS.get(name, 1) :]
     return all(_is_asked(str(path), asked) for path in paths) and (
         name == "write" or all(_in_words(str(text), asked) for text in texts)
@@ -278,6 +297,7 @@ def _text_of(given: ast.expr) -> str | None:
     return None if None in lines else "\n".join(map(str, lines))
 
 
+_RUNNERS = frozenset({"python", "python3", "sh", "bash"})
 _PATHS = {"move": 2, "rename": 2, "copy": 2}
 """How many of the arguments are paths, where it is not one."""
 
@@ -293,8 +313,7 @@ _PLAIN = frozenset(
 
 def _in_words(text: str, asked: str) -> bool:
     """Whether all words of a text stand in the request."""
-    words = re.findall(r"\w+", text.lower())
-    return all(word in asked for word in words)
+    return all(word in asked for word in words_of(text))
 
 
 def worked_out(program: str) -> bool:
@@ -310,11 +329,12 @@ def turns_round(written: str) -> bool:
 
 def goes_on_and_on(written: str) -> bool:
     """Whether a model writes one line for each thing, where it should write a loop."""
-    lines = [line[:LONG_LINE] for line in written.splitlines() if len(line) > LONG_LINE]
+    lines = [line[:LONG_LINE] for line in written.splitlines() if len(line) > LONG_LINE and _CALLED.match(line)]
     return len(lines) > MOST_ALIKE and len(set(lines[-MOST_ALIKE:])) == 1
 
 
 LONG_LINE, ROUNDS, MOST_ALIKE = 12, 3, 8
+_CALLED = re.compile(r"\s*\w+\(")
 ENDLESS = "raise RuntimeError('one line for each: write a loop over them')"
 """The end of a program that goes on and on."""
 

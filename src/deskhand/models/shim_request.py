@@ -13,12 +13,16 @@ TAKE_BACK = re.compile(
     r"(please )?((undo|revert)( (that|this|it|the last change|your last change))?|take (that|it|this) back)"
     r"( please)?[.!]*"
 )
-_CLAUSE = re.compile(r"[.!?;:,]\s+")
+_CLAUSE = re.compile(r"[.!?;,]\s+")
+_HELD_BACK = re.compile(r"\b(if|when|unless|until|not|never|without|dont)\b|n['\u2019]t\b", re.IGNORECASE)
+"""Words with which a request says what is not to be done, or not now."""
 
 
 def takes_back(request: str) -> bool:
-    """Whether it asks for the latest change to be undone, with its last words at least."""
-    last = _CLAUSE.split(" ".join(request.lower().split()).rstrip(" .!?"))[-1]
+    """Whether it asks for the latest change to be undone, with its last words at least, and for nothing else."""
+    *before, last = _CLAUSE.split(" ".join(request.lower().split()).rstrip(" .!?"))
+    if any(_HELD_BACK.search(each) or CHANGE.search(each) or NAMED.search(each) for each in before):
+        return False
     return bool(TAKE_BACK.fullmatch(last.removeprefix("so ").removeprefix("and ").strip()))
 
 
@@ -30,6 +34,7 @@ _ABOUT_US = re.compile(
     r"\bwhat (can|could|should|may) (i|we) ask you\b|\bwhat (kinds? of )?(things )?(can|could) you (all )?(do|help)\b"
     r"[^,;]{0,30}$|\bwhat('s| is) your name\b|\bwhat (are you|you are|you're) good (for|at)\b"
 )
+_QUOTES = re.compile(r"[\"\u201c\u201d\u201e«»]|(?<!\w)['\u2018]")
 ASSIST = re.compile(
     r"((please|can you|could you|hey|and|also|then|ok|now|oh),? )*"
     r"(remind me\b|set (me )?(a|an) (reminder|alarm)|wake me\b|every "
@@ -47,7 +52,8 @@ _BEYOND = re.compile(
 def obvious(request: str) -> Word | None:
     """The word for a request that needs no model to be sorted."""
     plain = " ".join(request.lower().split())
-    if _SELF.fullmatch(plain.rstrip("?!. ")) or (_ABOUT_US.search(plain.rstrip("?!. ")) and not NAMED.search(plain)):
+    about_us = _ABOUT_US.search(plain.rstrip("?!. ")) and not NAMED.search(plain) and not _QUOTES.search(plain)
+    if about_us or _SELF.fullmatch(plain.rstrip("?!. ")):
         return "self"
     if ASSIST.match(plain) or takes_back(request):
         return "assist"
@@ -73,14 +79,17 @@ _AND_ASKS = re.compile(
 
 
 def goes_on(turn: Turn) -> bool:
-    """Whether a request without a file speaks of the reminders that were spoken of just before."""
+    """Whether a request that names nothing itself speaks of the reminders that were spoken of just before."""
     said = " ".join(text for role, text in turn.earlier[-4:] if role == "assistant")
-    return bool(_OF_REMINDERS.search(said) and _DROPS.search(turn.request) and not NAMED.search(turn.request))
+    clauses = _CLAUSE.split(" ".join(turn.request.split()).rstrip(" .!?"))
+    drops = any(_DROPS.fullmatch(clause) for clause in clauses) and not _OF_FILES.search(turn.request)
+    return bool(drops and _OF_REMINDERS.search(said))
 
 
 _OF_REMINDERS = re.compile(r"\bremind(er)?s?\b|\bI will (say|tell)\b", re.IGNORECASE)
-_DROPS = re.compile(
-    r"\b(cancel|drop|delete|remove|stop|skip|forget|scrap)\b.*\b(it|that|this|one|those|them|all)\b", re.I
+_OF_FILES = re.compile(
+    r"\.\w{2,4}\b|\b(files?|folders?|lines?|rows?|columns?|notes?|lists?|texts?|tables?|entry|entries|pictures?)\b",
+    re.IGNORECASE,
 )
 
 
@@ -100,7 +109,9 @@ QUESTION = re.compile(
     re.IGNORECASE,
 )
 ORDER = re.compile(
-    r"\b(sort|order|rank|first|last|top|newest|oldest|latest|alphabet|ascend|descend|cheap|revers)", re.I
+    r"\b(sort|order|rank|first|last|top|newest|oldest|latest|alphabet|ascend|descend|cheap|revers|after|before|above"
+    r"|below|under|beginning|end|start|between|behind|front|bottom|middle|line \d)",
+    re.IGNORECASE,
 )
 ONLY = re.compile(r"\b(do not|don't|dont|without) (chang|writ|touch|sav|edit|modif)\w*|\bonly (tell|say|show)\b", re.I)
 
@@ -128,15 +139,30 @@ def words_of(text: str) -> list[str]:
 ALL = re.compile(
     r"\b(all|every|each|both|any) (of )?(my |the |these |those )?(\w+ )?(files?|texts?|notes?|letters?)\b", re.I
 )
-TABLES = re.compile(r"\b[\w-]+\.(?:csv|tsv|json|log)\b", re.IGNORECASE)
+TABLES = re.compile(r"\b[\w-]{1,80}\.(?:csv|tsv|json|log)\b", re.IGNORECASE)
 """Files in which something is looked up by a program, and not by reading them."""
-NAMED = re.compile(r"\b[\w-]+\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b")
+NAMED = re.compile(r"\b[\w-]{1,80}\.(?:txt|md|csv|json|py|ini|toml|ya?ml|html|log|zip|gz|xml|tsv|sh|cfg)\b")
 
 
 SHORT_CHARS = 300
-_CANCELS = re.compile(r"\b(cancel|drop|delete|remove|stop|skip|scrap)\b", re.IGNORECASE)
+_ASKING = r"(?:(?:please|can you|could you|you can|hey|hi|and|so|also|then|ok|okay|now|oh|pls|just|actually),? +)*"
+_CANCELS = re.compile(rf"{_ASKING}(?:cancel|drop|delete|remove|stop|skip|scrap|forget)\b", re.IGNORECASE)
+_DROPS = re.compile(
+    rf"{_CANCELS.pattern}(?: (?:it|that|this|one|those|these|them|all|both|the|of|first|second|last|other|again|about"
+    r"|please|now|reminders?|alarms?))+",
+    re.IGNORECASE,
+)
+_ALL_OF_THEM = re.compile(
+    rf"{_CANCELS.pattern} (?:all|every one|each|both)(?: of)?(?: my| the| these| those)?"
+    r"(?: (?:reminders|alarms|them))?(?: please| now)*",
+    re.IGNORECASE,
+)
 _REMINDER = re.compile(r"\b(reminders?|alarms?)\b", re.IGNORECASE)
-_ASKING = r"(?:(?:please|can you|could you|hey|hi|and|also|then|ok|okay|now|oh|pls|just),? +)*"
+_ANOTHER_DEED = re.compile(
+    r"(?:\b(?:and|then|also)\b|,) (?:please |then |also |instead )*(?:remind|write|save|add|put|delete|remove|cancel"
+    r"|set|tell|make|create|send|show|list|move|change|copy|rename|wake)\b",
+    re.IGNORECASE,
+)
 _FACT = re.compile(
     rf"{_ASKING}(?:remember|keep in mind|note)(?: also)?(?: for me)?(?:,? that|,? this|:)*:? "
     r"(?!to |when |how |what )(.+)",
@@ -147,7 +173,10 @@ _REMIND_AT = re.compile(
     rf"{_ASKING}remind me (?:to|that) (.+?) ((?:tomorrow|today|tonight|the day after|on|at|in|next|every) .+|tomorrow)",
     re.IGNORECASE,
 )
-_AND_MORE = re.compile(r"\b(?:and|then|also)\b.*\b(?:every|remind|tomorrow|remember|at \d)", re.IGNORECASE)
+_AND_MORE = re.compile(
+    r"\b(?:and|then|also)\b.*\b(?:every|remind|tomorrow|remember|at \d|in \w+ (?:minutes?|hours?|days?|weeks?)\b)",
+    re.IGNORECASE,
+)
 
 
 def program_said(request: str, *, cancels: bool = False) -> str:
@@ -159,25 +188,31 @@ def program_said(request: str, *, cancels: bool = False) -> str:
     if not plain or len(plain) > SHORT_CHARS or re.search(r"[.!?] [A-Z]", plain):
         return ""
     if found := _FACT.fullmatch(plain):
-        return f"remember({_sentence(found[1])!r})"
+        whole = not _ANOTHER_DEED.search(found[1]) and found[1].lower() not in ("this", "that", "it")
+        return f"remember({_sentence(found[1])!r})" if whole else ""
     when, what = "", ""
     if found := _REMIND.fullmatch(plain):
         when, what = found[1], found[2]
     elif found := _REMIND_AT.fullmatch(plain):
         when, what = found[2], found[1]
-    if (
-        not when
-        and _CANCELS.search(plain)
-        and (cancels or _REMINDER.search(plain))
-        and "remind me" not in plain.lower()
-    ):
-        every = re.search(r"\b(all|both|every)\b.*\b(reminders|alarms|them)\b", plain, re.IGNORECASE)
-        return "for line in reminders():\n    cancel(line)" if every else f"cancel({plain!r})"
+    if not when and (cancels or _REMINDER.search(plain)):
+        return _cancelling(plain)
     if not when or _AND_MORE.search(what):
         return ""
     if every := re.fullmatch(r"every (.+)", when, re.IGNORECASE):
         return f"every({every[1]!r}, {_sentence(what)!r})"
     return f"remind({when!r}, {_sentence(what)!r})"
+
+
+def _cancelling(plain: str) -> str:
+    """The program for a request that drops one reminder or all of them; '' where it wants something else as well."""
+    clause = next((each for each in _CLAUSE.split(plain) if _CANCELS.match(each)), "")
+    if not clause or _HELD_BACK.search(clause) or _ANOTHER_DEED.search(plain) or "remind me" in plain.lower():
+        return ""
+    if _ALL_OF_THEM.fullmatch(clause):
+        return "for line in reminders():\n    cancel(line)"
+    several = re.search(r"\b(?:all|every|both|each|except|but)\b", clause, re.IGNORECASE)
+    return "" if several else f"cancel({plain!r})"
 
 
 def _sentence(text: str) -> str:

@@ -119,14 +119,22 @@ def without_orders(texts: str) -> str:
     This keeps answers right; what may be done is decided elsewhere, and not by it."""
     kept, inside = list[str](), False
     for line in texts.split("\n"):
-        if line.startswith("--- ") or not line.strip():
+        goes_on = inside and line.lstrip()[:1].islower()
+        if line.startswith("--- ") or not (goes_on or _ORDER_LINE.search(line)):
             inside = False
-        elif inside or _ORDER_LINE.search(line):
-            kept += [_ORDERED] * (not inside)
-            inside = not line.rstrip().endswith((".", "!", "?"))
+            kept.append(line)
             continue
-        kept.append(line)
+        kept += [_ORDERED] * (not goes_on)
+        inside = not line.rstrip().endswith((".", "!", "?"))
     return "\n".join(kept)
+
+
+def without_listed_orders(listing: str) -> str:
+    """A listing of files without such sentences among the lines that it shows of texts."""
+    shown = listing.split("\n")
+    return "\n".join(
+        f"    {_ORDERED}" if line.startswith("    ") and _ORDER_LINE.search(line) else line for line in shown
+    )
 
 
 def nearest_last(texts: str, question: str) -> str:

@@ -8,9 +8,12 @@ from pathlib import PurePosixPath
 from .programs import FileChange
 
 _REPLACES = re.compile(
-    r"\b(overwrit|replac|instead|rewrit|re-write|empty|clear|start (it )?over|new version|from scratch|reset)\w*",
+    r"\b(overwrit|rewrit|re-write|empty|clear|start (it )?over|new version|from scratch|reset)\w*"
+    r"|\breplac\w+ (it|everything|((all|the|its|what|whole|entire|old|current|of) )*"
+    r"(contents?|text|words|file|list|letter|note|lines|rest|[\w-]+\.\w{1,5}))\b",
     re.IGNORECASE,
 )
+"""A whole text is spoken of: who replaces a word in a file does not mean the rest of it."""
 _DELETES = re.compile(r"\b(delet|remov|drop|erase|throw|get rid|trash|clean|clear|wipe|discard)\w*", re.IGNORECASE)
 
 
@@ -22,10 +25,17 @@ def meant(change: FileChange, said: str) -> bool:
 
 
 def _kind_named(path: str, said: str) -> bool:
-    """Whether files of this ending, or those in this folder, are what is spoken of: `*.tmp`, `the tmp files`."""
-    place, words = PurePosixPath(path), f" {_plain(said)} "
+    """Whether files of this ending, or those in this folder, are what is spoken of: `*.tmp`, `the tmp files`. The
+    ending of a name, as in `notes.txt`, speaks of no other file."""
+    place, names = PurePosixPath(path), _NAMES.findall(said)
+    words = f" {_plain(_NAMES.sub(' ', said))} "
     ending = place.suffix.removeprefix(".").lower()
-    return bool(ending and f" {ending} " in words) or any(f" {_plain(part)} " in words for part in place.parts[:-1])
+    folders = [] if names and not _MANY.search(said) else place.parts[:-1]
+    return bool(ending and f" {ending} " in words) or any(f" {_plain(part)} " in words for part in folders)
+
+
+_NAMES = re.compile(r"[\w-]+\.\w{1,5}\b")
+_MANY = re.compile(r"\b(all|every|everything|each|files|contents?|whole)\b|\*", re.IGNORECASE)
 
 
 def named(path: str, said: str) -> bool:

@@ -128,8 +128,9 @@ def _head(folder: Path, path: str, request: str | None = None) -> str:
 
 def _spoken_of(lines: Sequence[str], request: str) -> list[str]:
     """The lines that have most of the telling words of a request, in their order."""
-    words = _telling(request)
-    scores = [sum(word in line.lower() for word in words) for line in lines]
+    words = sorted(_telling(request))[:MOST_WORDS]
+    low = [line[:LINE_CHARS].lower() for line in lines]
+    scores = [sum(word in line for word in words) for line in low]
     best = sorted((n for n, score in enumerate(scores) if score), key=lambda n: (-scores[n], n))[:MOST_HITS]
     return [lines[n] for n in sorted(best)]
 
@@ -145,7 +146,7 @@ def _telling(request: str) -> set[str]:
     }
 
 
-LONG_WORD = 5
+LONG_WORD, MOST_WORDS, LINE_CHARS = 5, 40, 400
 _DULL = frozenset(
     {
         *("please", "could", "would", "should", "their", "there", "these", "those", "which", "where", "write"),

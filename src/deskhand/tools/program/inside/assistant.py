@@ -133,5 +133,10 @@ def chosen(lines: Sequence[str], text: str, what: str) -> str:
 
 def _alike(word: str, line: str) -> bool:
     """Whether the word occurs, in its form or a little longer or shorter one."""
-    stem = word[: max(4, len(word) - 2)]
-    return any(other.startswith(stem) or other == word for other in re.findall(r"\w+", line.lower()))
+    stem = word[: max(WHOLE_WORD, len(word) - 2)]
+    others = re.findall(r"\w+", line.lower())
+    return word in others or (len(word) >= WHOLE_WORD and any(other.startswith(stem) for other in others))
+
+
+WHOLE_WORD = 4
+"""A shorter word occurs as it is, or not at all."""
