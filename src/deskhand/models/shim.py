@@ -33,6 +33,14 @@ from .shim_prompts import (
     Shots,
     Word,
 )
+from .shim_reading import (
+    nearest_last,
+    nearest_passage,
+    nearest_told,
+    sourced,
+    without_listed_orders,
+    without_orders,
+)
 from .shim_request import obvious, questions_in
 from .shim_steps import Answer, Do, Say, Sort, Step, Write, first_step, next_step, rehearse
 from .shim_tasks import (
@@ -53,7 +61,7 @@ from .shim_tasks import (
     written_down,
 )
 from .shim_turn import Chat, Move, Turn, clip, cost, read_turn, said_by_person, told_before
-from .shim_words import honest, nearest_last, without_listed_orders, without_orders
+from .shim_words import honest
 
 Dialect = Literal["grammar", "fenced"]
 """How a server is bound to a form: by llama.cpp's grammars, schemas and slots, or only by asking."""
@@ -203,15 +211,16 @@ class Shim:
         for part in questions_in(turn.request) if texts else [turn.request]:
             room = WINDOW - 2 * ANSWER_TOKENS - cost(READER) - cost(told_before(turn)) - cost(part)
             facts = f"You know: {'; '.join(turn.known)}\n" if turn.known and not texts else ""
-            asked = f"{clip(nearest_last(texts, part), room)}\n{facts}{told_before(turn)}{part}".strip()
+            near = nearest_told(nearest_passage(texts, part))
+            asked = f"{clip(nearest_last(texts, part), room)}\n{facts}{told_before(turn)}{near}{part}".strip()
             extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
             asking = self._request(READER if texts else TALKER, [("user", asked)], extra, ANSWER_TOKENS)
             async with aclosing(self._inner.reply(asking)) as items:
                 async for item in items:
                     if isinstance(item, Reply):
                         usage += item.usage
-                        said.append(honest(item.message.text, asked=part))
-        whole = "\n".join(dict.fromkeys(said)) or honest("", asked=turn.request)
+                        said.append(sourced(honest(item.message.text, asked=part), texts, part))
+        whole = "\n".join(dict.fromkeys(said)).rstrip("\n") or honest("", asked=turn.request)
         yield TextDelta(whole)
         yield _spoken(whole, usage)
 

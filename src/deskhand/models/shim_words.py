@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..types.programs import RUN, FileChange, Rehearsed
 from .shim_programs import Try, worked_out
-from .shim_request import NAMED, SMALL, words_of
+from .shim_request import NAMED
 from .shim_turn import Did
 
 
@@ -102,65 +102,6 @@ def _strange_files(came: Rehearsed) -> bool:
     known = {each for change in came.changes for each in (change.path, change.to)} | set(came.read)
     names = {path.rpartition("/")[2].lower() for path in known if path}
     return any(name.lower() not in names for name in NAMED.findall(came.said))
-
-
-_ORDER_LINE = re.compile(
-    r"\b(ignore|disregard|forget) (all|any|the|your|every|what|previous|these|this)\b"
-    r"|\b(ai|chat ?bots?|language models?|llms?|assistants?|agents?)\b.{0,80}"
-    r"\b(ignore|must|say|tell|answer|reply|delete|send|write|do not|before|instead|please|should)\b"
-    r"|\byou (must|should|have to|are to) (now |always |instead )?(say|answer|reply|tell|ignore|delete|send|write)\b"
-    r"|\b(system|developer) (prompt|message|note)\b|\binstead of (answering|an answer)\b",
-    re.IGNORECASE,
-)
-
-
-def without_orders(texts: str) -> str:
-    """The texts without sentences that give orders to who reads them: a small model follows them whatever it is told.
-    This keeps answers right; what may be done is decided elsewhere, and not by it."""
-    kept, inside = list[str](), False
-    for line in texts.split("\n"):
-        goes_on = inside and line.lstrip()[:1].islower()
-        if line.startswith("--- ") or not (goes_on or _ORDER_LINE.search(line)):
-            inside = False
-            kept.append(line)
-            continue
-        kept += [_ORDERED] * (not goes_on)
-        inside = not line.rstrip().endswith((".", "!", "?"))
-    return "\n".join(kept)
-
-
-def without_listed_orders(listing: str) -> str:
-    """A listing of files without such sentences among the lines that it shows of texts."""
-    shown = listing.split("\n")
-    return "\n".join(
-        f"    {_ORDERED}" if line.startswith("    ") and _ORDER_LINE.search(line) else line for line in shown
-    )
-
-
-def nearest_last(texts: str, question: str) -> str:
-    """The texts with the one that shares most words with the question at the end, and without those that share none
-    where others share two: a small model takes the nearest."""
-    files = _FILE.findall(texts)
-    if len(files) < 2 or "".join(files).strip() != texts.strip():
-        return texts
-    words = {_stem(word) for word in words_of(question)} - _SMALL_STEMS
-    scores = [len(words & {_stem(word) for word in words_of(file)}) for file in files]
-    least = 1 if max(scores) > 1 else 0
-    kept = [n for n in range(len(files)) if scores[n] >= least]
-    return "".join(files[n] for n in sorted(kept, key=lambda n: scores[n])).rstrip("\n")
-
-
-_FILE = re.compile(r"^--- (?!end of )(?:.*)\n(?:(?!--- end of ).*\n)*--- end of .*(?:\n|$)", re.MULTILINE)
-
-
-def _stem(word: str) -> str:
-    return word.rstrip("s") if word.isalpha() else word
-
-
-_SMALL_STEMS = frozenset(
-    map(_stem, (*SMALL, "what", "who", "where", "which", "when", "how", "did", "do", "i", "it", "be"))
-)
-_ORDERED = "(Orders to an assistant stood here, and are left out.)"
 
 
 DEEDS = re.compile(

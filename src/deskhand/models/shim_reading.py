@@ -1,0 +1,163 @@
+"""How a small model reads texts to answer from them: without the orders that stand in them, the nearest words last, and
+with the passage that its answer comes from. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from math import log
+
+import msgspec
+
+from .shim_request import SMALL, words_of
+
+_ORDER_LINE = re.compile(
+    r"\b(ignore|disregard|forget) (all|any|the|your|every|what|previous|these|this)\b"
+    r"|\b(ai|chat ?bots?|language models?|llms?|assistants?|agents?)\b.{0,80}"
+    r"\b(ignore|must|say|tell|answer|reply|delete|send|write|do not|before|instead|please|should)\b"
+    r"|\byou (must|should|have to|are to) (now |always |instead )?(say|answer|reply|tell|ignore|delete|send|write)\b"
+    r"|\b(system|developer) (prompt|message|note)\b|\binstead of (answering|an answer)\b",
+    re.IGNORECASE,
+)
+
+
+def without_orders(texts: str) -> str:
+    """The texts without sentences that give orders to who reads them: a small model follows them whatever it is told.
+    This keeps answers right; what may be done is decided elsewhere, and not by it."""
+    kept, inside = list[str](), False
+    for line in texts.split("\n"):
+        goes_on = inside and line.lstrip()[:1].islower()
+        if line.startswith("--- ") or not (goes_on or _ORDER_LINE.search(line)):
+            inside = False
+            kept.append(line)
+            continue
+        kept += [_ORDERED] * (not goes_on)
+        inside = not line.rstrip().endswith((".", "!", "?"))
+    return "\n".join(kept)
+
+
+def without_listed_orders(listing: str) -> str:
+    """A listing of files without such sentences among the lines that it shows of texts."""
+    shown = listing.split("\n")
+    return "\n".join(
+        f"    {_ORDERED}" if line.startswith("    ") and _ORDER_LINE.search(line) else line for line in shown
+    )
+
+
+def nearest_last(texts: str, question: str) -> str:
+    """The texts with the one that shares most words with the question at the end, and without those that share none
+    where others share two: a small model takes the nearest."""
+    files = _FILE.findall(texts)
+    if len(files) < 2 or "".join(files).strip() != texts.strip():
+        return texts
+    words = {_stem(word) for word in words_of(question)} - _SMALL_STEMS
+    scores = [len(words & {_stem(word) for word in words_of(file.replace("_", " "))}) for file in files]
+    least = 1 if max(scores) > 1 else 0
+    kept = [n for n in range(len(files)) if scores[n] >= least]
+    return "".join(files[n] for n in sorted(kept, key=lambda n: scores[n])).rstrip("\n")
+
+
+_FILE = re.compile(r"^--- (?!end of )(?:.*)\n(?:(?!--- end of ).*\n)*--- end of .*(?:\n|$)", re.MULTILINE)
+
+
+def _stem(word: str) -> str:
+    return word.rstrip("s") if word.isalpha() else word
+
+
+_SMALL_STEMS = frozenset(
+    map(_stem, (*SMALL, "what", "who", "where", "which", "when", "how", "did", "do", "i", "it", "be"))
+)
+_ORDERED = "(Orders to an assistant stood here, and are left out.)"
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """A sentence of a file, or a line where lines stand for themselves. `after` is the one that follows it."""
+
+    path: str
+    text: str
+    after: str = ""
+    heading: str = ""
+
+
+def passages(texts: str) -> list[Passage]:
+    """What stands in the texts of a survey, in pieces that can be quoted."""
+    found = list[Passage]()
+    for block in _FILE.findall(texts):
+        path, *lines = block.removeprefix("--- ").split("\n")
+        lines = lines[: next((n for n, line in enumerate(lines) if line.startswith("--- end of ")), len(lines))]
+        heading = ""
+        for part in re.split(r"\n\s*\n", "\n".join(lines)):
+            if part.lstrip().startswith("#"):
+                title, _, part = part.strip().partition("\n")
+                heading = title.lstrip("# ")
+            said = [each.strip() for each in _said_in(part) if each.strip() and _ORDERED not in each]
+            found += [Passage(path, one, after, heading) for one, after in pairwise([*said, ""])]
+    return found
+
+
+def _said_in(paragraph: str) -> list[str]:
+    """The lines of a list or a table, or the sentences of prose."""
+    lines = [line for line in paragraph.splitlines() if line.strip()]
+    alone = sum(bool(_LINE_OF_ITS_OWN.match(line)) for line in lines)
+    if len(lines) == 1 or 2 * alone >= len(lines):
+        return lines
+    return re.split(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\bMrs\.)\s+(?=[^a-z\s])", " ".join(lines))
+
+
+_LINE_OF_ITS_OWN = re.compile(r"\s*(?:[-*+|]|\d+[.)]|[^\s:][^:]{0,30}:(?:\s|$)|[^,]+,[^ ,]|\d\d)")
+
+
+def nearest_passage(texts: str, question: str, answer: str = "") -> Passage | None:
+    """The passage that shares most with a question, and half as much with its answer, in words that few passages have;
+    None where none shares one."""
+    asked, answered, found = _telling_stems(question), _telling_stems(answer), passages(texts)
+    stems = [_telling_stems(f"{each.text} {each.heading}") for each in found]
+    seen = Counter(stem for each in stems for stem in each)
+    scores = [
+        sum(log(1 + len(found) / seen[stem]) / (1 if stem in asked else 2) for stem in each & (asked | answered))
+        for each in stems
+    ]
+    best = max(scores, default=0.0)
+    return found[scores.index(best)] if best > 0 else None
+
+
+def _telling_stems(text: str) -> set[str]:
+    return {_stem(word)[:STEM] for word in words_of(text) if _stem(word) not in _SMALL_STEMS}
+
+
+STEM = 6
+
+
+def nearest_told(passage: Passage | None) -> str:
+    """The passage as it is put before a question: a small model takes what stands nearest."""
+    if passage is None:
+        return ""
+    return f"Nearest to the question ({passage.path}): {passage.text} {passage.after}".rstrip() + "\n"
+
+
+def sourced(answer: str, texts: str, question: str) -> str:
+    """The answer with the words that it comes from, where they say more: who reads it need not believe it."""
+    nearest = nearest_passage(texts, question)
+    if nearest and _unsupported(answer, texts, nearest):
+        return f"{NOT_FOUND}\n{_quoted(nearest)}"
+    source = nearest_passage(texts, question, answer)
+    more = _telling_stems(source.text) - _telling_stems(answer) if source else ()
+    return f"{answer}\n{_quoted(source)}" if source and len(more) >= MORE_WORDS else answer
+
+
+def _quoted(passage: Passage) -> str:
+    text = passage.text if len(passage.text) <= QUOTE_CHARS else f"{passage.text[:QUOTE_CHARS].rstrip()}…"
+    return f"> {text} ({passage.path})\n"
+
+
+MORE_WORDS, QUOTE_CHARS = 2, 240
+NOT_FOUND = "I do not find that. The nearest to it is:"
+
+
+def _unsupported(answer: str, texts: str, passage: Passage) -> bool:
+    """Whether a long number of the answer stands only where the texts speak of something else than the question."""
+    return any(
+        (holders := [each.text for each in passages(texts) if figure in each.text]) and passage.text not in holders
+        for figure in re.findall(r"\d[\d ./-]{4,}\d", answer)
+    )
