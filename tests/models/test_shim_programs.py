@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_programs import Try, from_sample, goes_on_and_on, is_plain, pruned, rewriting
+from deskhand.models.shim_programs import Try, from_sample, goes_on_and_on, is_plain, pruned
 from deskhand.models.shim_turn import Did, Move, Turn
 from deskhand.types.programs import SURVEY, FileChange, Rehearsed
 
@@ -100,21 +100,3 @@ def test_a_value_of_the_row_that_is_shown_is_seen_and_the_name_of_a_column_is_no
     listing = "Files here:\n- c.csv: a CSV; rows('c.csv')[0] is {'item': 'Binoculars', 'price': '189.00'}"
     did = (Did(Move(SURVEY, {}), listing, "ok"),)
     assert from_sample(program, Turn("which costs the most?", 1, did=did)) == sample
-
-
-TEXTS = "--- a.md\nOld\n--- end of a.md"
-
-
-@pytest.mark.parametrize(
-    ("written", "new"),
-    [
-        ("```\nNew\n```", "New"),
-        ("Here it is:\n```md\nRun:\n```sh\nls\n```\nand go.\n```\nDone.", "Run:\n```sh\nls\n```\nand go."),
-        ("```\nNew, and then it was cut o", ""),
-        ("New", ""),
-        ("```\n\n```", ""),
-    ],
-)
-def test_a_text_is_written_anew_only_where_all_of_it_came(written: str, new: str) -> None:
-    program = rewriting(TEXTS, written)
-    assert program == (f"read('a.md')\nwrite('a.md', {new!r})\nsay('I have changed a.md.')" if new else "")

@@ -18,7 +18,7 @@ from ..types.programs import RUN
 from .base import Item, Model, Reply, Request, Shown, TextDelta, ThinkingDelta
 from .decode import make_calls
 from .shim_library import likest
-from .shim_programs import ENDLESS, goes_on_and_on, program_in, pruned, rewriting, target_of, turns_round
+from .shim_programs import ENDLESS, goes_on_and_on, program_in, pruned, turns_round
 from .shim_prompts import (
     ASSISTANT,
     ASSISTANT_SHOTS,
@@ -30,6 +30,7 @@ from .shim_prompts import (
     SORTER_SHOTS,
     TALKER,
     WORDS,
+    WRITER,
     Shots,
     Word,
 )
@@ -60,6 +61,7 @@ from .shim_tasks import (
     steps_in,
     written_down,
 )
+from .shim_texts import composing, new_text, rewriting, target_of
 from .shim_turn import Chat, Move, Turn, clip, cost, read_turn, said_by_person, told_before
 from .shim_words import honest
 
@@ -226,8 +228,8 @@ class Shim:
 
     async def _write(self, request: Request, turn: Turn, step: Write) -> AsyncGenerator[Item, None]:
         """A program, which is shown as it is thought of, and rehearsed."""
-        if step.kind == "rewrite":
-            async with aclosing(self._rewrite(request, turn, step)) as items:
+        if step.kind in ("rewrite", "new text"):
+            async with aclosing(self._write_text(request, turn, step)) as items:
                 async for item in items:
                     yield item
             return
@@ -260,11 +262,12 @@ class Shim:
             return
         yield _calling(request, rehearse(program), usage=usage)
 
-    async def _rewrite(self, request: Request, turn: Turn, step: Write) -> AsyncGenerator[Item, None]:
-        """A text written anew, as the program that does it."""
+    async def _write_text(self, request: Request, turn: Turn, step: Write) -> AsyncGenerator[Item, None]:
+        """A text that is new, or an old one written anew, as the program that does it."""
         extra = {"id_slot": ASSISTING} if self._dialect == "grammar" else {}
-        asked = f"{step.listing}\n\n{turn.request}\nAnswer with all of {target_of(step.listing)}."
-        asking = self._request(REWRITER, [("user", asked)], extra, WINDOW // 4)
+        anew = f"{step.listing}\n\n{turn.request}\nAnswer with all of {target_of(step.listing)}."
+        system, asked = (REWRITER, anew) if step.kind == "rewrite" else (WRITER, f"{told_before(turn)}{turn.request}")
+        asking = self._request(system, [("user", asked)], extra, WINDOW // 4)
         if step.number:
             asking = msgspec.structs.replace(asking, temperature=WARMER, seed=step.number)
         written, usage = "", Usage()
@@ -275,7 +278,8 @@ class Shim:
                     yield ThinkingDelta(item.text)
                 elif isinstance(item, Reply):
                     usage = item.usage
-        program = rewriting(step.listing, written)
+        path = new_text(turn.request, step.listing)
+        program = rewriting(step.listing, written) if step.kind == "rewrite" else composing(path, written)
         if program:
             yield _calling(request, rehearse(program), usage=usage)
         else:

@@ -9,7 +9,7 @@ import msgspec
 
 from ..types.losses import named
 from ..types.programs import Rehearsed
-from .shim_request import ALL, FREE, ONLY, SMALL, words_of
+from .shim_request import ALL, FREE, SMALL, words_of
 from .shim_turn import Did, Turn
 
 
@@ -20,32 +20,6 @@ class Try(msgspec.Struct, frozen=True):
     answers: tuple[str, ...]
     rehearsed: Rehearsed
     since: tuple[Did, ...] = ()
-
-
-def is_rewrite(turn: Turn, texts: str) -> bool:
-    """Whether one small text is to be made better, which is written anew as a whole."""
-    return bool(FREE.search(turn.request) and not ONLY.search(turn.request) and target_of(texts))
-
-
-def target_of(texts: str) -> str:
-    """Of the texts of a survey the one that may be written anew: the only one, or the only script; '' for none."""
-    found = {path: text for path, text in _TEXT.findall(texts) if len(text) < REWRITE_CHARS and "…" not in text}
-    scripts = [path for path in found if path.endswith((".py", ".sh", ".js"))]
-    return scripts[0] if len(scripts) == 1 else next(iter(found)) if len(found) == 1 else ""
-
-
-def rewriting(texts: str, written: str) -> str:
-    """The program that gives a text of a survey these new words; '' where there are none."""
-    path, new = target_of(texts), _BLOCK.search(written)
-    if not path or not new or not new[1].strip():
-        return ""
-    return f"read({path!r})\nwrite({path!r}, {new[1].strip(chr(10))!r})\nsay('I have changed {path}.')"
-
-
-_TEXT = re.compile(r"^--- (\S.*)\n((?:.*\n)*?)--- end of \1$", re.MULTILINE)
-_BLOCK = re.compile(r"```[\w]*\n(.*)\n```", re.DOTALL)
-"""From the first fence to the last: a text may have fences of its own, and one without an end was cut off."""
-REWRITE_CHARS = 2_000
 
 
 def pruned(program: str, request: str) -> str:

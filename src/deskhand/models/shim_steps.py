@@ -14,7 +14,7 @@ import msgspec
 from ..types.programs import REHEARSE, RUN, SURVEY, Call, Rehearsed, read_rehearsed
 from .shim_library import follows
 from .shim_outcomes import agreed_on, problem, stopped_rightly, unmeant
-from .shim_programs import Try, is_plain, is_rewrite, without_sample
+from .shim_programs import Try, is_plain, without_sample
 from .shim_prompts import ABOUT, Word
 from .shim_request import (
     ASSIST,
@@ -30,6 +30,7 @@ from .shim_request import (
     program_said,
     takes_back,
 )
+from .shim_texts import is_rewrite, new_text
 from .shim_turn import Did, Move, Turn
 from .shim_words import UNSURE, failure_words, halted_words, refusal_words, told
 
@@ -60,10 +61,10 @@ class Do(msgspec.Struct, frozen=True):
 
 
 class Write(msgspec.Struct, frozen=True):
-    """The model writes a program, for the `number`-th time, or a text anew. `note` says what was wrong with an earlier
-    one."""
+    """The model writes a program, for the `number`-th time, or a text, new or anew. `note` says what was wrong with an
+    earlier one."""
 
-    kind: Literal["files", "assistant", "rewrite"]
+    kind: Literal["files", "assistant", "rewrite", "new text"]
     listing: str = ""
     number: int = 0
     note: str = ""
@@ -147,7 +148,7 @@ def _after_first(turn: Turn, step: Did) -> Step:
         if turn.known and step.result == NO_FILES and QUESTION.search(turn.request):
             return Answer()  # it was said before
         if not step.result.startswith("---"):
-            return Write("files", step.result)
+            return Write("new text" if new_text(turn.request, step.result) else "files", step.result)
         return Write("rewrite", step.result) if is_rewrite(turn, step.result) else Answer(step.result)
     if tool == FETCH and not failed:
         return Answer(f"--- {step.move.arguments.get('url', '')}\n{step.result}\n--- end")

@@ -1,0 +1,78 @@
+"""Texts that a small model writes as a whole: new ones out of its head, and small ones that are made better. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from ..types.losses import named
+from .shim_request import FREE, NAMED, ONLY
+from .shim_turn import Turn
+
+
+def is_rewrite(turn: Turn, texts: str) -> bool:
+    """Whether one small text is to be made better, which is written anew as a whole."""
+    return bool(FREE.search(turn.request) and not ONLY.search(turn.request) and target_of(texts))
+
+
+def target_of(texts: str) -> str:
+    """Of the texts of a survey the one that may be written anew: the only one, or the only script; '' for none."""
+    found = {path: text for path, text in _TEXT.findall(texts) if len(text) < REWRITE_CHARS and "…" not in text}
+    scripts = [path for path in found if path.endswith((".py", ".sh", ".js"))]
+    return scripts[0] if len(scripts) == 1 else next(iter(found)) if len(found) == 1 else ""
+
+
+def rewriting(texts: str, written: str) -> str:
+    """The program that gives a text of a survey these new words; '' where there are none."""
+    path, new = target_of(texts), _BLOCK.search(written)
+    if not path or not new or not new[1].strip():
+        return ""
+    return f"read({path!r})\nwrite({path!r}, {new[1].strip(chr(10))!r})\nsay('I have changed {path}.')"
+
+
+def new_text(request: str, listing: str) -> str:
+    """The file that is to hold a text which is made up, from the words of the request alone; '' for none."""
+    asked = [name for name in _NEW_TEXT.findall(request) if name.rpartition("/")[2].lower() not in listing.lower()]
+    listed = re.findall(r"^- ([^:\n]+):", listing, re.MULTILINE)
+    if len(asked) != 1 or len(NAMED.findall(request.lower())) != 1 or not _COMPOSED.search(request):
+        return ""
+    from_files = _GIVEN.search(request) or any(named(path, request.replace(asked[0], " ")) for path in listed)
+    return "" if from_files else asked[0]
+
+
+_NEW_TEXT = re.compile(r"(?:[\w-]{1,80}/){0,4}[\w-]{1,80}\.(?:txt|md)\b")
+_COMPOSED = re.compile(
+    r"\b(letters?|e-?mails?|mails?|messages?|poems?|limericks?|haikus?|stor(y|ies)|notes?|notices?|invitations?|cards?"
+    r"|speech|essay|recipe|ideas?|checklist|lists? of (\w+ )?(\d+|three|four|five|six|seven|eight|ten|\w+ things)|plan"
+    r"|greeting|thank[- ]you|reply|introduction|paragraphs?|sentences?|tips|questions|description|announcement"
+    r"|agenda)\b",
+    re.IGNORECASE,
+)
+"""Kinds of texts that somebody writes out of his head."""
+_GIVEN = re.compile(
+    r"[\"\u201c\u201d\u201e«»]|(?<!\w)'\w|\b(from (my|the|it|them|[\w-]+\.\w+)|all|each|every|of my|these|those"
+    r"|column|rows?|lines?|translat\w*|summar\w*|folder|copy|contents?|names? of|same|existing|count|total|sum|dates?)\b"
+    r"|\bwith [^.,]+, [^.]+ and ",
+    re.IGNORECASE,
+)
+"""What is to be written stands somewhere already, or is to be worked out."""
+
+
+def composing(path: str, written: str) -> str:
+    """The program that writes a new text; '' where there is none."""
+    found = _BLOCK.search(written)
+    if not found:
+        return ""
+    lines = [_BLANK_NAME.sub(r"Hello\2", line) for line in found[1].strip("\n").split("\n")]
+    text = "\n".join(line for line in lines if not _BLANK.fullmatch(line.strip()))
+    return f"write({path!r}, {text!r})" if text.strip() else ""
+
+
+_BLANK = re.compile(r"\[[A-Z][^\]]*\][,.]?")
+_BLANK_NAME = re.compile(r"^(Dear|Hi|Hello) \[[A-Z][^\]]*\](,?)$")
+"""What a person is to fill in: a small model leaves it though it is told not to."""
+
+
+_TEXT = re.compile(r"^--- (\S.*)\n((?:.*\n)*?)--- end of \1$", re.MULTILINE)
+_BLOCK = re.compile(r"```[\w]*\n(.*)\n```", re.DOTALL)
+"""From the first fence to the last: a text may have fences of its own, and one without an end was cut off."""
+REWRITE_CHARS = 2_000

@@ -1,0 +1,55 @@
+"""Texts that a small model writes as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from deskhand.models.shim_texts import composing, new_text, rewriting
+
+TEXTS = "--- a.md\nOld\n--- end of a.md"
+
+
+@pytest.mark.parametrize(
+    ("written", "new"),
+    [
+        ("```\nNew\n```", "New"),
+        ("Here it is:\n```md\nRun:\n```sh\nls\n```\nand go.\n```\nDone.", "Run:\n```sh\nls\n```\nand go."),
+        ("```\nNew, and then it was cut o", ""),
+        ("New", ""),
+        ("```\n\n```", ""),
+    ],
+)
+def test_a_text_is_written_anew_only_where_all_of_it_came(written: str, new: str) -> None:
+    program = rewriting(TEXTS, written)
+    assert program == (f"read('a.md')\nwrite('a.md', {new!r})\nsay('I have changed a.md.')" if new else "")
+
+
+LISTING = "Files here:\n- notes.txt: 3 lines\n- guests.txt: 4 lines"
+
+
+@pytest.mark.parametrize(
+    ("request_", "path"),
+    [
+        ("make gifts.txt with three ideas for a present", "gifts.txt"),
+        ("Could you put a polite letter to them into Letters/gym.txt? Sign it with Leonie.", "Letters/gym.txt"),
+        ("write a poem", ""),
+        ("write a poem to notes.txt", ""),
+        ("write a letter to all guests, see guests.txt, to letter.txt", ""),
+        ("write a letter to the guests into letter.txt", ""),
+        ("write a note 'call Ben' to call.txt", ""),
+        ("write a summary of my notes to sum.txt", ""),
+        ("copy the plan to b.txt", ""),
+        ("make a.txt and b.txt with ideas", ""),
+        ("start a checklist bag.md with passports, towels and a charger", ""),
+        ("we close from 3 to 17 May, write a notice to door.txt", "door.txt"),
+    ],
+)
+def test_a_text_that_is_made_up_for_a_new_file(request_: str, path: str) -> None:
+    assert new_text(request_, LISTING) == path
+
+
+def test_a_new_text_becomes_a_program() -> None:
+    assert composing("a.txt", "Here:\n```\nTea\nMilk\n```") == "write('a.txt', 'Tea\\nMilk')"
+    letter = "```\nDear [Guest's Name],\n\nCome at 4.\n[Your Name]\n```"
+    assert composing("a.txt", letter) == "write('a.txt', 'Hello,\\n\\nCome at 4.')"
+    assert composing("a.txt", "Tea") == composing("a.txt", "```\nTea") == ""
