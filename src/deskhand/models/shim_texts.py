@@ -50,8 +50,8 @@ _COMPOSED = re.compile(
 """Kinds of texts that somebody writes out of his head."""
 _GIVEN = re.compile(
     r"[\"\u201c\u201d\u201e«»]|(?<!\w)'\w|\b(from (my|the|it|them|[\w-]+\.\w+)|all|each|every|of my|these|those"
-    r"|column|rows?|lines?|translat\w*|summar\w*|folder|copy|contents?|names? of|same|existing|count|total|sum|dates?)\b"
-    r"|\bwith [^.,]+, [^.]+ and ",
+    r"|column|rows?|lines?|translat\w*|summar\w*|folder|copy|contents?|names? of|same|existing|count|total|sum"
+    r"|dates?)\b|\bwith [^.,]+, [^.]+ and ",
     re.IGNORECASE,
 )
 """What is to be written stands somewhere already, or is to be worked out."""
