@@ -21,8 +21,19 @@ from pathlib import Path
 from typing import Any
 
 from .packing import pack_into
-from .tables import Record, markdown_rows, plain_cell, plain_numbers, rows_of, separator
-from .texts import HEADING, Line, as_text, in_style, inserted, replaced, section_end, ticked, with_text
+from .tables import (
+    Record,
+    Rows,
+    markdown_rows,
+    plain_cell,
+    plain_numbers,
+    row_of,
+    rows_of,
+    separator,
+    table,
+    with_table,
+)
+from .texts import HEADING, Line, as_text, in_style, inserted, lines_of, replaced, section_end, ticked, with_text
 from .values import Cell, Stop
 
 NOTHING_FOR = "nothing was found for"
@@ -43,7 +54,8 @@ class Folder:
         self._missed: dict[tuple[str, str], str] = {}
         self._hit: set[tuple[str, str]] = set()
         self._made: set[str] = set()
-        self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._rows: dict[str, Rows] = {}
+        self._tables: set[str] = set()
 
     # Reading
 
@@ -58,14 +70,15 @@ class Folder:
 
     def lines(self, path: str) -> list[str]:
         """The lines of a file."""
-        return [Line(line) for line in self.read(path).splitlines()]
+        return [Line(line) for line in lines_of(self.read(path))]
 
     def rows(self, path: str, column: str = "", value: object = None) -> list[Any]:
         """The rows of a CSV, or of the table in a Markdown file, each a dict by the names of its columns; with a column
         only its values, and with a value too the rows that have it. The same rows each time, until they are saved."""
         known = str(self._there(path))
         if known not in self._rows:
-            self._rows[known] = rows_of(known, self.read(path))
+            self._rows[known] = Rows(rows_of(known, self.read(path)))
+            self._tables.add(known)
         found: list[Any] = self._rows[known]
         if not column:
             return found
@@ -79,6 +92,7 @@ class Folder:
         lines = csv.reader(io.StringIO(text), delimiter=separator(text), skipinitialspace=True)
         found = [[cell.strip() for cell in line] for line in lines if any(cell.strip() for cell in line)]
         width = max(map(len, found), default=0)
+        self._tables.add(str(self._there(path)))
         return [[Cell(cell) for cell in (*line, *[""] * (width - len(line)))] for line in found]
 
     def load_json(self, path: str) -> Any:
@@ -96,7 +110,7 @@ class Folder:
         pattern = pattern.removeprefix("./") or "*"
         if Path(pattern).is_dir():
             base, pattern = base / pattern, "*"
-        if not any(sign in pattern for sign in _SIGNS):
+        if not any(sign in pattern for sign in _SIGNS) and not Path(pattern).suffix:
             pattern = f"*{pattern}*"
         found = sorted(str(path) for path in _glob(base, pattern) if path.is_file() and not _hidden(path))
         if not found:
@@ -168,17 +182,20 @@ class Folder:
     def append(self, path: str, text: Any, under: str = "") -> None:
         """Add lines at the end of a file, or of its part `under` a heading, as entries where it is a list; the file is
         made where it is not there."""
-        found = self._maybe(path)
+        found = self._maybe(path, elsewhere=False)
         before = self.read(str(found)) if found is not None else ""
         if under:
             self._put_in(path, as_text(text), section_end(before, str(under)), under)
             return
+        if isinstance(text, list | tuple) and str(found).lower().endswith((".csv", ".tsv")):
+            text = row_of(before, text)
         between = "\n" if before and not before.endswith("\n") else ""
         new = in_style(before, as_text(text))
         self._save(found or self._target(path), before + between + new + ("" if new.endswith("\n") else "\n"))
 
     def prepend(self, path: str, text: Any) -> None:
         """Add lines at the beginning of a file, beneath its heading, as entries where it is a list."""
+        path = str(self._own(path))
         before = self.read(path)
         new, head = in_style(before, as_text(text), top=True), HEADING.match(before)
         heading = head[0] if head else ""
@@ -188,6 +205,9 @@ class Folder:
     def insert(self, path: str, text: Any, after: str = "", before: str = "") -> None:
         """Add lines after, or before, the first line in which a text occurs."""
         wanted = str(after or before).casefold()
+        if not wanted.strip():
+            raise Stop("say after which line, or before which, it is to be put")
+        path = str(self._own(path))
         lines = self.lines(path)
         at = next((n for n, line in enumerate(lines) if wanted in line.casefold()), None)
         self._put_in(path, as_text(text), None if at is None else at + bool(after), after or before)
@@ -199,6 +219,9 @@ class Folder:
 
     def tick(self, path: str, text: str, done: bool = True) -> None:
         """Tick the box of the entries in which a text occurs, or with done=False take the tick away."""
+        if not str(text).strip():
+            raise Stop("say which entry is meant")
+        path = str(self._own(path))
         after = ticked(self.read(path), str(text), done)
         if after is None:
             raise Stop(f"{self._there(path)} has no box with {text!r}")
@@ -211,6 +234,7 @@ class Folder:
             for each in path:
                 self.replace(each, old, new)
             return
+        path = str(self._own(path))
         before, old, new = self.read(path), str(old), str(new)
         if not old:
             raise Stop("the text that is to be replaced is empty")
@@ -227,6 +251,7 @@ class Folder:
         if given and all(isinstance(each, dict) for each in given):
             self.save_rows(path, [row for row in self.rows(path) if row not in given])
             return
+        path = str(self._own(path))
         lines = self.lines(path)
         for text in given:
             found = with_text(lines, str(text))
@@ -252,6 +277,12 @@ class Folder:
         if not found:
             raise Stop(f"no rows are left for {target}")
         before = target.read_text("utf-8-sig") if target.is_file() else ""
+        kept = before.strip() and target.suffix.lower() not in ("", ".csv", ".tsv") and not isinstance(found[0], str)
+        if kept and isinstance(found[0], dict) and (text_with := with_table(before, table(found, columns))):
+            self._save(target, text_with)
+            return
+        if kept and str(target) not in (*self._tables, *self._made):
+            raise Stop(f"{target} holds a text that would be lost; save the rows in a .csv file")
         if target.is_file() and str(target) not in (*self.read_paths, *self._made) and before.strip():
             self.blind.append(str(target))
         sign = separator(before) if before else "\t" if target.suffix.lower() == ".tsv" else ","
@@ -274,7 +305,7 @@ class Folder:
 
     def move(self, old: str, new: str) -> None:
         """Move or rename a file or a folder."""
-        source = self._there(old, folders=True)
+        source = self._own(old, folders=True)
         if self._inside(new) == source:
             return
         target = self._free(source, new)
@@ -283,7 +314,7 @@ class Folder:
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name; it keeps its ending where the new name has none."""
-        source, target = self._there(old, folders=True), str(new).rstrip("/")
+        source, target = self._own(old, folders=True), str(new).rstrip("/")
         if source.is_file() and not Path(target).suffix and not Path(target).is_dir():
             target += source.suffix
         if "/" not in target and source.parent != Path():
@@ -292,7 +323,7 @@ class Folder:
 
     def copy(self, old: str, new: str) -> None:
         """Copy a file or a folder."""
-        source = self._there(old, folders=True)
+        source = self._own(old, folders=True)
         target = self._free(source, new)
         if source.is_dir():
             shutil.copytree(source, target)
@@ -306,7 +337,7 @@ class Folder:
             for each in list(path):
                 self.delete(each)
             return
-        found = self._there(path, folders=True)
+        found = self._own(path, folders=True)
         if found.is_dir():
             shutil.rmtree(found)
         else:
@@ -322,7 +353,7 @@ class Folder:
     def pack(self, archive: str, paths: str | Iterable[str]) -> None:
         """Pack files into a .zip or .tar.gz."""
         names = [paths] if isinstance(paths, str) else list(paths)
-        found, target = [self._there(name, folders=True) for name in names], self._target(archive)
+        found, target = [self._own(name, folders=True) for name in names], self._target(archive)
         inside = [path for each in found for path in ([each] if each.is_file() else sorted(each.rglob("*")))]
         if target.exists():
             raise Stop(f"{target} exists already and would be lost")
@@ -371,25 +402,36 @@ class Folder:
         found = self._maybe(place) if not Path(str(place)).is_dir() else None
         return [found] if found else [Path(path) for path in self.files(place)]
 
-    def _there(self, path: str | os.PathLike[str], *, folders: bool = False) -> Path:
-        found = self._maybe(path, folders=folders)
+    def _there(self, path: str | os.PathLike[str]) -> Path:
+        """The file that is to be read."""
+        return self._known(path, self._maybe(path))
+
+    def _own(self, path: str | os.PathLike[str], *, folders: bool = False) -> Path:
+        """The file that is to be changed: in no other folder than the one that is named."""
+        return self._known(path, self._maybe(path, folders=folders, elsewhere=False))
+
+    @staticmethod
+    def _known(path: str | os.PathLike[str], found: Path | None) -> Path:
         if found is None:
             raise Stop(f"there is no file {os.fspath(path)}")
         return found
 
-    def _maybe(self, path: str | os.PathLike[str], *, folders: bool = False) -> Path | None:
-        """The file that is meant: at this path, or the only one of that name, whatever its case and its ending."""
+    def _maybe(self, path: str | os.PathLike[str], *, folders: bool = False, elsewhere: bool = True) -> Path | None:
+        """The file that is meant: at this path, or the only one of that name, whatever its case; with any ending where
+        none is given. Without `elsewhere` a path with a folder is looked for in that folder alone."""
         asked = self._inside(path)
         if asked.is_file() or (folders and asked.is_dir()):
             return asked
         if asked.is_dir():
             raise Stop(f"{asked} is a folder")
-        name = asked.name.casefold()
+        name, folder = asked.name.casefold(), str(asked.parent).casefold()
         here = [each for each in Path().rglob("*") if (each.is_file() or folders) and not _hidden(each)]
+        if not elsewhere:
+            here = [each for each in here if folder in (".", str(each.parent).casefold())]
         for same in (
             lambda each: str(each).casefold() == str(asked).casefold(),
             lambda each: each.name.casefold() == name,
-            lambda each: each.stem.casefold() == name,
+            lambda each: not asked.suffix and each.stem.casefold() == name,
         ):
             if len(found := [each for each in here if same(each)]) == 1:
                 return found[0]

@@ -22,7 +22,7 @@ from typing import Any
 
 from .assistant import Assistant, Needs
 from .folder import Folder
-from .tables import table
+from .tables import in_order, is_empty, table
 from .values import (
     Cell,
     Number,
@@ -143,7 +143,10 @@ def vocabulary(folder: Folder, assistant: Assistant, today: date, said: io.Strin
         **{each.__name__: each for each in (*own, *asked, *values)},
         "today": lambda: today,
         "name": lambda path: Path(str(path)).name,
-        "weekday": lambda day: date_of(day).strftime("%A"),
+        "weekday": lambda day: _day(day, today).strftime("%A"),
+        "sorted": in_order,
+        "max": lambda *items, **how: _most(max, items, how),
+        "min": lambda *items, **how: _most(min, items, how),
         "days": lambda count: timedelta(days=int(count)),
         "weeks": lambda count: timedelta(weeks=int(count)),
         "say": say,
@@ -157,6 +160,19 @@ def _sum(items: Any, start: Any = 0) -> Any:
     """The sum; what is empty does not count."""
     total = sum((item for item in items if item == item), start)
     return Number(round(total, 10)) if isinstance(total, float) else total
+
+
+def _most(which: Any, items: tuple[Any, ...], how: dict[str, Any]) -> Any:
+    """The greatest or the least, where what is empty does not count."""
+    found = list(items[0] if len(items) == 1 else items)
+    key = how.get("key") or (lambda item: item)
+    filled = [item for item in found if not is_empty(key(item))]
+    return which(filled or found, **how)
+
+
+def _day(value: object, today: date) -> date:
+    """A date, of this year where none is told."""
+    return date_of(value if dates(str(value)) else f"{value} {today.year}")
 
 
 def _plain(word: object) -> object:

@@ -9,9 +9,13 @@ import time
 import zipfile
 from pathlib import Path
 
+from .values import Stop
+
 
 def pack_into(target: Path, times: dict[Path, int]) -> None:
     """A .zip, .tar or .tar.gz of these files, each with its time."""
+    if not target.name.lower().endswith((".zip", ".tar", ".tar.gz", ".tgz")):
+        raise Stop(f"{target.name}: I can pack .zip, .tar and .tar.gz")
     if target.suffix == ".zip":
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as zipped:
             for path, at in times.items():

@@ -6,10 +6,32 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .values import Cell, Stop, read_number, tidy
+
+
+def is_empty(key: object) -> bool:
+    """Whether a value is a number of an empty cell, which neither comes before others nor after them."""
+    return isinstance(key, float) and math.isnan(key)
+
+
+def in_order(items: Iterable[Any], *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> list[Any]:
+    """As `sorted`; items whose key is an empty cell come last."""
+    keyed = [(key(item) if key else item, item) for item in items]
+    found = sorted((pair for pair in keyed if not is_empty(pair[0])), key=lambda pair: pair[0], reverse=reverse)
+    return [item for _, item in (*found, *(pair for pair in keyed if is_empty(pair[0])))]
+
+
+class Rows(list[dict[str, Any]]):
+    """The rows of a table."""
+
+    __slots__ = ()
+
+    def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
+        """See `in_order`."""
+        self[:] = in_order(self, key=key, reverse=reverse)
 
 
 class Record(dict[str, Any]):
@@ -50,13 +72,15 @@ def rows_of(path: str, text: str) -> list[dict[str, Any]]:
     first, sign = text.split("\n", 1)[0], separator(text)
     table = path.lower().endswith((".csv", ".tsv"))
     prose = not table and any(line.strip() and sign not in line for line in text.splitlines())
-    if prose or (first and sign not in first):
+    if prose or (first and sign not in first and not table):
         raise ValueError(f"{path} is no table; use lines({path!r})")
     if not table and re.search(r"\d{3}|@", first):
         raise ValueError(f"{path} has no header; use cells({path!r}), each a list such as {first.split(sign)}")
-    reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True, restkey="")
-    found = list(reader)
-    if odd := next((row for row in found if row.get("")), None):
+    reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True)
+    found, names = list(reader), [name.strip() for name in reader.fieldnames or ()]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise ValueError(f"{path} has two columns {twice!r}; use cells({path!r})")
+    if odd := next((row for row in found if any(name is None for name in row)), None):
         raise Stop(f"{path} has a row with more cells than columns: {next(iter(odd.values()))!r} ...")
     return [
         Record({name.strip(): Cell((value or "").strip()) for name, value in row.items() if name is not None})
@@ -65,14 +89,11 @@ def rows_of(path: str, text: str) -> list[dict[str, Any]]:
     ]
 
 
-_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
-
-
 def markdown_rows(text: str) -> list[dict[str, str]]:
     """The rows of the first table in a Markdown text, by the names of its columns; none where there is none."""
     lines = text.splitlines()
-    at = next((n for n, line in enumerate(lines) if n and "|" in line and _RULE.fullmatch(line)), 0)
-    if not at or "|" not in lines[at - 1]:
+    at = _rule_in(lines)
+    if not at:
         return []
     names, found = _marked_cells(lines[at - 1]), list[dict[str, str]]()
     for line in lines[at + 1 :]:
@@ -81,6 +102,33 @@ def markdown_rows(text: str) -> list[dict[str, str]]:
         cells = _marked_cells(line)
         found.append(dict(zip(names, cells + [""] * len(names), strict=False)))
     return found
+
+
+def _rule_in(lines: Sequence[str]) -> int:
+    """The number of the line that rules off the head of the first table; 0 for none."""
+    return next((n for n, line in enumerate(lines) if n and "|" in lines[n - 1] and _is_rule(line)), 0)
+
+
+def _is_rule(line: str) -> bool:
+    return "|" in line and all(re.fullmatch(r":?-+:?", cell) for cell in _marked_cells(line))
+
+
+def with_table(text: str, new: str) -> str:
+    """A Markdown text with another table in the place of its only one; '' where it has none, or several."""
+    lines = text.split("\n")
+    at = _rule_in(lines)
+    end = next((n for n in range(at, len(lines)) if "|" not in lines[n]), len(lines))
+    return "" if not at or _rule_in(lines[end:]) else "\n".join([*lines[: at - 1], new, *lines[end:]])
+
+
+def row_of(text: str, cells: Sequence[Any]) -> Any:
+    """Cells as a line of a CSV, where there are as many as columns; else as they were, to be lines."""
+    sign, first = separator(text), text.split("\n", 1)[0]
+    if len(cells) == 1 or len(cells) != first.count(sign) + 1 or any(sign in str(cell) for cell in cells):
+        return cells
+    line = io.StringIO()
+    csv.writer(line, delimiter=sign, lineterminator="").writerow([plain_cell(cell) for cell in cells])
+    return line.getvalue()
 
 
 def _marked_cells(line: str) -> list[str]:
@@ -100,4 +148,5 @@ def table(rows: Iterable[Any], columns: list[str] | None = None) -> str:
 
 
 def plain_cell(value: Any) -> Any:
-    return str(tidy(value)) if isinstance(value, float) and math.isfinite(value) else value
+    """A value as it is written into a table: nothing for what is no number."""
+    return (str(tidy(value)) if math.isfinite(value) else "") if isinstance(value, float) else value

@@ -83,8 +83,17 @@ def _set_otherwise(text: str, old: str, new: str) -> str | None:
     return changed if times else None
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text. A form feed, and what else `splitlines` takes for an end, belongs to its line."""
+    lines = text.split("\n")
+    return lines[:-1] if not lines[-1] else lines
+
+
 def with_text(lines: list[str], text: str) -> list[str]:
-    """The lines in which a text occurs, whatever its case: as a whole word, or where there are none within words."""
+    """The lines in which a text occurs, whatever its case: as a whole word, or where there are none within words; the
+    empty lines for an empty text."""
+    if not text.strip():
+        return [line for line in lines if not line.strip()]
     whole = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
     return [line for line in lines if whole.search(line)] or [line for line in lines if text.lower() in line.lower()]
 
@@ -92,7 +101,7 @@ def with_text(lines: list[str], text: str) -> list[str]:
 def section_end(text: str, heading: str) -> int | None:
     """The number of the line behind the last one that stands under a heading; None where there is no such heading. A
     heading begins with `#`, ends with a colon, or stands alone between blank lines."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     wanted = heading.strip("#: \t*_").casefold()
     at = next((n for n, line in enumerate(lines) if line.strip("#: \t*_").casefold() == wanted), None)
     if at is None:
@@ -108,7 +117,7 @@ def section_end(text: str, heading: str) -> int | None:
 
 def inserted(text: str, new: str, at: int) -> str:
     """The text with new lines before the line of this number, in the style of the entries around."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     around = [line for line in (*reversed(lines[:at]), *lines[at:]) if line.strip() and not line.startswith("#")]
     like = around[0] if around else ""
     return "\n".join([*lines[:at], *in_style(like, new).splitlines(), *lines[at:]]) + "\n"
@@ -117,9 +126,9 @@ def inserted(text: str, new: str, at: int) -> str:
 def ticked(text: str, words: str, done: bool) -> str | None:
     """The text with the boxes of the entries ticked in which these words occur; None where there is none."""
     box = re.compile(r"^(\s*[-*+] \[)[ xX](\] .*)$")
-    lines, hit = text.split("\n"), False
+    lines = text.split("\n")
+    meant = with_text([line for line in lines if box.match(line)], words.strip())
     for n, line in enumerate(lines):
-        found = box.match(line)
-        if found and words.casefold().strip() in line.casefold():
-            lines[n], hit = f"{found[1]}{'x' if done else ' '}{found[2]}", True
-    return "\n".join(lines) if hit else None
+        if line in meant:
+            lines[n] = box.sub(rf"\g<1>{'x' if done else ' '}\g<2>", line)
+    return "\n".join(lines) if meant else None

@@ -190,8 +190,8 @@ class Cell(str):
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
-_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})\b")
-_SLASHED = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
+_DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})\b(?!\.\d)")
+_SLASHED = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})\b(?!/)")
 _NAMED = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\.? (?:of )?([A-Za-z]{3,9})\.?,? (\d{4})\b")
 _NAMED_FIRST = re.compile(r"\b([A-Za-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
 
@@ -272,7 +272,7 @@ def minutes_between(start: object, end: object) -> Number:
         found = dates(text)
         moments.append((found[0].toordinal() if found else 0, hour * 60 + minute))
     (first, begins), (last, ends) = moments
-    passed = (last - first) * 1440 + ends - begins
+    passed = ((last - first) * 1440 if first and last else 0) + ends - begins
     return Number(passed + 1440 if passed < 0 and not (first and last) else passed)
 
 
