@@ -90,7 +90,10 @@ def test_two_columns_of_one_name_are_not_read_as_one() -> None:
 def test_dates_and_times() -> None:
     assert str(date_of("03/05/24")) == "2024-03-05"
     assert dates("10.0.12.24, version 1.2.2024.5, 192.168.1.20") == []
-    assert minutes_between("2026-05-01 9:00", "10:30") == 90
+    assert int(minutes_between("2026-05-01 9:00", "10:30")) == 90
+    with pytest.raises(ValueError, match="before"):
+        minutes_between("2026-05-02 9:00", "2026-05-01 10:30")
+    assert run("say(files('a/*.md', 'a'))", {"a/b/x.md": "1"}).said == "a/b/x.md"
     assert run("say(weekday('23 November'))", {}).said == "Monday"
 
 

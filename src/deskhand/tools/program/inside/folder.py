@@ -107,7 +107,7 @@ class Folder:
         pattern, base = str(pattern), Path(folder)
         if not base.is_dir():
             raise Stop(f"there is no folder {folder}")
-        pattern = pattern.removeprefix("./") or "*"
+        pattern = pattern.removeprefix("./").removeprefix(f"{str(folder).strip('./')}/") or "*"
         if Path(pattern).is_dir():
             base, pattern = base / pattern, "*"
         if not any(sign in pattern for sign in _SIGNS) and not Path(pattern).suffix:

@@ -273,7 +273,9 @@ def minutes_between(start: object, end: object) -> Number:
         moments.append((found[0].toordinal() if found else 0, hour * 60 + minute))
     (first, begins), (last, ends) = moments
     passed = ((last - first) * 1440 if first and last else 0) + ends - begins
-    return Number(passed + 1440 if passed < 0 and not (first and last) else passed)
+    if passed < 0 and first and last:
+        raise ValueError(f"{str(end)[:30]!r} is before {str(start)[:30]!r}")
+    return Number(passed + 1440 if passed < 0 else passed)
 
 
 def _month(name: str) -> int:
