@@ -86,6 +86,23 @@ def test_a_file_that_is_named_and_not_there_is_made(
 
 
 @pytest.mark.parametrize(
+    ("request_", "path", "wrong"),
+    [
+        ("print Labels A4.txt twice", "jars.txt", True),
+        ("put tea on Labels A4.txt", "Labels A4.txt", False),
+        ("put a blue label on the jars", "jars.txt", False),
+        ("put tea on it", "jars.txt", False),
+        ("put tea on all files", "jars.txt", False),
+    ],
+)
+def test_a_file_that_nobody_named_is_not_changed_in_the_place_of_another(request_: str, path: str, wrong: bool) -> None:
+    listing = "Files here:\n- Labels A4.txt: 3 lines, begins\n    blue: 3\n- jars.txt: 2 lines"
+    did = (Did(Move(SURVEY, {"about": request_, "purpose": "change"}), listing, "ok"),)
+    tried = Try("append('x', 'tea')", (), Rehearsed(changes=(FileChange(path, "changed", "d"),)))
+    assert ("nobody named" in problem(tried, Turn(request_, 1, did=did), wants=True, assist=False)) is wrong
+
+
+@pytest.mark.parametrize(
     ("said", "chosen"),
     [
         (("It costs 1249.00, the other 19.50.", "The Telescope costs 1,249.00, the Compass 19.50."), 1),

@@ -59,7 +59,7 @@ def _beyond(tried: Try, turn: Turn) -> str:
     lost = [column for each in came.changes for column in lost_columns(each)]
     if missing := _unmade(came, turn):
         return f"the request names {missing}, and you made another file; use exactly that name"
-    if outside := _outside(came, asked):
+    if outside := _outside(came, asked, turn.did[0].result):
         return f"it changes {outside}, which nobody named"
     if column := unasked_column(tried.program, asked):
         return f"nobody said that {column} alone makes a double: use unique(rows)"
@@ -92,11 +92,13 @@ def lost_columns(change: FileChange) -> list[str]:
     return [column.strip() for column in columns if column not in kept and column.strip()]
 
 
-def _outside(came: Rehearsed, request: str) -> str:
-    """A file that is changed beside one that the request names, though it names it not; '' for none."""
+def _outside(came: Rehearsed, request: str, listing: str) -> str:
+    """A file that is changed though the request names another one, of those that were there, and not it; '' for none."""
     paths = [each.path for each in came.changes if each.kind in ("changed", "deleted")]
     strange = [path for path in paths if not named(path, request)]
-    return strange[0] if strange and len(strange) < len(paths) and not ALL.search(request) else ""
+    there = re.findall(r"^- ([^:\n]+?):", listing, re.MULTILINE)
+    others = len(strange) < len(paths) or any(named(path, request) for path in there)
+    return strange[0] if strange and others and not ALL.search(request) else ""
 
 
 def _unmade(came: Rehearsed, turn: Turn) -> str:

@@ -36,7 +36,8 @@ def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]
     heads = [*called, *([] if called else _likely(others, request))][:MOST_HEADS]
     lines, rest = [_head(folder, path, request) for path in heads], [path for path in paths if path not in heads]
     if heads and all(Path(path).name.lower() in request.lower() for path in heads):
-        lines += ["- also here: " + ", ".join(rest[:MOST_NAMES])] * bool(rest)
+        # A small model works on whatever it is shown: other files are told where the request may mean them.
+        lines += ["- also here: " + ", ".join(rest[:MOST_NAMES])] * bool(rest and _OTHERS.search(request))
     else:
         lines += [_head(folder, path) for path in rest]
     more = len(lines) - MOST_NAMES
@@ -44,6 +45,11 @@ def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]
     said = lines[:MOST_NAMES] + ([f"- and {more} more files"] if more > 0 else [])
     said += [f"- {path}/ is an empty folder" for path in folders if not any(p.startswith(f"{path}/") for p in paths)]
     return "Files here:\n" + "\n".join(said) if said else "Files here: none", heads
+
+
+_OTHERS = re.compile(
+    r"\b(files?|folders?|others?|rest|everything|anything|documents?|pictures|photos|same name|both)\b", re.IGNORECASE
+)
 
 
 def _to_read(folder: Path, paths: Sequence[str], called: list[str], request: str) -> list[str]:
