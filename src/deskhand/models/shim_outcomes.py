@@ -93,7 +93,7 @@ def lost_columns(change: FileChange) -> list[str]:
 
 
 def _outside(came: Rehearsed, request: str, listing: str) -> str:
-    """A file that is changed though the request names another one, of those that were there, and not it; '' for none."""
+    """A file that is changed though the request names another one that was there; '' for none."""
     paths = [each.path for each in came.changes if each.kind in ("changed", "deleted")]
     strange = [path for path in paths if not named(path, request)]
     there = re.findall(r"^- ([^:\n]+?):", listing, re.MULTILINE)
