@@ -7,7 +7,7 @@ import pytest
 from deskhand.models.shim_outcomes import agreed_on, lost_columns, problem
 from deskhand.models.shim_programs import Try, unasked_column
 from deskhand.models.shim_turn import Did, Move, Turn
-from deskhand.types.programs import SURVEY, Call, FileChange, Rehearsed
+from deskhand.types.programs import SURVEY, Call, FileChange, Kind, Rehearsed
 
 HEAD = "--- m.csv\n+++ m.csv\n@@ -1,3 +1,3 @@\n"
 
@@ -117,3 +117,56 @@ def test_of_two_that_agree_the_one_is_said_that_tells_whose_the_figures_are(
     tries = [Try(f"say({each!r})", (), Rehearsed(said=each)) for each in said]
     believed = agreed_on(tries, wants=False, ordered=False)
     assert believed is (None if chosen is None else tries[chosen])
+
+
+def changed(path: str, kind: Kind, *lines: str) -> Rehearsed:
+    return Rehearsed(changes=(FileChange(path, kind, "d", "\n".join(("--- x", "+++ x", "@@ -1 +1 @@", *lines))),))
+
+
+@pytest.mark.parametrize(
+    ("request_", "program", "came", "wrong"),
+    [
+        (
+            "a list bag.txt, soap must be in it",
+            "write('bag.txt', 'Tea')",
+            changed("bag.txt", "new", "+Tea"),
+            "'soap' must",
+        ),
+        ("a list bag.txt, soap must be in it", "write('bag.txt', 'Soap')", changed("bag.txt", "new", "+Soap"), ""),
+        (
+            "make bag.txt and don't forget soap",
+            "write('bag.txt', 'Tea')",
+            changed("bag.txt", "new", "+Tea"),
+            "'soap' must",
+        ),
+        (
+            "set port to 9 in a.ini and turn the cache off",
+            "replace('a.ini', 'port=8', 'port=9')",
+            changed("a.ini", "changed", "-port=8", "+port=9"),
+            "it leaves out: turn the cache off",
+        ),
+        (
+            "set port to 9 in a.ini and turn the cache off",
+            "set_value('a.ini', 'port', 9)",
+            changed("a.ini", "changed", "-port=8", "-cache=on", "+port=9", "+cache=off"),
+            "",
+        ),
+        (
+            "we moved from gate 12 to gate 31, fix a.md",
+            "write('a.md', x)",
+            changed("a.md", "changed", "-gate 12", "-12 seats", "+gate 31", "+31 seats"),
+            "it changes a line without 'gate 12'",
+        ),
+        (
+            "we moved from gate 12 to gate 31, fix a.md",
+            "replace('a.md', 'gate 12', 'gate 31')",
+            changed("a.md", "changed", "-gate 12", "+gate 31"),
+            "",
+        ),
+    ],
+)
+def test_all_of_a_request_is_done_and_no_more(request_: str, program: str, came: Rehearsed, wrong: str) -> None:
+    there = "Files here:\n- a.ini: 2 lines\n- a.md: 2 lines"
+    asked = Turn(request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), there, "ok"),))
+    note = problem(Try(program, (), came), asked, wants=True, assist=False)
+    assert note.startswith(wrong) and bool(note) == bool(wrong), note

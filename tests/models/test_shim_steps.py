@@ -10,7 +10,7 @@ import pytest
 from deskhand.models.shim_programs import Try, is_plain, program_in
 from deskhand.models.shim_prompts import ABOUT, Word
 from deskhand.models.shim_request import obvious
-from deskhand.models.shim_steps import STOPS, TRIES, Answer, Do, Say, Sort, Step, Write, first_step, next_step
+from deskhand.models.shim_steps import STOPS, TRIES, Answer, Do, Say, Sort, Step, Write, first_step, is_stuck, next_step
 from deskhand.models.shim_turn import Did, Move, Turn
 from deskhand.models.shim_words import done_words, honest
 from deskhand.types.programs import Call, FileChange, Rehearsed
@@ -55,6 +55,7 @@ def said(step: Step) -> str:
     [
         *(("What can you do?", "self"), ("Who are you?", "self"), ("help", "self")),
         *(("Remind me tomorrow at 9 to call mum", "assist"), ("every monday at 8 tell me to water", "assist")),
+        *(("order two pizzas for us", "talk"), ("book the early train", "talk")),
         *(("undo that", "assist"), ("Take that back, please".replace(",", ""), "assist"), ("Undo", "assist")),
         *(("remember that I like tea", "assist"), ("Cancel all my reminders", "assist")),
         *(("what did you just change?", "assist"), ("forget my birthday", "assist")),
@@ -174,6 +175,23 @@ def test_it_does_not_try_for_ever() -> None:
 def test_what_is_wrong_is_written_again(request_: str, purpose: str, program: str, came: Rehearsed) -> None:
     step = after(request_, survey(purpose), tried(program, came))
     assert isinstance(step, Write) and step.number == 1
+
+
+def test_what_code_can_mend_is_not_written_again() -> None:
+    wrong = "x = {r['name']: sum(number(r['km'])) for r in rows('a.csv')}"
+    failed = tried(wrong, Rehearsed(failed="TypeError: 'Number' object is not iterable"))
+    step = after("sum the km of each name in a.csv", survey("compute"), failed)
+    assert isinstance(step, Do) and "other_r['name'] == r['name']" in step.moves[0].arguments["program"]
+    again = after("sum the km of each name in a.csv", survey("compute"), failed, tried(wrong, Rehearsed(failed="x")))
+    assert isinstance(again, Write) and is_stuck(Turn("", 1, did=(failed, failed)))
+
+
+def test_a_text_that_came_out_as_it_was_is_changed_by_a_program() -> None:
+    shown = survey("read", "--- a.md\nTee\n--- end of a.md")
+    same = tried("read('a.md')\nwrite('a.md', 'Tee')\nsay('done')", Rehearsed(said="done", read=("a.md",)))
+    step = after("correct the spelling in a.md", shown, same)
+    assert isinstance(step, Do) and step.moves[0].arguments["purpose"] == "change"
+    assert isinstance(after("correct the spelling in a.md", shown, same, survey()), Write)
 
 
 def test_a_result_that_is_no_rehearsal_is_a_failure() -> None:

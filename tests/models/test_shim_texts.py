@@ -24,6 +24,14 @@ def test_a_text_is_written_anew_only_where_all_of_it_came(written: str, new: str
     assert program == (f"read('a.md')\nwrite('a.md', {new!r})\nsay('I have changed a.md.')" if new else "")
 
 
+def test_the_frame_of_a_text_is_no_part_of_it_and_a_script_stays_one() -> None:
+    shown = "--- a.py\nprint(1)\n--- end of a.py"
+    assert rewriting(shown, "```python\n--- a.py\nprint(2)\n--- end of a.py\n```").startswith(
+        "read('a.py')\nwrite('a.py', 'print(2)')"
+    )
+    assert rewriting(shown, "```\nprint(2\n```") == ""
+
+
 LISTING = "Files here:\n- notes.txt: 3 lines\n- guests.txt: 4 lines"
 
 
@@ -53,3 +61,7 @@ def test_a_new_text_becomes_a_program() -> None:
     letter = "```\nDear [Guest's Name],\n\nCome at 4.\n[Your Name]\n```"
     assert composing("a.txt", letter) == "write('a.txt', 'Hello,\\n\\nCome at 4.')"
     assert composing("a.txt", "Tea") == composing("a.txt", "```\nTea") == ""
+    assert (
+        composing("a.txt", "Sure, here is the card:\n\nDear Bo,\ncome at 4") == "write('a.txt', 'Dear Bo,\\ncome at 4')"
+    )
+    assert composing("a.txt", "I'm sorry.\nI cannot do that.") == ""

@@ -43,7 +43,7 @@ from .shim_reading import (
     without_orders,
 )
 from .shim_request import obvious, questions_in
-from .shim_steps import Answer, Do, Say, Sort, Step, Write, first_step, next_step, rehearse
+from .shim_steps import Answer, Do, Say, Sort, Step, Write, by_program, first_step, is_stuck, next_step, rehearse
 from .shim_tasks import (
     DEEP_WORK,
     PLAN_MODE,
@@ -240,7 +240,7 @@ class Shim:
         text = f"{day}{listing}{told_before(turn)}{wanted}{clip(step.note, 120)}"
         asking = self._asked(prompt, text, PROGRAM_TOKENS, {}, stop=("\n```",))
         if step.number:
-            warmth = 0.0 if step.note and step.number == 1 else WARMER
+            warmth = 0.0 if step.note and step.number == 1 else 2 * WARMER if is_stuck(turn) else WARMER
             asking = msgspec.structs.replace(asking, temperature=warmth, seed=step.number)
         written, usage = "", Usage()
         async with aclosing(self._inner.reply(asking)) as items:
@@ -282,6 +282,8 @@ class Shim:
         program = rewriting(step.listing, written) if step.kind == "rewrite" else composing(path, written)
         if program:
             yield _calling(request, rehearse(program), usage=usage)
+        elif step.kind == "rewrite":
+            yield _calling(request, by_program(turn), usage=usage)
         else:
             yield TextDelta(NO_WAY)
             yield _spoken(NO_WAY, usage)

@@ -9,7 +9,7 @@ from ..types.losses import meant, named
 from ..types.programs import FileChange, Rehearsed
 from .shim_library import borrowed
 from .shim_programs import Try, from_sample, invented, unasked_column
-from .shim_request import ALL, CHANGE, FREE, NAMED, QUESTION, words_of
+from .shim_request import ALL, CHANGE, FREE, NAMED, QUESTION, demanded, left_out, swap_in, words_of
 from .shim_turn import Turn
 from .shim_words import DEEDS
 
@@ -63,10 +63,27 @@ def _beyond(tried: Try, turn: Turn) -> str:
         return f"it changes {outside}, which nobody named"
     if column := unasked_column(tried.program, asked):
         return f"nobody said that {column} alone makes a double: use unique(rows)"
+    if part := _undone(came, tried.program, asked):
+        return part
     if lost and not _FEWER.search(asked):
         return f"the column {lost[0]} is gone; keep all columns"
     if sum(call.tool == CRON for call in came.calls) > 1 and _ONE.search(asked):
         return "it cancels more than one; cancel only the one that is meant"
+    return ""
+
+
+def _undone(came: Rehearsed, program: str, request: str) -> str:
+    """What the request asks for beside, or of the text itself, and does not find; '' for nothing."""
+    lines = [line for each in came.changes for line in each.diff.splitlines() if line[:1] in ("+", "-")]
+    added = "\n".join(line for line in lines if line[0] == "+").lower()
+    if missing := [word for word in demanded(request) if word.lower() not in added]:
+        return f"{missing[0]!r} must be in it"
+    if came.changes and (part := left_out(request, "\n".join([program, *lines]))):
+        return f"it leaves out: {part}. Do all of it"
+    swap, taken = swap_in(request), [line.lower() for line in lines if line[0] == "-" and not line.startswith("---")]
+    if swap and any(swap[0].lower() in line for line in taken):
+        strange = [line for line in taken if swap[0].lower() not in line]
+        return f"it changes a line without {swap[0]!r}" if strange else ""
     return ""
 
 

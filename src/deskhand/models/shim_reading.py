@@ -123,7 +123,13 @@ def nearest_passage(texts: str, question: str, answer: str = "") -> Passage | No
 
 
 def _telling_stems(text: str) -> set[str]:
-    return {_stem(word)[:STEM] for word in words_of(text) if _stem(word) not in _SMALL_STEMS}
+    """The beginnings of its words, names as a whole beside, and numbers without what makes an ordinal of them."""
+    said = [_ORDINAL.sub(r"\1", word) for word in words_of(text) if _stem(word) not in _SMALL_STEMS]
+    names = {word.lower() for word in re.findall(r"\b[A-Z]\w+", text)} - _SMALL_STEMS
+    return {_stem(word)[:STEM] for word in said} | names
+
+
+_ORDINAL = re.compile(r"^(\d+)(st|nd|rd|th)$")
 
 
 STEM = 6

@@ -57,10 +57,57 @@ def obvious(request: str) -> Word | None:
         return "self"
     if ASSIST.match(plain) or takes_back(request):
         return "assist"
-    if _BEYOND.match(plain) and not NAMED.search(plain):
+    if is_beyond(request):
         return "talk"
     reads = URL.search(plain) and not NAMED.search(URL.sub("", plain)) and not CHANGE.search(plain)
     return "read" if reads else None
+
+
+def is_beyond(request: str) -> bool:
+    """Whether it asks for something to be bought or booked."""
+    return bool(_BEYOND.match(" ".join(request.lower().split())) and not NAMED.search(request))
+
+
+def demanded(request: str) -> list[str]:
+    """The words that a text is to hold, as the request demands: `sunscreen must be on it`."""
+    return [found[0] or found[1] for found in _DEMANDED.findall(request)]
+
+
+_DEMANDED = re.compile(
+    r"(?:^|[.,;:!?]|\band\b|\bbut\b)\s*(?:the |a |an )?([\w-]+(?: [\w-]+)?) (?:must|should|has to|have to|needs? to)"
+    r" be (?:on|in) (?:it|there)\b"
+    r"|\b(?:do not|don['\u2019]t) forget (?:the |a |an |my )?([\w-]+)(?=[.,;!?]|$)",
+    re.IGNORECASE,
+)
+
+
+def swap_in(request: str) -> tuple[str, str] | None:
+    """The words that become others, two or three with a number or a name: `from room 204 to room 311`."""
+    found = _SWAP.search(request)
+    return (found[1], found[2]) if found and found[1].split()[0].lower() == found[2].split()[0].lower() else None
+
+
+_SWAP = re.compile(r"\bfrom ([\w-]+ [\w.:-]*\w(?: \w+)?) (?:in)?to ([\w-]+ [\w.:-]*\w)\b", re.IGNORECASE)
+
+
+def left_out(request: str, done: str) -> str:
+    """The part of a request that asks for a change of its own of which no word occurs in what was `done`; '' for none.
+    The first part is not looked at: a program that does nothing is known by that."""
+    known = {word[:STEM] for word in words_of(done)}
+    for part in _AND_DO.split(request)[1:]:
+        words = [word for word in words_of(part) if word not in SMALL and word not in _EVERYDAY]
+        if len(words) > 1 and not any(word[:STEM] in known for word in words[1:]):
+            return part.strip(" .!?")
+    return ""
+
+
+STEM = 4
+_EVERYDAY = frozenset({"please", "then", "also", "it", "them", "that", "this", "too", "so", "new", "all", "one"})
+_AND_DO = re.compile(
+    r"(?:,|;|\.)?\s*\b(?:and|then|and then|and also)\b (?=(?:please )?(?:switch|turn|set|change|rename|delete|remove"
+    r"|add|put|append|replace|move|copy|update|increase|raise|lower|mark|tick|cross|insert|correct|fix)\b)",
+    re.IGNORECASE,
+)
 
 
 def questions_in(request: str) -> list[str]:

@@ -13,9 +13,10 @@ import msgspec
 
 from ..types.programs import REHEARSE, RUN, SURVEY, Call, Rehearsed, read_rehearsed
 from .shim_library import follows
+from .shim_mending import by_code, swapping, with_demanded
 from .shim_outcomes import agreed_on, problem, stopped_rightly, unmeant
 from .shim_programs import Try, is_plain, without_sample
-from .shim_prompts import ABOUT, Word
+from .shim_prompts import ABOUT, BEYOND, Word
 from .shim_request import (
     ASSIST,
     FREE,
@@ -26,6 +27,7 @@ from .shim_request import (
     URL,
     changes_wanted,
     goes_on,
+    is_beyond,
     obvious,
     program_said,
     takes_back,
@@ -88,6 +90,8 @@ def first_step(word: Word, turn: Turn) -> Step:
     match word:
         case "self":
             return Say(ABOUT, failed=False)
+        case "talk" if is_beyond(turn.request):
+            return Say(BEYOND)
         case "talk":
             return Answer()
         case "assist" if NAMED.search(turn.request) and not obvious(turn.request):
@@ -175,8 +179,17 @@ def tries_of(did: Sequence[Did]) -> list[Try]:
     return tries
 
 
+def is_stuck(turn: Turn) -> bool:
+    """Whether the same program was written twice."""
+    written = [each.program for each in tries_of(turn.did)]
+    return len(set(written)) < len(written)
+
+
 def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     """After a rehearsal: do what was found, try once more, or say why not."""
+    better = by_code(tries[-1]) or with_demanded(tries[-1], turn.request)
+    if better and all(each.program != better for each in tries):
+        return Do((rehearse(better),))
     wants = changes_wanted(turn)
     notes = [problem(each, turn, wants=wants, assist=assist) for each in tries]
     fine = [each for each, note in zip(tries, notes, strict=True) if not note]
@@ -194,7 +207,7 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     if lossy and not good and len(lossy) > 1 and not stops:
         return finish(lossy[0], turn, wants=wants)  # a person is asked about it
     if assist and stops and not ASSIST.match(" ".join(turn.request.lower().split())):
-        return Do((Move(SURVEY, {"about": turn.request, "purpose": "change"}),))  # it was sorted wrongly
+        return Do((by_program(turn),))  # it was sorted wrongly
     if len(stops) >= STOPS or (len(tries) >= TRIES and stops):
         return Say(refusal_words(stops))
     if len(tries) >= TRIES and good and not any(each.rehearsed.changes or each.rehearsed.calls for each in good):
@@ -202,7 +215,7 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     if len(tries) >= TRIES:
         return Say(failure_words(tries, good))
     if is_rewrite(turn, listing):
-        return Write("rewrite", listing, len(tries))
+        return _anew(turn, listing, tries)
     if lossy and not good:
         lost = unmeant(lossy[-1].rehearsed, turn.request)
         notes[-1] = f"it {lost}; keep what is there and only add to it, unless the request says otherwise"
@@ -213,6 +226,22 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
         f"\n(An earlier program was wrong: {notes[before - 1]}. Write a simple one that avoids this.)" if mended else ""
     )
     return Write("assistant" if assist else "files", listing, len(tries), wrong)
+
+
+def _anew(turn: Turn, listing: str, tries: Sequence[Try]) -> Step:
+    """Once more, where a text that was written anew is not right: by code where the request says which words become
+    which, by a program where the text came out as it was."""
+    swap = swapping(turn.request, listing)
+    if swap and all(each.program != swap for each in tries):
+        return Do((rehearse(swap),))
+    if not tries[-1].rehearsed.changes:
+        return Do((by_program(turn),))
+    return Write("rewrite", listing, len(tries))
+
+
+def by_program(turn: Turn) -> Move:
+    """The survey for a program, where the text itself was shown before."""
+    return Move(SURVEY, {"about": turn.request, "purpose": "change"})
 
 
 def finish(tried: Try, turn: Turn, *, wants: bool) -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from ..types.losses import named
@@ -23,10 +24,20 @@ def target_of(texts: str) -> str:
 
 def rewriting(texts: str, written: str) -> str:
     """The program that gives a text of a survey these new words; '' where there are none."""
-    path, new = target_of(texts), _BLOCK.search(written)
-    if not path or not new or not new[1].strip():
+    path, found = target_of(texts), _BLOCK.search(written)
+    frame = {f"--- {path}", f"--- end of {path}"}
+    new = "\n".join(line for line in (found[1] if found else "").split("\n") if line.strip() not in frame).strip("\n")
+    if not path or not new.strip() or (path.endswith(".py") and not _is_python(new)):
         return ""
-    return f"read({path!r})\nwrite({path!r}, {new[1].strip(chr(10))!r})\nsay('I have changed {path}.')"
+    return f"read({path!r})\nwrite({path!r}, {new!r})\nsay('I have changed {path}.')"
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def new_text(request: str, listing: str) -> str:
@@ -60,13 +71,17 @@ _GIVEN = re.compile(
 def composing(path: str, written: str) -> str:
     """The program that writes a new text; '' where there is none."""
     found = _BLOCK.search(written)
-    if not found:
+    if not found and ("```" in written or written.strip().count("\n") < 1 or _REFUSED.match(written.strip())):
         return ""
-    lines = [_BLANK_NAME.sub(r"Hello\2", line) for line in found[1].strip("\n").split("\n")]
+    said = found[1] if found else _INTRODUCED.sub("", written.strip())
+    lines = [_BLANK_NAME.sub(r"Hello\2", line) for line in said.strip("\n").split("\n")]
     text = "\n".join(line for line in lines if not _BLANK.fullmatch(line.strip()))
     return f"write({path!r}, {text!r})" if text.strip() else ""
 
 
+_INTRODUCED = re.compile(r"^(sure|certainly|of course|here)\b.*:\n+", re.IGNORECASE)
+"""What stands before a text that has no fence."""
+_REFUSED = re.compile(r"(i'?m sorry|sorry|i can(no|')t|unfortunately)\b", re.IGNORECASE)
 _BLANK = re.compile(r"\[[A-Z][^\]]*\][,.]?")
 _BLANK_NAME = re.compile(r"^(Dear|Hi|Hello) \[[A-Z][^\]]*\](,?)$")
 """What a person is to fill in: a small model leaves it though it is told not to."""

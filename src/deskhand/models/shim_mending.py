@@ -1,0 +1,130 @@
+"""What of a small model's program can be mended by code, so that the model is not asked again. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .shim_programs import Try
+from .shim_request import demanded, swap_in
+from .shim_texts import target_of
+
+
+def by_code(tried: Try) -> str:
+    """The program in the way in which it was meant, where that is plain from how it failed; '' where it is not."""
+    failed = tried.rehearsed.failed
+    if "is not iterable" in failed or "object is not callable" in failed:
+        return _of_all_rows(tried.program)
+    if "nothing was found" in failed or tried.rehearsed.stopped:
+        return _any_separator(tried.program)
+    return ""
+
+
+def _of_all_rows(program: str) -> str:
+    """`max(number(r['x']))` of one row, within a walk over rows, is meant of all of them; in the value of a dictionary
+    of all those with the same key."""
+    try:
+        tree = ast.parse(program)
+    except SyntaxError:
+        return ""
+    changed = ast.unparse(_OfAll().visit(tree))
+    return changed if changed != ast.unparse(ast.parse(program)) else ""
+
+
+class _OfAll(ast.NodeTransformer):
+    """Widens each aggregate of a single row that a comprehension walks."""
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        self.generic_visit(node)
+        node.value = _widened(node.value, node.generators, node.key)
+        return node
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        self.generic_visit(node)
+        for walk in node.generators:
+            walk.ifs = [_widened(each, node.generators, None) for each in walk.ifs]
+        return node
+
+
+def _widened(value: ast.expr, walks: list[ast.comprehension], key: ast.expr | None) -> ast.expr:
+    """The expression with its aggregates over all that the one walk gives, of which `key` is the same."""
+    if len(walks) != 1 or not isinstance(walks[0].target, ast.Name):
+        return value
+    name, source = walks[0].target.id, walks[0].iter
+    other = f"other_{name}"
+
+    class Widen(ast.NodeTransformer):
+        def visit_Compare(self, compared: ast.Compare) -> ast.AST:
+            """What is compared with the highest value is such a value, and not the text in its cell."""
+            given = [each.args[0] for each in compared.comparators if isinstance(each, ast.Call) and each.args]
+            left = ast.dump(compared.left)
+            read = next((of for of in given if left in {ast.dump(part) for part in ast.walk(of)}), compared.left)
+            self.generic_visit(compared)
+            compared.left = read
+            return compared
+
+        def visit_Call(self, call: ast.Call) -> ast.AST:
+            self.generic_visit(call)
+            if not (isinstance(call.func, ast.Name) and call.func.id in AGGREGATES and len(call.args) == 1):
+                return call
+            of = call.args[0]
+            if not isinstance(of, ast.Call | ast.Subscript) or name not in _names_in(of):
+                return call
+            same = [ast.Compare(_renamed(key, name, other), [ast.Eq()], [key])] if key is not None else []
+            walk = ast.comprehension(ast.Name(other), source, [*same], 0)
+            call.args = [ast.ListComp(_renamed(of, name, other), [walk])]
+            return call
+
+    return ast.parse(ast.unparse(Widen().visit(value)), mode="eval").body
+
+
+AGGREGATES = frozenset({"max", "min", "sum", "average", "median"})
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _renamed(node: ast.expr, old: str, new: str) -> ast.expr:
+    """A copy in which another name stands."""
+    copy = ast.parse(ast.unparse(node), mode="eval").body
+    for each in ast.walk(copy):
+        if isinstance(each, ast.Name) and each.id == old:
+            each.id = new
+    return copy
+
+
+def swapping(request: str, texts: str) -> str:
+    """The program for a request that says which words become which, `from room 204 to room 311`, and speaks of one
+    text in which they stand; '' for another request."""
+    words, path = swap_in(request), target_of(texts)
+    if not (words and path) or not re.search(rf"\b{re.escape(words[0])}\b", texts, re.IGNORECASE):
+        return ""
+    return f"replace({path!r}, {words[0]!r}, {words[1]!r})"
+
+
+def with_demanded(tried: Try, request: str) -> str:
+    """The program with the lines that the request demands in the new list that it makes: `soap must be on it`; '' where
+    nothing is missing, and where it makes no list."""
+    made = tried.rehearsed.changes
+    if len(made) != 1 or made[0].kind != "new":
+        return ""
+    lines = [line[1:] for line in made[0].diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    missing = [word for word in demanded(request) if word.lower() not in "\n".join(lines).lower()]
+    if not missing or len(lines) < LEAST_LINES or any(len(line) > LINE_CHARS for line in lines):
+        return ""
+    mark = "- " if lines[-1].startswith("- ") else ""
+    return "\n".join([tried.program, *(f"append({made[0].path!r}, {mark + word!r})" for word in missing)])
+
+
+LEAST_LINES, LINE_CHARS = 3, 40
+"""A list has so many lines at least, and none that is longer."""
+
+
+def _any_separator(program: str) -> str:
+    """A pattern for dates that found none, with whatever may stand between their numbers."""
+    loose = _DATE_PATTERN.sub(r"\\d{1,4}[./-]\\d{1,2}[./-]\\d{1,4}", program)
+    return loose if loose != program else ""
+
+
+_DATE_PATTERN = re.compile(r"\\d(?:\{[\d,]+\}|\+)(?:\\?[./-])\\d(?:\{[\d,]+\}|\+)(?:\\?[./-])\\d(?:\{[\d,]+\}|\+)")
