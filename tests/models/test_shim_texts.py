@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_texts import composing, new_text, rewriting
+from deskhand.models.shim_texts import composing, is_anew, new_text, rewriting
 
 TEXTS = "--- a.md\nOld\n--- end of a.md"
 
@@ -22,6 +22,20 @@ TEXTS = "--- a.md\nOld\n--- end of a.md"
 def test_a_text_is_written_anew_only_where_all_of_it_came(written: str, new: str) -> None:
     program = rewriting(TEXTS, written)
     assert program == (f"read('a.md')\nwrite('a.md', {new!r})\nsay('I have changed a.md.')" if new else "")
+
+
+@pytest.mark.parametrize(
+    ("request_", "anew"),
+    [
+        ("fix the typos in a.md", True),
+        ("rewrite a.md in a friendly tone", True),
+        ("rewrite the dates in a.md as 2026-03-05", False),
+        ("correct the prices in a.md", False),
+        ("sort a.md", False),
+    ],
+)
+def test_words_are_made_better_by_the_model_and_figures_by_a_program(request_: str, anew: bool) -> None:
+    assert is_anew(request_) == anew
 
 
 def test_the_frame_of_a_text_is_no_part_of_it_and_a_script_stays_one() -> None:

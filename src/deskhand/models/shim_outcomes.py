@@ -142,6 +142,18 @@ def agreed_on(good: Sequence[Try], *, wants: bool, ordered: bool) -> Try | None:
     return None
 
 
+def has_columns(tried: Try, request: str) -> bool:
+    """Whether a program makes a table with the columns that the request gives it: `save as sums.csv (name,sum)`."""
+    asked, made = _COLUMNS.search(request), [each for each in tried.rehearsed.changes if each.kind == "new"]
+    if not asked or len(made) != 1 or not made[0].path.lower().endswith(".csv"):
+        return False
+    head = next((line[1:] for line in made[0].diff.splitlines() if re.match(r"\+(?!\+\+)", line)), "")
+    return [each.strip().lower() for each in head.split(",")] == [each.strip().lower() for each in asked[1].split(",")]
+
+
+_COLUMNS = re.compile(r"\(([\w ]+(?:,[\w ]+)+)\)")
+
+
 def _names_more(one: Rehearsed, other: Rehearsed) -> bool:
     """Whether both only say something, and one tells names beside the same figures."""
     if one.changes or one.calls or other.changes or other.calls:

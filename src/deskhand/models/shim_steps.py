@@ -14,12 +14,11 @@ import msgspec
 from ..types.programs import REHEARSE, RUN, SURVEY, Call, Rehearsed, read_rehearsed
 from .shim_library import follows
 from .shim_mending import by_code, swapping, with_demanded
-from .shim_outcomes import agreed_on, problem, stopped_rightly, unmeant
+from .shim_outcomes import agreed_on, has_columns, problem, stopped_rightly, unmeant
 from .shim_programs import Try, is_plain, without_sample
 from .shim_prompts import ABOUT, BEYOND, Word
 from .shim_request import (
     ASSIST,
-    FREE,
     NAMED,
     ORDER,
     QUESTION,
@@ -32,7 +31,7 @@ from .shim_request import (
     program_said,
     takes_back,
 )
-from .shim_texts import is_rewrite, new_text
+from .shim_texts import is_anew, is_rewrite, new_text
 from .shim_turn import Did, Move, Turn
 from .shim_words import UNSURE, failure_words, halted_words, refusal_words, told
 
@@ -105,7 +104,7 @@ def first_step(word: Word, turn: Turn) -> Step:
             return Do((Move(FETCH, {"url": found[0].rstrip(".,;:!?)")}),))
         case _:
             files = NAMED.findall(turn.request)
-            anew = FREE.search(turn.request) and 1 in (len(files), sum(each.endswith(".py") for each in files))
+            anew = is_anew(turn.request) and 1 in (len(files), sum(each.endswith(".py") for each in files))
             return Do((Move(SURVEY, {"about": turn.request, "purpose": "read" if anew else word}),))
 
 
@@ -162,7 +161,7 @@ def _after_first(turn: Turn, step: Did) -> Step:
 
 
 def tries_of(did: Sequence[Did]) -> list[Try]:
-    """The programs that were rehearsed, in turn; one that was rehearsed again with an answer counts once."""
+    """The programs that were rehearsed; one that was rehearsed again with an answer, or mended, counts once."""
     tries = list[Try]()
     for at, step in enumerate(did):
         if step.move.tool != REHEARSE:
@@ -173,7 +172,7 @@ def tries_of(did: Sequence[Did]) -> list[Try]:
         new = Try(
             program, tuple(map(str, answers)), came or Rehearsed(failed=step.first_line), tuple(did[at + 1 : end])
         )
-        if answers and tries and tries[-1].program == program:
+        if tries and (by_code(tries[-1]) == program or (answers and tries[-1].program == program)):
             tries.pop()
         tries.append(new)
     return tries
@@ -188,8 +187,11 @@ def is_stuck(turn: Turn) -> bool:
 def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     """After a rehearsal: do what was found, try once more, or say why not."""
     better = by_code(tries[-1]) or with_demanded(tries[-1], turn.request)
-    if better and all(each.program != better for each in tries):
-        return Do((rehearse(better),))
+    if better:
+        same = [each for each in tries if each.program == better]
+        if not same:
+            return Do((rehearse(better),))
+        tries = [*tries[:-1], same[0]]  # it was written a second time
     wants = changes_wanted(turn)
     notes = [problem(each, turn, wants=wants, assist=assist) for each in tries]
     fine = [each for each, note in zip(tries, notes, strict=True) if not note]
@@ -198,7 +200,11 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     stops = [each.rehearsed.stopped for each, note in zip(tries, notes, strict=True) if stopped_rightly(each, note)]
     agreed = agreed_on(good, wants=wants, ordered=bool(ORDER.search(turn.request)))
     listing = turn.did[0].result if turn.did[0].move.tool == SURVEY else ""
-    sure = [each for each in good if is_plain(each, turn) or follows(each.program, turn.request, listing)]
+    sure = [
+        each
+        for each in good
+        if is_plain(each, turn) or follows(each.program, turn.request, listing) or has_columns(each, turn.request)
+    ]
     if good and (assist or is_rewrite(turn, listing)):
         sure = good
     alone = len(good) == 1 and good[0] is tries[0] and len(tries) > 1 and not stops

@@ -12,7 +12,15 @@ from .shim_turn import Turn
 
 def is_rewrite(turn: Turn, texts: str) -> bool:
     """Whether one small text is to be made better, which is written anew as a whole."""
-    return bool(FREE.search(turn.request) and not ONLY.search(turn.request) and target_of(texts))
+    return bool(is_anew(turn.request) and not ONLY.search(turn.request) and target_of(texts))
+
+
+def is_anew(request: str) -> bool:
+    """Whether it speaks of making words better; dates and amounts are changed by a program."""
+    return bool(FREE.search(request) and not _WORKED_OUT.search(request))
+
+
+_WORKED_OUT = re.compile(r"\b(dates|prices|amounts|(every|each) (date|price|amount|number))\b", re.IGNORECASE)
 
 
 def target_of(texts: str) -> str:
