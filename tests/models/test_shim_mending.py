@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from deskhand.models.shim_mending import by_code, swapping, with_demanded
@@ -50,7 +52,10 @@ def test_what_is_not_plain_is_left_to_the_model(program: str, failed: str) -> No
 def test_dates_are_found_whatever_stands_between_their_numbers() -> None:
     program = r"days = re.findall(r'\d{2}/\d{2}/\d{4}', read('a.txt'))"
     better = by_code(Try(program, (), Rehearsed(failed=NOTHING)))
-    assert better == r"days = re.findall(r'\d{1,4}[./-]\d{1,2}[./-]\d{1,4}', read('a.txt'))"
+    assert better == r"days = re.findall(r'\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})', read('a.txt'))"
+    text = "from 01.04.2026 or 2026-05-02 or 3/4/26, section 4.2.1, no. 12.4"
+    found = re.findall(better.partition("r'")[2].partition("'")[0], text)
+    assert found == ["01.04.2026", "2026-05-02", "3/4/26"]
     assert by_code(Try(better, (), Rehearsed(failed=NOTHING))) == "", "it is not mended twice"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_texts import composing, is_anew, new_text, rewriting
+from deskhand.models.shim_texts import closed, composing, is_anew, new_text, rewriting
 
 TEXTS = "--- a.md\nOld\n--- end of a.md"
 
@@ -71,9 +71,12 @@ def test_a_text_that_is_made_up_for_a_new_file(request_: str, path: str) -> None
 
 
 def test_a_new_text_becomes_a_program() -> None:
+    assert composing("a.txt", closed("```letter\nTea\nMilk")) == "write('a.txt', 'Tea\\nMilk')"
     assert composing("a.txt", "Here:\n```\nTea\nMilk\n```") == "write('a.txt', 'Tea\\nMilk')"
     letter = "```\nDear [Guest's Name],\n\nCome at 4.\n[Your Name]\n```"
     assert composing("a.txt", letter) == "write('a.txt', 'Hello,\\n\\nCome at 4.')"
+    signed = composing("a.txt", "```\nCome at 4.\n\nYours,\n[Your Name]\n```", "write to Bo, sign it as Ida")
+    assert signed == "write('a.txt', 'Come at 4.\\n\\nYours,\\nIda')"
     assert composing("a.txt", "Tea") == composing("a.txt", "```\nTea") == ""
     assert (
         composing("a.txt", "Sure, here is the card:\n\nDear Bo,\ncome at 4") == "write('a.txt', 'Dear Bo,\\ncome at 4')"

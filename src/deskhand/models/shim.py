@@ -61,7 +61,7 @@ from .shim_tasks import (
     steps_in,
     written_down,
 )
-from .shim_texts import composing, new_text, rewriting, target_of
+from .shim_texts import closed, composing, new_text, rewriting, target_of
 from .shim_turn import Chat, Move, Turn, clip, cost, read_turn, said_by_person, told_before
 from .shim_words import honest
 
@@ -278,8 +278,10 @@ class Shim:
                     yield ThinkingDelta(item.text)
                 elif isinstance(item, Reply):
                     usage = item.usage
+                    if step.kind == "new text" and item.finish == "stop":
+                        written = closed(written)
         path = new_text(turn.request, step.listing)
-        program = rewriting(step.listing, written) if step.kind == "rewrite" else composing(path, written)
+        program = rewriting(step.listing, written) if step.kind == "rewrite" else composing(path, written, turn.request)
         if program:
             yield _calling(request, rehearse(program), usage=usage)
         elif step.kind == "rewrite":

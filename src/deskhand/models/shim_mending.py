@@ -122,9 +122,10 @@ LEAST_LINES, LINE_CHARS = 3, 40
 
 
 def _any_separator(program: str) -> str:
-    """A pattern for dates that found none, with whatever may stand between their numbers."""
-    loose = _DATE_PATTERN.sub(r"\\d{1,4}[./-]\\d{1,2}[./-]\\d{1,4}", program)
-    return loose if loose != program else ""
+    """A pattern for dates that found none, as dates are usually written."""
+    loose = _DATE_PATTERN.sub(lambda _: _ANY_DATE, program)
+    return loose if loose != program and _ANY_DATE not in program else ""
 
 
+_ANY_DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})"
 _DATE_PATTERN = re.compile(r"\\d(?:\{[\d,]+\}|\+)(?:\\?[./-])\\d(?:\{[\d,]+\}|\+)(?:\\?[./-])\\d(?:\{[\d,]+\}|\+)")

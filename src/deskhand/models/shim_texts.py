@@ -76,20 +76,29 @@ _GIVEN = re.compile(
 """What is to be written stands somewhere already, or is to be worked out."""
 
 
-def composing(path: str, written: str) -> str:
-    """The program that writes a new text; '' where there is none."""
+def composing(path: str, written: str, request: str = "") -> str:
+    """The program that writes a new text, signed as the request says; '' where there is none."""
     found = _BLOCK.search(written)
     if not found and ("```" in written or written.strip().count("\n") < 1 or _REFUSED.match(written.strip())):
         return ""
     said = found[1] if found else _INTRODUCED.sub("", written.strip())
+    signed = found_name[1] if (found_name := _SIGNED.search(request)) else ""
     lines = [_BLANK_NAME.sub(r"Hello\2", line) for line in said.strip("\n").split("\n")]
+    lines = [signed if signed and _MY_NAME.fullmatch(line.strip()) else line for line in lines]
     text = "\n".join(line for line in lines if not _BLANK.fullmatch(line.strip()))
     return f"write({path!r}, {text!r})" if text.strip() else ""
+
+
+def closed(written: str) -> str:
+    """What was written to its end, with the end of its fence, which a small model forgets."""
+    return f"{written}\n```" if written.count("```") == 1 else written
 
 
 _INTRODUCED = re.compile(r"^(sure|certainly|of course|here)\b.*:\n+", re.IGNORECASE)
 """What stands before a text that has no fence."""
 _REFUSED = re.compile(r"(i'?m sorry|sorry|i can(no|')t|unfortunately)\b", re.IGNORECASE)
+_SIGNED = re.compile(r"\bsign(?:ed)?(?: it)? (?:as|with|by|from) ((?!(?:my|me|the|a)\b)\w+)", re.IGNORECASE)
+_MY_NAME = re.compile(r"\[(your|my) (full )?name\][,.]?", re.IGNORECASE)
 _BLANK = re.compile(r"\[[A-Z][^\]]*\][,.]?")
 _BLANK_NAME = re.compile(r"^(Dear|Hi|Hello) \[[A-Z][^\]]*\](,?)$")
 """What a person is to fill in: a small model leaves it though it is told not to."""
