@@ -53,6 +53,7 @@ def test_dates_are_found_whatever_stands_between_their_numbers() -> None:
     program = r"days = re.findall(r'\d{2}/\d{2}/\d{4}', read('a.txt'))"
     better = by_code(Try(program, (), Rehearsed(failed=NOTHING)))
     assert better == r"days = re.findall(r'\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})', read('a.txt'))"
+    assert by_code(Try(program, (), Rehearsed(read=("a.txt",)))) == better, "nothing came of it"
     text = "from 01.04.2026 or 2026-05-02 or 3/4/26, section 4.2.1, no. 12.4"
     found = re.findall(better.partition("r'")[2].partition("'")[0], text)
     assert found == ["01.04.2026", "2026-05-02", "3/4/26"]

@@ -12,10 +12,10 @@ from .shim_texts import target_of
 
 def by_code(tried: Try) -> str:
     """The program in the way in which it was meant, where that is plain from how it failed; '' where it is not."""
-    failed = tried.rehearsed.failed
+    came, failed = tried.rehearsed, tried.rehearsed.failed
     if "is not iterable" in failed or "object is not callable" in failed:
         return _of_all_rows(tried.program)
-    if "nothing was found" in failed or tried.rehearsed.stopped:
+    if "nothing was found" in failed or came.stopped or not (failed or came.changes or came.calls or came.said):
         return _any_separator(tried.program)
     return ""
 
