@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.models.shim_outcomes import agreed_on, lost_columns, problem
+from deskhand.models.shim_outcomes import agreed_on, lost_columns, problem, table_harm
 from deskhand.models.shim_programs import Try, unasked_column
 from deskhand.models.shim_turn import Did, Move, Turn
 from deskhand.types.programs import SURVEY, Call, FileChange, Kind, Rehearsed
@@ -170,3 +170,29 @@ def test_all_of_a_request_is_done_and_no_more(request_: str, program: str, came:
     asked = Turn(request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), there, "ok"),))
     note = problem(Try(program, (), came), asked, wants=True, assist=False)
     assert note.startswith(wrong) and bool(note) == bool(wrong), note
+
+
+CREW = "--- c.csv\n+++ c.csv\n@@ -1,4 +1,4 @@\n name,team\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "diff", "wrong"),
+    [
+        ("Ida joins the reds, change c.csv", f"{CREW}-Ida,blue\n+Ida,red", ""),
+        ("Ida joins the reds, change c.csv", f"{CREW}-Ida,blue\n-Bo,blue\n+Ida,red\n+Bo,red", "it changes other rows"),
+        ("all of Ida's team are reds now", f"{CREW}-Ida,blue\n-Bo,blue\n+Ida,red\n+Bo,red", ""),
+        ("blue is called red now", f"{CREW}-Ida,blue\n-Bo,blue\n+Ida,red\n+Bo,red", ""),
+        ("Ida is called Ida, red", f"{CREW}-Ida,blue\n-Bo,blue\n+Ida,red,blue\n+Bo,blue", "rows no longer fit"),
+    ],
+)
+def test_a_table_is_changed_where_it_was_meant(request_: str, diff: str, wrong: str) -> None:
+    said = table_harm(FileChange("c.csv", "changed", "d", diff), request_)
+    assert said.startswith(wrong) and bool(said) == bool(wrong)
+
+
+def test_a_folder_that_is_empty_after_a_move_is_no_other_file() -> None:
+    moved = FileChange("old/a/x.txt", "moved", "d", "", "new/a/x.txt")
+    came = Rehearsed(changes=(moved, FileChange("old/a", "deleted"), FileChange("old", "deleted")))
+    listing = Did(Move(SURVEY, {"about": "x", "purpose": "change"}), "Files here:\n- old/a/x.txt: 1 line", "ok")
+    asked = Turn("rename the folder old to new", 1, did=(listing,))
+    assert problem(Try("rename('old', 'new')", (), came), asked, wants=True, assist=False) == ""

@@ -100,3 +100,15 @@ def test_a_value_of_the_row_that_is_shown_is_seen_and_the_name_of_a_column_is_no
     listing = "Files here:\n- c.csv: a CSV; rows('c.csv')[0] is {'item': 'Binoculars', 'price': '189.00'}"
     did = (Did(Move(SURVEY, {}), listing, "ok"),)
     assert from_sample(program, Turn("which costs the most?", 1, did=did)) == sample
+
+
+@pytest.mark.parametrize(
+    ("program", "request_", "kept"),
+    [
+        ("delete(files('*.bak', 'work/'))", "delete all .bak files", "delete(files('*.bak'))"),
+        ("delete(files('*.bak', 'work/'))", "delete all .bak files in work", "delete(files('*.bak', 'work/'))"),
+        ("delete(files('*.bak', '.'))", "delete all .bak files", "delete(files('*.bak', '.'))"),
+    ],
+)
+def test_a_folder_that_nobody_named_is_no_bound(program: str, request_: str, kept: str) -> None:
+    assert pruned(program, request_) == kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Sequence
 
@@ -65,6 +66,8 @@ def _beyond(tried: Try, turn: Turn) -> str:
         return f"nobody said that {column} alone makes a double: use unique(rows)"
     if part := _undone(came, tried.program, asked):
         return part
+    if wrong := next((why for each in came.changes if (why := table_harm(each, asked))), ""):
+        return wrong
     if lost and not _FEWER.search(asked):
         return f"the column {lost[0]} is gone; keep all columns"
     if sum(call.tool == CRON for call in came.calls) > 1 and _ONE.search(asked):
@@ -109,9 +112,39 @@ def lost_columns(change: FileChange) -> list[str]:
     return [column.strip() for column in columns if column not in kept and column.strip()]
 
 
+def table_harm(change: FileChange, request: str) -> str:
+    """What is wrong with how a table was changed: rows that no longer fit its columns, or rows of others than the one
+    that the request names; '' for nothing."""
+    if change.kind != "changed" or not change.path.lower().endswith((".csv", ".tsv")):
+        return ""
+    lines = [line for line in change.diff.splitlines() if re.match(r"[+-](?!--|\+\+)", line)]
+    sign = (
+        "\t"
+        if change.path.lower().endswith(".tsv")
+        else ";"
+        if sum(";" in line for line in lines) > len(lines) / 2
+        else ","
+    )
+    was, now = (
+        [next(csv.reader([line[1:]], delimiter=sign), []) for line in lines if line[0] == mark] for mark in "-+"
+    )
+    if was and len({len(row) for row in was}) == 1 and len(was) == len(now) and len({len(row) for row in now}) > 1:
+        return "rows no longer fit the columns; use rows and save_rows"
+    if _SEVERAL.search(request) or len(was) < 2 or len(was) != len(now):
+        return ""
+    words = set(re.findall(r"\b[A-Z]\w+", request))
+    meant = [row for row in was if words & {cell.strip() for cell in row[:1]}]
+    return f"it changes other rows than that of {meant[0][0]}" if len(meant) == 1 else ""
+
+
+_SEVERAL = re.compile(r"\b(all|every|each|everybody|everyone|both|those|sort|order)\b", re.IGNORECASE)
+
+
 def _outside(came: Rehearsed, request: str, listing: str) -> str:
     """A file that is changed though the request names another one that was there; '' for none."""
+    left = [each.path for each in came.changes if each.kind == "moved"]
     paths = [each.path for each in came.changes if each.kind in ("changed", "deleted")]
+    paths = [path for path in paths if not any(moved.startswith(f"{path}/") for moved in left)]  # it is only empty now
     strange = [path for path in paths if not named(path, request)]
     there = re.findall(r"^- ([^:\n]+?):", listing, re.MULTILINE)
     others = len(strange) < len(paths) or any(named(path, request) for path in there)

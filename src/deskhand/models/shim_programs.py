@@ -26,6 +26,7 @@ def pruned(program: str, request: str) -> str:
     """The program without the statements that nobody asked for, beside some that were: replacements of which neither
     the old text nor the new one is the request's, and moves of files that it does not name. A small model goes on and
     on. Where nothing would be left of a kind, all of it stays; so does what keeps the data that others take away."""
+    program = _FOLDER.sub(lambda found: found[0] if _is_named(found[2], request) else f"files({found[1]})", program)
     try:
         tree = ast.parse(program)
     except SyntaxError:
@@ -48,6 +49,15 @@ def pruned(program: str, request: str) -> str:
             gone |= set(range(each.lineno, (each.end_lineno or each.lineno) + 1))
         seen.add(said)
     return "\n".join(line for n, line in enumerate(program.splitlines(), 1) if n not in gone)
+
+
+_FOLDER = re.compile(r"""\bfiles\(\s*(['"][^'"]*['"])\s*,\s*['"]([^'"]+)['"]\s*\)""")
+"""A look for files in one folder: who did not name it means them wherever they are."""
+
+
+def _is_named(folder: str, request: str) -> bool:
+    last = folder.rstrip("/").rpartition("/")[2].lower()
+    return folder in (".", "/", "./") or (bool(last) and last in request.lower())
 
 
 def _takes_away(tree: ast.Module) -> bool:
