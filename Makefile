@@ -62,10 +62,10 @@ check: $(VENV)/.dev ## Format, lint, types, import order
 	@$(BIN)/lint-imports --no-logo
 
 test-model: $(VENV)/.dev ## Put the unseen everyday tasks and one long work to the real embedded model; takes half an hour
-	@$(MAKE) --no-print-directory everyday SET=unseen
+	@$(MAKE) --no-print-directory everyday SET=fresh
 	@nice -n 5 $(BIN)/python -m deskhand.testing.model_long --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
 
-everyday: $(VENV)/.dev ## Put fifty everyday tasks to the real embedded model through `deskhand serve`; SET=unseen: fifty others
+everyday: $(VENV)/.dev ## Put fifty everyday tasks to the real embedded model through `deskhand serve`; SET=unseen or fresh: fifty others
 	@$(BIN)/deskhand model pull $(or $(MODEL),qwen2.5-coder-1.5b)
 	@nice -n 5 $(BIN)/python -m deskhand.testing.everyday.run --set $(or $(SET),tuned) --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from deskhand.testing.everyday import tuned, unseen
+from deskhand.testing.everyday import fresh, tuned, unseen
 from deskhand.testing.everyday.task import Task, lost
 from deskhand.testing.everyday.words import admits, asks, claims, denies, false_done, numbers
 from tests.testing.everyday import (
@@ -36,6 +36,21 @@ def test_two_halves_of_the_same_kinds() -> None:
     assert len({task.id for task in TASKS}) == 100
     assert {task.says for task in tuned.TASKS}.isdisjoint(task.says for task in unseen.TASKS)
     assert CASES.keys() == {task.id for task in TASKS}
+
+
+FRESH = pytest.mark.parametrize("task", fresh.TASKS, ids=[task.id for task in fresh.TASKS])
+
+
+def test_the_fresh_ones_are_of_the_same_kinds_and_new() -> None:
+    assert Counter(task.kind for task in fresh.TASKS) == Counter(task.kind for task in tuned.TASKS)
+    assert {task.says for task in fresh.TASKS}.isdisjoint(task.says for task in TASKS)
+    assert len({task.id for task in (*TASKS, *fresh.TASKS)}) == 150
+
+
+@FRESH
+@pytest.mark.parametrize("reply", ["", "Done.", "ok", "I have done what you asked for."])
+def test_nothing_done_solves_no_fresh_one(task: Task, reply: str) -> None:
+    assert not task.check(does({}, *[reply] * len(task.says)).after(task))
 
 
 @BY_ID

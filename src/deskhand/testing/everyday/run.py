@@ -3,7 +3,7 @@
     python -m deskhand.testing.everyday.run --set tuned --model embedded/qwen2.5-coder-1.5b
 
 It prints a line for each task and a table, and writes both with the details to a JSON file. It takes a while. Of the
-unseen half only ids and figures are printed and written, so that nobody learns it by heart.
+sets that nothing is tuned on only ids and figures are printed and written, so that nobody learns them by heart.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import msgspec
 
 from ...runtime.clock import SystemClock
 from ...runtime.config import read_settings
-from . import tuned, unseen
+from . import fresh, tuned, unseen
 from .measure import Result, judged, summary, unmeasured
 from .served import HarnessError, Served, Setup, Turn, link_cache
 from .task import After, Files, Task, look, put
 
-SETS = {"tuned": tuned.TASKS, "unseen": unseen.TASKS}
+SETS = {"tuned": tuned.TASKS, "unseen": unseen.TASKS, "fresh": fresh.TASKS}
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -117,7 +117,7 @@ def chosen(name: str, only: Sequence[str]) -> list[Task]:
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description="Put the everyday tasks to a real Deskhand.")
-    parser.add_argument("--set", dest="name", choices=sorted(SETS), default="tuned", help="which half")
+    parser.add_argument("--set", dest="name", choices=sorted(SETS), default="tuned", help="which fifty")
     parser.add_argument("--only", nargs="+", default=[], metavar="ID", help="only these tasks")
     parser.add_argument("--model", default="embedded/qwen2.5-coder-1.5b", help="provider/name")
     parser.add_argument("--out", type=Path, default=Path("build/everyday.json"), help="where the results are written")
@@ -128,7 +128,7 @@ def main() -> None:
         tasks = chosen(given.name, given.only)
     except ValueError as error:
         parser.error(str(error))
-    detailed = given.name != "unseen" or given.dev_detail
+    detailed = given.name == "tuned" or given.dev_detail
 
     given.out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="deskhand-everyday-cache-") as cache:

@@ -1,4 +1,5 @@
-"""Fifty everyday requests of the same kinds, to measure with: nobody reads them who works on what a model is shown."""
+"""Fifty everyday requests of the same kinds, measured once before anybody had read them. What failed then was read, and
+mended; `fresh` measures since."""
 
 from __future__ import annotations
 
