@@ -1,42 +1,37 @@
 // Settings: everything about the house that is not one conversation.
-import { html, useEffect, useRef } from "./lib.js";
-import { drawer, here } from "./state.js";
+import { html, useEffect, useRef, useState } from "./lib.js";
+import { attempt, drawer, here } from "./state.js";
 import { Icon, IconButton } from "./icons.js";
-import { Setup } from "./panels/setup.js";
-import { Models } from "./panels/models.js";
-import { People } from "./panels/people.js";
-import { Approvals } from "./panels/approvals.js";
-import { Changes } from "./panels/changes.js";
-import { Proposals } from "./panels/proposals.js";
-import { Jobs } from "./panels/jobs.js";
-import { Activity } from "./panels/activity.js";
-import { Usage } from "./panels/usage.js";
-import { Health } from "./panels/health.js";
-import { Settings } from "./panels/settings.js";
 
-/** id, name, icon, what is drawn. */
+/** id, name, icon, and what brings what is drawn: it is loaded when it is opened. */
 export const PAGES = [
-  ["setup", "Set up", "check", Setup],
-  ["models", "Models and skills", "spark", Models],
-  ["proposals", "Proposed skills", "book", Proposals],
-  ["jobs", "Jobs", "time", Jobs],
-  ["activity", "Activity", "trace", Activity],
-  ["changes", "Changes", "undo", Changes],
-  ["approvals", "Approvals", "shield", Approvals],
-  ["people", "People and pairing", "people", People],
-  ["usage", "Usage and cost", "chart", Usage],
-  ["health", "Health", "pulse", Health],
-  ["settings", "Configuration", "tune", Settings],
+  ["setup", "Set up", "check", async () => (await import("./panels/setup.js")).Setup],
+  ["models", "Models and skills", "spark", async () => (await import("./panels/models.js")).Models],
+  ["proposals", "Proposed skills", "book", async () => (await import("./panels/proposals.js")).Proposals],
+  ["jobs", "Jobs", "time", async () => (await import("./panels/jobs.js")).Jobs],
+  ["activity", "Activity", "trace", async () => (await import("./panels/activity.js")).Activity],
+  ["changes", "Changes", "undo", async () => (await import("./panels/changes.js")).Changes],
+  ["approvals", "Approvals", "shield", async () => (await import("./panels/approvals.js")).Approvals],
+  ["people", "People and pairing", "people", async () => (await import("./panels/people.js")).People],
+  ["usage", "Usage and cost", "chart", async () => (await import("./panels/usage.js")).Usage],
+  ["health", "Health", "pulse", async () => (await import("./panels/health.js")).Health],
+  ["settings", "Configuration", "tune", async () => (await import("./panels/settings.js")).Settings],
 ];
 
 export function House() {
-  const { page } = here.value, [, label, , Drawn] = PAGES.find(([id]) => id === page) ?? PAGES[0], top = useRef();
+  const { page } = here.value, [wanted, label, , load] = PAGES.find(([id]) => id === page) ?? PAGES[0], top = useRef();
+  const [loaded, setLoaded] = useState({}), Drawn = loaded[wanted];
   useEffect(() => top.current?.focus({ preventScroll: true }), [page]);
+  useEffect(() => {
+    if (Drawn) return;
+    const fetched = () => load().catch(() => { throw new Error("This page could not be loaded. Open it again when Deskhand is reached."); });
+    attempt(fetched).then((found) => { if (found) setLoaded((before) => ({ ...before, [wanted]: found })); });
+  }, [wanted]);
   return html`<div class="house">
     <header class="head"><${IconButton} name="menu" label="Show the conversations" class="ib only-narrow" onClick=${() => { drawer.value = true; }} /><h1 class="title">Settings</h1></header>
     <div class="house-body">
       <nav class="pages" aria-label="Settings">${PAGES.map(([id, name, icon]) => html`<a key=${id} class="entry" href=${`#/house/${id}`} aria-current=${name === label ? "page" : null}><${Icon} name=${icon} /><span>${name}</span></a>`)}</nav>
-      <div class="page" role="region" aria-label=${label} tabindex="-1" ref=${top}><h2>${label}</h2><${Drawn} key=${page} /></div>
+      <div class="page" role="region" aria-label=${label} tabindex="-1" ref=${top}><h2>${label}</h2>${Drawn && html`<${Drawn} key=${page} />`}</div>
     </div>
   </div>`;
 }
