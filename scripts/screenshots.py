@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/screenshots: the eight states of tests/page/states.py in light, dark and on a phone."""
+"""Takes the pictures of docs/screenshots: the nine states of tests/page/states.py in light, dark and on a phone."""
 
 from __future__ import annotations
 

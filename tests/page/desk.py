@@ -57,7 +57,35 @@ def fold(state, event):
 See [the documentation](https://example.org/docs) for more.
 """
 
+RICH = r"""The **area under the bell curve** is known exactly[^1], and $e^{-x^2}$ has no simple integral:
+
+$$
+\int_{-\infty}^{\infty} e^{-x^2}\,dx = \sqrt{\pi}
+$$
+
+| Points | Error | Time |
+|:-------|:-----:|-----:|
+| 10 | 0.02 | 1.4 ms |
+| 1,000 | 0.000002 | 31.8 ms |
+
+```python
+def area(points: int) -> float:
+    # midpoints between -5 and 5
+    width = 10 / points
+    return sum(exp(-((i + 0.5) * width - 5) ** 2) for i in range(points)) * width
+```
+
+- [x] compare with $\sqrt{\pi}$
+- [ ] try *Simpson's rule*
+
+מימין לשמאל: גם זה מוצג כראוי.
+
+The numbers are in [the table](out/areas.csv).
+
+[^1]: By squaring it, and going over to `polar` coordinates.
+"""
 SENTENCES = {
+    "What is the area under the bell curve?": "rich",
     "How does Deskhand remember what we did?": "slow",
     "Please count the letters in the archive": "count",
     "Invite Ada to the river, please": "post",
@@ -158,6 +186,8 @@ def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
             return _program(text.partition(" ")[2], results)
         case "markdown":
             return say(MARKDOWN)
+        case "rich":
+            return say(RICH)
         case "slow":
             return say(MARKDOWN.replace("## An example", "⏸## An example"))
         case "hold":

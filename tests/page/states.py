@@ -1,4 +1,4 @@
-"""The eight states of the page that are looked at: by the checker of accessibility, and by people on pictures."""
+"""The nine states of the page that are looked at: by the checker of accessibility, and by people on pictures."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ def empty(page: Page, desk: Desk) -> None:
 def streaming(page: Page, desk: Desk) -> None:
     say(page, "How does Deskhand remember what we did?")
     answer(page, "The page is a fold").wait_for()
+
+
+def formatted(page: Page, desk: Desk) -> None:
+    say(page, "What is the area under the bell curve?")
+    page.locator("math").nth(2).wait_for()
+    page.locator(".hljs-keyword").first.wait_for()
 
 
 def tool_running(page: Page, desk: Desk) -> None:
@@ -54,7 +60,7 @@ def settings(page: Page, desk: Desk) -> None:
 
 STATES: dict[str, State] = {
     state.__name__.replace("_", "-"): state
-    for state in (first_visit, empty, streaming, tool_running, approval, error, long_session, settings)
+    for state in (first_visit, empty, streaming, formatted, tool_running, approval, error, long_session, settings)
 }
 LOOKS = {"light": ("light", 1280, 800), "dark": ("dark", 1280, 800), "phone": ("light", 390, 844)}
 

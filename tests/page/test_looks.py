@@ -1,4 +1,4 @@
-"""Nothing serious stands in anybody's way: eight states in light, dark and on a phone, looked at by axe-core 4.14.1."""
+"""Nothing serious stands in anybody's way: nine states in light, dark and on a phone, looked at by axe-core 4.14.1."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_a_picture_from_elsewhere_opens_only_when_asked(
     context: BrowserContext, page: Page, elsewhere: Elsewhere
 ) -> None:
     say(page, f"say ![a map]({elsewhere.url}/map.png)")
-    button = page.get_by_role("button", name="Picture from elsewhere")
+    button = page.get_by_role("button", name="External image: click to open")
     expect(button).to_be_visible()
     assert elsewhere.asked == []
     with context.expect_page() as opened:

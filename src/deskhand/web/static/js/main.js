@@ -2,7 +2,7 @@
 import { html, render, useEffect } from "./lib.js";
 import { alerts, attempt, checkHealth, developer, drawer, here, loadAsks, loadSessions, me, online, palette, panel, post, problem, signIn, spoken, spokenNow, watch } from "./state.js";
 import { retryNow, sendWaiting, show, stop, talk } from "./talk.js";
-import { worker } from "./markdown.js";
+import { worker } from "./trusted.js";
 import { moment } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { Sidebar } from "./sidebar.js";
@@ -116,8 +116,9 @@ async function keepShell() {
   if (!navigator.serviceWorker) return;
   await navigator.serviceWorker.register(worker());
   const { active } = await navigator.serviceWorker.ready;
-  const loaded = performance.getEntriesByType("resource").map((entry) => new URL(entry.name).pathname);
-  active.postMessage({ keep: ["/", ...loaded.filter((path) => !path.startsWith("/api/"))] });
+  const keep = (entries) => active.postMessage({ keep: ["/", ...entries.map((entry) => new URL(entry.name).pathname).filter((path) => !path.startsWith("/api/"))] });
+  keep(performance.getEntriesByType("resource"));
+  new PerformanceObserver((seen) => keep(seen.getEntries())).observe({ type: "resource" }); // what is loaded on its first use
   document.documentElement.dataset.kept = "yes";
 }
 

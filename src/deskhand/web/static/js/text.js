@@ -1,28 +1,69 @@
-// Draws Markdown: each block by itself, so that while an answer grows only its last block is drawn anew.
+// Draws Markdown: each piece by itself, so that while an answer grows only its last piece is drawn anew.
 import { html, useLayoutEffect, useMemo, useRef } from "./lib.js";
-import { blocks, markup, trusted } from "./markdown.js";
+import { readDocument } from "./markdown/document.js";
+import { enrich } from "./rich.js";
+import { trusted } from "./trusted.js";
 import { announce } from "./state.js";
 
-function Block({ raw, links }) {
-  const at = useRef();
-  useLayoutEffect(() => { at.current.innerHTML = trusted(markup(raw, links)); }, [raw, links]);
+/** One piece: its Markdown, and after it what is shown as it is written. */
+function Piece({ markup, rest = "", done = true }) {
+  const at = useRef(), drawn = useRef({ markup: "", rest: "" });
+  useLayoutEffect(() => {
+    const root = at.current, before = drawn.current;
+    if (before.markup !== markup || !rest.startsWith(before.rest)) {
+      root.innerHTML = trusted(markup);
+      for (const block of root.children) if (!block.dir) block.dir = "auto";
+      drawn.current = { markup, rest: "" };
+    }
+    grow(root, rest.slice(drawn.current.rest.length));
+    drawn.current.rest = rest;
+    enrich(root, done);
+  }, [markup, rest, done]);
   return useMemo(() => html`<div class="block" ref=${at}></div>`, []);
+}
+
+/** Add to what is shown as it is written: only what is new is touched. */
+function grow(root, more) {
+  if (!more) return;
+  let plain = root.querySelector(":scope > .as-is");
+  if (!plain) {
+    plain = Object.assign(document.createElement("pre"), { className: "as-is", tabIndex: 0, dir: "auto" });
+    plain.append("");
+    root.append(plain);
+  }
+  plain.firstChild.appendData(more);
 }
 
 /** `text` as Markdown. */
 export function Markdown({ text, live = false }) {
   const before = useRef(null);
-  const found = useMemo(() => (before.current = blocks(text, before.current)), [text]);
+  const read = useMemo(() => (before.current = readDocument(text, before.current, live)), [text, live]);
   return html`<div class=${`md ${live ? "live" : ""}`} onClick=${clicked}>
-    ${[...found.done, found.tail].map((raw, i) => raw && html`<${Block} key=${i} raw=${raw} links=${found.links} />`)}
+    ${read.blocks.map((block, i) => html`<${Piece} key=${i} markup=${block.html} rest=${block.rest} done=${block.done} />`)}
+    ${read.notes && html`<${Piece} key="notes" markup=${read.notes} done=${!live} />`}
   </div>`;
 }
 
-/** Copies, and opens what is elsewhere: only ever after a click. */
+/** Copies, leads to a footnote and back, and opens what is elsewhere: only ever after a click. */
 function clicked(event) {
-  const button = event.target.closest?.("button");
-  if (button?.dataset.url) window.open(button.dataset.url, "_blank", "noopener,noreferrer");
-  else if (button?.dataset.copy) copy(button.closest(".code").querySelector("code").textContent.replace(/\n$/, ""), button);
+  const button = event.target.closest?.("button"), { url, copy: code, note, mark } = button?.dataset ?? {};
+  if (url) window.open(url, "_blank", "noopener,noreferrer");
+  else if (code) copy(button.closest(".code").querySelector("code").textContent.replace(/\n$/, ""), button);
+  else if (note) jump(button, event.currentTarget.querySelectorAll(".notes > ol > li")[note - 1], note);
+  else if (mark) jump(button, from.get(button.closest("li")) ?? event.currentTarget.querySelector(`[data-note="${mark}"]`));
+}
+
+const from = new WeakMap(); // a note: the mark that led to it
+
+function jump(button, target) {
+  if (!target) return;
+  if (button.dataset.note) from.set(target, button);
+  target.focus({ preventScroll: true }); // not scrollIntoView: that moves the whole page too
+  let area = target.parentElement;
+  while (area && !(area.scrollHeight > area.clientHeight && /auto|scroll/.test(getComputedStyle(area).overflowY))) area = area.parentElement;
+  if (!area) return;
+  const [at, within] = [target, area].map((element) => element.getBoundingClientRect());
+  if (at.top < within.top || at.bottom > within.bottom) area.scrollTop += at.top - within.top - within.height / 3;
 }
 
 export async function copy(text, button = null) {

@@ -72,7 +72,7 @@ function User({ item, turn }) {
   if (editing) return html`<${Editor} item=${item} turn=${turn} close=${() => setEditing(false)} />`;
   return html`<div class="said-by-me">
     ${foreign && html`<p class="tiny muted">${[item.by, item.channel && item.channel !== "web" ? `on ${item.channel}` : ""].filter(Boolean).join(" ")}</p>`}
-    <div class="bubble">${item.parts.length > 0 && html`<ul class="attached">${item.parts.map((part, i) => html`<li key=${i}><${Attachment} part=${part} /></li>`)}</ul>`}${item.text && html`<p class="pre">${item.text}</p>`}</div>
+    <div class="bubble">${item.parts.length > 0 && html`<ul class="attached">${item.parts.map((part, i) => html`<li key=${i}><${Attachment} part=${part} /></li>`)}</ul>`}${item.text && html`<p class="pre" dir="auto">${item.text}</p>`}</div>
     <div class="acts" role="group" aria-label="What to do with this message">
       ${item.edited && html`<span class="tiny muted">edited</span>`}${item.emoji && html`<span>${item.emoji}</span>`}
       <time class="tiny muted" datetime=${new Date(item.at * 1000).toISOString()} title=${moment(item.at)}>${clock(item.at)}</time>

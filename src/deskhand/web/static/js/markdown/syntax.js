@@ -1,0 +1,229 @@
+// Markdown as we read it: GFM, footnotes and formulas; what is too long or too deep to be worth parsing stays plain text.
+import { Lexer, Tokenizer, getDefaults } from "../../vendor/marked.js";
+
+const DEEPEST = 24; // quotes and lists in each other
+const DEEPEST_INLINE = 40;
+const LONGEST_PIECE = 400_000;
+const LONGEST_INLINE = 20_000;
+const DEAREST_INLINE = 4_000_000; // characters times marks: what looks at each mark for its counterpart may take
+const MARKS = /[[\]()*_~`<&$\\@:]/g;
+
+// ------------------------------------------------------------------ footnotes
+
+const REFERENCE = /^\[\^([^\]\s[]{1,80})\]/;
+const NOTE = /^ {0,3}\[\^([^\]\s[]{1,80})\]:[ \t]*/;
+const NEXT_BLOCK = /^ {0,3}(?:#{1,6}(?:\s|$)|>|[-*+][ \t]|\d{1,9}[.)][ \t]|```|~~~|\[\^[^\]\s[]+\]:)/;
+const INDENTED = /^(?: {4}|\t)/;
+
+/** As definitions of links are compared. */
+export const label = (words) => words.trim().replace(/\s+/g, " ").toLowerCase().toUpperCase().toLowerCase();
+
+/** `[^1]: …`, with the lines that belong to it. */
+const note = {
+  name: "note",
+  level: "block",
+  start(rest) {
+    const end = rest.search(/\n[ \t]*(?:\n|$)/);
+    const at = (end < 0 ? rest : rest.slice(0, end)).search(/\n {0,3}\[\^[^\]\s[]+\]:/);
+    return at < 0 ? undefined : at + 1;
+  },
+  tokenizer(rest) {
+    const head = NOTE.exec(rest);
+    if (!head) return undefined;
+    const end = endOfNote(rest, head[0].length);
+    const [first, ...others] = rest.slice(head[0].length, end).split("\n");
+    const text = [first, ...others.map((line) => line.replace(INDENTED, ""))].join("\n");
+    return {
+      type: "note",
+      raw: rest.slice(0, end),
+      label: label(`^${head[1]}`),
+      tokens: this.lexer.blockTokens(text, []),
+    };
+  },
+};
+
+/** Where the note ends that begins with the first line: lines follow that are indented, or go on with its paragraph. */
+function endOfNote(rest, from) {
+  let end = lineEnd(rest, from), blank = false;
+  for (let next = end; next < rest.length;) {
+    const stop = lineEnd(rest, next), line = rest.slice(next, stop);
+    next = stop;
+    if (!line.trim()) {
+      blank = true;
+    } else {
+      if (!INDENTED.test(line) && (blank || NEXT_BLOCK.test(line))) break;
+      blank = false;
+      end = stop;
+    }
+  }
+  return end;
+}
+
+function lineEnd(text, from) {
+  const found = text.indexOf("\n", from);
+  return found < 0 ? text.length : found + 1;
+}
+
+const reference = {
+  name: "reference",
+  level: "inline",
+  start: (rest) => at(rest.indexOf("[^")),
+  tokenizer(rest) {
+    const found = REFERENCE.exec(rest);
+    const known = found && this.lexer.noted?.(label(`^${found[1]}`));
+    return known ? { type: "reference", raw: found[0], label: label(`^${found[1]}`) } : undefined;
+  },
+};
+
+const at = (index) => (index < 0 ? undefined : index);
+
+// ------------------------------------------------------------------ formulas
+
+const FORMULA = /^(?:\$\$(?!\$)((?:\\[^]|[^$\\]){1,5000}?)\$\$(?!\$)|\$(?![\s$])((?:\\[^\n]|[^$\\`\n]){1,1000}?)\$(?![\w$])|\\\(([^]{1,1000}?)\\\)|\\\[([^]{1,2000}?)\\\])/;
+const BLOCK = /^ {0,3}(?:\$\$(?!\$)((?:\\[^\n]|\n(?![ \t]*\n)|[^$\\\n]){1,20000}?)\$\$|\\\[((?:\n(?![ \t]*\n)|[^\n]){1,20000}?)\\\])[ \t]*(?:\n+|$)/;
+const OPEN_BLOCK = /^ {0,3}(?:\$\$|\\\[)[ \t]*\n(?:[^\n]*\S[^\n]*(?:\n|$))*/;
+
+const CLOSES = { "(": "\\)", "[": "\\]" };
+
+/** The formula that `rest` begins with: `{raw, tex, display}`. Money and words in brackets are none. */
+function formula(rest) {
+  const close = CLOSES[rest[1]];
+  if (rest[0] === "\\" && !(close && rest.includes(close))) return null;
+  const found = FORMULA.exec(rest);
+  if (!found) return null;
+  const [raw, displayed, inline, round, square] = found;
+  const tex = displayed ?? inline ?? round ?? square;
+  if (/\n[ \t]*\n/.test(tex) || !/[\p{L}\p{N}]/u.test(tex)) return null;
+  if (inline !== undefined && !isInlineTex(inline)) return null;
+  if ((round ?? square) !== undefined && /[a-z]{3}/i.test(tex) && !/[\\^_=+*/<>{}|\d&]/.test(tex)) return null;
+  return { raw, tex, display: displayed !== undefined || square !== undefined };
+}
+
+/** `$5 and 10$` is money: it begins with a number, and has words that are no commands. */
+function isInlineTex(tex) {
+  if (/\s$/.test(tex)) return false;
+  return !(/^\d/.test(tex) && /(?:^|[\s\d])(?!\\)[a-z]{2,}(?=[\s,.;]|$)/i.test(tex.replace(/\{[^{}]*\}/g, "{}")));
+}
+
+const inlineFormula = {
+  name: "formula",
+  level: "inline",
+  start: (rest) => at(rest.search(/\$|\\[([]/)),
+  tokenizer(rest) {
+    if (rest[0] !== "$" && rest[0] !== "\\") return undefined;
+    const found = formula(rest);
+    return found ? { type: "formula", raw: found.raw, display: found.display } : undefined;
+  },
+};
+
+const blockFormula = {
+  name: "display",
+  level: "block",
+  start(rest) {
+    const end = rest.search(/\n[ \t]*(?:\n|$)/);
+    const found = (end < 0 ? rest : rest.slice(0, end)).search(/\n {0,3}(?:\$\$|\\\[)/);
+    return found < 0 || !BLOCK.test(rest.slice(found + 1)) ? undefined : found + 1;
+  },
+  tokenizer(rest) {
+    const found = BLOCK.exec(rest);
+    if (found && /[\p{L}\p{N}]/u.test(found[0])) return { type: "display", raw: found[0] };
+    const open = OPEN_BLOCK.exec(rest); // it is not closed (yet): no Markdown either
+    return open ? { type: "display", raw: open[0], open: true } : undefined;
+  },
+};
+
+/** Hides formulas from what looks for the ends of emphasis. */
+function mask(masked) {
+  const source = this.lexer.source;
+  if (source.length !== masked.length || !/\$|\\[([]/.test(source)) return masked;
+  let hidden = "", from = 0;
+  for (const found of source.matchAll(/(`+)(?!`)[^]*?(?<!`)\1(?!`)|\$|\\[^]/g)) {
+    if (found.index < from || found[1] || !/^\$|^\\[([]/.test(found[0])) continue;
+    const it = formula(source.slice(found.index, found.index + 5100));
+    if (!it) continue;
+    hidden += masked.slice(from, found.index) + "a".repeat(it.raw.length);
+    from = found.index + it.raw.length;
+  }
+  return hidden + masked.slice(from);
+}
+
+// ------------------------------------------------------------------ reading
+
+/** Reads, and leaves what is too deep or too dear as it is written. */
+class Reader extends Lexer {
+  raw = "";
+  depth = 0;
+  within = 0;
+  source = "";
+  noted = null;
+
+  blockTokens(text, tokens = [], clipped = false) {
+    if (this.depth >= DEEPEST) {
+      this.state.top = true;
+      tokens.push({ type: "paragraph", raw: text, text, tokens: [{ type: "text", raw: text, text }] });
+      return tokens;
+    }
+    this.depth++;
+    try {
+      return super.blockTokens(text, tokens, clipped);
+    } finally {
+      this.depth--;
+    }
+  }
+
+  inlineTokens(text, tokens = []) {
+    if (this.within >= DEEPEST_INLINE || isDear(text)) {
+      tokens.push({ type: "text", raw: text, text });
+      return tokens;
+    }
+    this.within++;
+    this.source = text;
+    try {
+      return super.inlineTokens(text, tokens);
+    } finally {
+      this.within--;
+    }
+  }
+}
+
+function isDear(text) {
+  if (text.length > LONGEST_INLINE) return true;
+  return text.length > 500 && (text.match(MARKS)?.length ?? 0) * text.length > DEAREST_INLINE;
+}
+
+/** What the parser of Markdown is told, for reading and for drawing. */
+export const OPTIONS = { ...getDefaults(), gfm: true, hooks: { emStrongMask: mask } };
+OPTIONS.tokenizer = new Tokenizer(OPTIONS);
+OPTIONS.extensions = {
+  renderers: Object.create(null),
+  childTokens: Object.create(null),
+  block: [note.tokenizer, blockFormula.tokenizer],
+  startBlock: [note.start, blockFormula.start],
+  inline: [reference.tokenizer, inlineFormula.tokenizer],
+  startInline: [reference.start, inlineFormula.start],
+};
+
+/** A reader that knows the blocks of a piece and the links that it defines; null where it is not worth reading. */
+export function readBlocks(raw) {
+  if (raw.length > LONGEST_PIECE) return null;
+  try {
+    const reader = new Reader(OPTIONS);
+    reader.raw = raw;
+    reader.blockTokens(raw, reader.tokens);
+    return reader;
+  } catch {
+    return null;
+  }
+}
+
+/** Read the text within the blocks, with these definitions of links; `noted` says which footnotes there are. */
+export function readInline(reader, links, noted) {
+  reader.tokens.links = links;
+  reader.noted = noted;
+  for (const entry of reader.inlineQueue) {
+    entry.first ??= [...entry.tokens]; // the box of a task is there before its words
+    entry.tokens.splice(0, Infinity, ...entry.first);
+    Object.assign(reader.state, { inRawBlock: false, inLink: false, linkEmitted: false });
+    reader.inlineTokens(entry.src, entry.tokens);
+  }
+}
