@@ -64,6 +64,22 @@ GROW = """async (texts) => {
   });
 }"""
 
+OVER = f"""async (texts) => {{ {DRAW}
+  return texts.map((text) => {{
+    const grown = fresh(), seen = [];
+    for (let part = 40; part < 100; part++) {{
+      const read = text.slice(0, text.length * part / 100);
+      draw(grown, read, true);
+      seen.push([grown.querySelectorAll('.as-is').length, grown.textContent.length >= read.length]);
+    }}
+    return {{
+      late: seen.some(([late]) => late),
+      all: seen.every(([, all]) => all),
+      same: draw(grown, text).innerHTML === draw(fresh(), text).innerHTML,
+    }};
+  }});
+}}"""
+
 TAGS = {
     *("a", "blockquote", "br", "button", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "input"),
     *("label", "li", "ol", "p", "pre", "section", "span", "strong", "sup"),
@@ -132,6 +148,11 @@ def test_what_a_text_costs_grows_with_its_length(page: Page) -> None:
         assert cost["same"], name
         assert cost["once"] <= 2, name
         assert cost["grown"] <= 2_000_000 + 14 * len(LONG[name]), name
+
+
+def test_what_would_cost_too_much_while_it_grows_is_shown_as_it_is_written(page: Page) -> None:
+    """Nothing is missing meanwhile, and in the end it is drawn as the whole is."""
+    assert page.evaluate(OVER, [LONG["code"], LONG["one paragraph"]]) == [{"late": True, "all": True, "same": True}] * 2
 
 
 FORMULAS: dict[str, list[str]] = {
