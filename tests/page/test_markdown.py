@@ -56,7 +56,7 @@ GROW = """async (texts) => {
   const {readDocument} = await import('/js/markdown/document.js');
   const shown = ({blocks, notes}) => JSON.stringify([blocks, notes]);
   return texts.map((text) => {
-    const whole = readDocument(text), step = Math.ceil(text.length / 150);
+    const whole = readDocument(text), step = Math.ceil(text.length / 60);
     let grown = null;
     for (let at = step; at < text.length; at += step) grown = readDocument(text.slice(0, at), grown, true);
     grown = readDocument(text, grown);

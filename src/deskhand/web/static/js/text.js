@@ -22,16 +22,35 @@ function Piece({ markup, rest = "", done = true }) {
   return useMemo(() => html`<div class="block" ref=${at}></div>`, []);
 }
 
-/** Add to what is shown as it is written: only what is new is touched. */
+const PART = 10_000;
+
+/** Add to what is shown as it is written: in parts of whole lines, so that only the last has to be laid out anew. */
 function grow(root, more) {
   if (!more) return;
   let plain = root.querySelector(":scope > .as-is");
   if (!plain) {
     plain = Object.assign(document.createElement("pre"), { className: "as-is", tabIndex: 0, dir: "auto" });
-    plain.append("");
     root.append(plain);
   }
-  plain.firstChild.appendData(more);
+  for (let from = 0; from < more.length;) {
+    const data = plain.lastChild?.firstChild.data ?? "", room = roomIn(data);
+    if (!plain.lastChild || !room) {
+      plain.append(document.createElement("span"));
+      plain.lastChild.append("");
+      continue;
+    }
+    const line = more.indexOf("\n", from + Math.max(0, PART - 1 - data.length)) + 1;
+    const end = Math.min(from + room, line || Infinity, more.length);
+    plain.lastChild.firstChild.appendData(more.slice(from, end));
+    from = end;
+  }
+}
+
+/** How much a part may still take: to the end of a line, or twice its length where a line is that long. */
+function roomIn(data) {
+  if (data.length >= PART && data.endsWith("\n")) return 0;
+  const halved = /[\ud800-\udbff]$/.test(data) ? 1 : 0;
+  return Math.max(2 * PART - data.length, halved);
 }
 
 /** `text` as Markdown. */

@@ -6,6 +6,7 @@ const DEEPEST_INLINE = 40;
 const LONGEST_PIECE = 400_000;
 const LONGEST_INLINE = 20_000;
 const DEAREST_INLINE = 4_000_000; // characters times marks: what looks at each mark for its counterpart may take
+const CODE = /^ {0,3}(?:```|~~~)/, LONG_LINE = /[^\n]{20000}/;
 const MARKS = /[[\]()*_~`<&$\\@:]/g;
 
 // ------------------------------------------------------------------ footnotes
@@ -205,7 +206,7 @@ OPTIONS.extensions = {
 
 /** A reader that knows the blocks of a piece and the links that it defines; null where it is not worth reading. */
 export function readBlocks(raw) {
-  if (raw.length > LONGEST_PIECE) return null;
+  if (raw.length > LONGEST_PIECE || (!CODE.test(raw) && LONG_LINE.test(raw))) return null;
   try {
     const reader = new Reader(OPTIONS);
     reader.raw = raw;
