@@ -145,6 +145,7 @@ class App:
         self.hands, current = self._open_hands(), self.current
         self.works = Works(self.hands.ground, current.agent, parts.model, current.trying, parts.meaning)
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
+        self.diffs = self.hands.diffs
         seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
         access = Access(self.authorise, self._route, people.may_talk, self.hands.unpack, people.note, *seen)
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)

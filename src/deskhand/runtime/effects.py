@@ -75,7 +75,7 @@ class Effects:
     for one that is gone."""
 
     def __init__(self, store: Store, reach: Callable[[str], Awaitable[Reach]], clock: Clock, ids: Ids) -> None:
-        self._store, self._reached, self._clock, self._ids = store, reach, clock, ids
+        self._store, self.reach_of, self._clock, self._ids = store, reach, clock, ids
 
     async def timeline(self, who: Principal, session: str = "", before: int = LATEST, limit: int = 50) -> list[Effect]:
         """The latest first; an owner sees all, others what they did themselves. What became of tasks is not in it: a
@@ -144,7 +144,7 @@ class Effects:
 
     async def _reach(self, agent: str) -> Reach:
         try:
-            return await self._reached(agent)
+            return await self.reach_of(agent)
         except (ToolError, ConfigError) as error:
             raise Refused(str(error)) from error
 

@@ -23,6 +23,7 @@ from .alerts import Alerts
 from .background import Background, Beside
 from .broker import keys
 from .config import Config, Settings
+from .diffs import Diffs
 from .dispatch import Dispatch
 from .effects import Effects
 from .egress import Egress
@@ -55,7 +56,7 @@ class Ground(msgspec.Struct, frozen=True):
 
 
 class Hands:
-    """`reaches` of agents, `effects` that can be undone, and the `background` in which commands go on."""
+    """`reaches` of agents, `effects` that can be undone, their `diffs`, and the `background`, where commands go on."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
@@ -66,6 +67,7 @@ class Hands:
         undo = lambda: self._config.undo  # noqa: E731 -- beside its neighbours
         self.reaches = Reaches(ground.store, ground.blobs, ground.room, ground.net, undo, outward)
         self.effects = Effects(ground.store, self._reach, ground.clock, ground.ids)
+        self.diffs = Diffs(ground.store, self._reach)
         beside = Beside(self._reach, lambda: self._config.processes, ground.dispatch, ground.as_now, ground.redact)
         self.background = Background(ground.store, home.processes, ground.clock, ground.ids, beside)
         self.reaches.processes = lambda: self.background

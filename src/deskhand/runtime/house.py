@@ -19,6 +19,7 @@ from ..skills.skill import Skills
 from ..skills.write import write_skill
 from ..tools.base import Reach
 from ..tools.deferred import offering
+from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused
 from ..types.events import Recorded
 from ..types.goals import LongWork
@@ -313,6 +314,18 @@ class RunningHouse:
             for each in items
         ]
         return ChangeDetail(self._change(effect, False), places)
+
+    async def diff_of_change(self, principal: Principal, number: int) -> CallDiff:
+        effect = await self._app.effects.get(principal, number)
+        return self._diff(await self._app.diffs.of_change(principal, effect))
+
+    async def diff_of_call(self, principal: Principal, session: str, n: int, call_id: str) -> CallDiff:
+        return self._diff(await self._app.diffs.of_call(principal, session, n, call_id))
+
+    def _diff(self, found: CallDiff) -> CallDiff:
+        hide = self._app.redact
+        files = (FileDiff(hide(each.place), each.did, hide(each.diff), hide(each.why)) for each in found.files)
+        return CallDiff(found.done, tuple(files), found.more)
 
     async def undo(self, principal: Principal, number: int, force: bool) -> UndoneView:
         effects = self._app.effects

@@ -47,9 +47,13 @@ class FunctionTool:
     def _with(self, spec: Spec) -> FunctionTool:
         return FunctionTool(spec, self._arguments, self._function, self._context)
 
-    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+    def values(self, arguments: msgspec.Raw) -> dict[str, Any]:
+        """What the function is given for these arguments, but for the Context. Raises ToolError."""
         values = decode_arguments(arguments, self._arguments, self._spec.name)
-        given = {name: getattr(values, name) for name in values.__struct_fields__}
+        return {name: getattr(values, name) for name in values.__struct_fields__}
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        given = self.values(arguments)
         given.update(dict.fromkeys(self._context, context))
         outcome = await self._function(**given)
         if isinstance(outcome, (Done, Ask)):

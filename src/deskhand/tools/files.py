@@ -13,6 +13,7 @@ import msgspec
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, join
+from .aliases import TOOLS as TOOLS_ELSEWHERE
 from .base import Context, Done, done
 from .convert import LIMIT_BYTES, Wanted, convert
 from .define import tool
@@ -21,6 +22,7 @@ from .edits import BOM, Replacement, apply_edits
 from .marks import marks_of
 from .output import shown
 from .patch import apply_patch
+from .paths import Workspace
 from .watch import changing
 
 READ_BYTES = 10 << 20
@@ -76,9 +78,7 @@ async def write_file(
         raise ToolError(f"{path!r} exists already; use another name, or mode overwrite")
     if before is not None and len(before) > READ_BYTES:
         raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB, too large to be kept for undo; use shell")
-    data = content.encode()
-    if mode == "append" and before:
-        data = before + (b"" if before.endswith(b"\n") else b"\n") + data
+    data = _written(before, content, mode)
     rows = await _replace("write_file", path, data, context)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
@@ -98,8 +98,6 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
     known = context.reach.seen.get(_seen_as(path, context))
     if known is not None and known != sha256(before).hexdigest():
         raise ToolError(f"{path!r} has changed since you read it; read it again first")
-    if bool(edits) == bool(patch.strip()):
-        raise ToolError("give either edits or a patch")
     after = await anyio.to_thread.run_sync(_changed, path, before, edits, patch)
     if after == before:
         raise ToolError(f"that would change nothing in {path!r}")
@@ -126,7 +124,9 @@ def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[s
 
 
 def _changed(path: str, before: bytes, edits: list[Replacement], patch: str) -> bytes:
-    """The file's bytes with the change made; a byte order mark and line endings stay."""
+    """The file's bytes with the change made; a byte order mark and line endings stay. Raises ToolError."""
+    if bool(edits) == bool(patch.strip()):
+        raise ToolError("give either edits or a patch")
     try:
         text = before.decode()
     except UnicodeDecodeError as error:
@@ -134,6 +134,50 @@ def _changed(path: str, before: bytes, edits: list[Replacement], patch: str) -> 
     mark = BOM if text.startswith(BOM) else ""
     text = text.removeprefix(BOM)
     return (mark + (apply_patch(text, patch) if patch.strip() else apply_edits(text, edits))).encode()
+
+
+def _written(before: bytes | None, content: str, mode: str) -> bytes:
+    """The bytes of a file that is written."""
+    data = content.encode()
+    if mode == "append" and before:
+        return before + (b"" if before.endswith(b"\n") else b"\n") + data
+    return data
+
+
+class Rewrite(msgspec.Struct, frozen=True):
+    """What a call makes of a file. `before` is None where there is none."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+
+
+def rewrite_of(name: str, arguments: msgspec.Raw, files: Workspace) -> Rewrite | None:
+    """What a call of write_file or edit_file would make of its file, as the file is now; None for other tools. Nothing
+    is written. It blocks. Raises ToolError where the call would fail, or the file is too large to look at."""
+    tool = {"write_file": write_file, "edit_file": edit_file}.get(TOOLS_ELSEWHERE.get(name, name))
+    if tool is None:
+        return None
+    given = tool.values(arguments)
+    path: str = given["path"]
+    before = _read_now(path, files)
+    if tool is write_file:
+        return Rewrite(path, before, _written(before, given["content"], given["mode"]))
+    if before is None:
+        raise ToolError(f"there is no file {path!r}")
+    return Rewrite(path, before, _changed(path, before, given["edits"], given["patch"]))
+
+
+def _read_now(path: str, files: Workspace) -> bytes | None:
+    try:
+        before = files.read(path, READ_BYTES + 1)
+    except ToolError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+    if len(before) > READ_BYTES:
+        raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB")
+    return before
 
 
 async def _text_bytes(path: str, context: Context) -> bytes:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from ..types.diffs import CallDiff
+from ..types.errors import Refused
 from .errors import bad, not_found
 from .house import agents_for
 from .names import key_of, name_of
@@ -23,6 +25,13 @@ class Wanted(msgspec.Struct, frozen=True):
     session: str = ""
     before: Annotated[int, msgspec.Meta(ge=1, le=LATEST)] = LATEST
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 50
+
+
+class OfCall(msgspec.Struct, frozen=True):
+    """`call` is the id of a call, `n` the number of the event that made it."""
+
+    n: Annotated[int, msgspec.Meta(ge=1, le=LATEST)]
+    call: Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class Undo(msgspec.Struct, frozen=True):
@@ -45,6 +54,22 @@ async def change(call: Call) -> ChangeDetail:
     if found is None:
         raise not_found("such change")
     return msgspec.structs.replace(found, change=_named(call, found.change))
+
+
+async def diff(call: Call) -> CallDiff:
+    try:
+        return await call.web.house.diff_of_change(call.principal, _number(call))
+    except Refused as error:
+        raise not_found("such change") from error
+
+
+async def diff_of_call(call: Call) -> CallDiff:
+    """Whoever sees a conversation sees what its calls changed, as far as the labels of the files allow it."""
+    session, asked = await seen(call), call.query
+    try:
+        return await call.web.house.diff_of_call(call.principal, session, asked.n, asked.call)
+    except Refused as error:
+        raise not_found("such call") from error
 
 
 async def undo(call: Call) -> UndoneView:
@@ -73,6 +98,25 @@ ENDPOINTS = (
     ),
     Endpoint(
         "GET", "/api/changes/{number}", "read", change, "What one call changed", returns=ChangeDetail, tag="changes"
+    ),
+    Endpoint(
+        "GET",
+        "/api/changes/{number}/diff",
+        "read",
+        diff,
+        "What one call changed, as diffs",
+        returns=CallDiff,
+        tag="changes",
+    ),
+    Endpoint(
+        "GET",
+        "/api/sessions/{name}/diff",
+        "read",
+        diff_of_call,
+        "What a call of a conversation changed, or would change as the files are now",
+        query=OfCall,
+        returns=CallDiff,
+        tag="changes",
     ),
     Endpoint(
         "POST",

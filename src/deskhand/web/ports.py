@@ -14,6 +14,7 @@ from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import Reach
 from ..types.clock import Clock, Ids
+from ..types.diffs import CallDiff
 from ..types.door import Door
 from ..types.events import Recorded
 from ..types.goals import LongWork
@@ -126,6 +127,15 @@ class House(Protocol):
 
     async def change(self, principal: Principal, number: int, limit: int) -> ChangeDetail | None:
         """One of them, with the first places that it changed; None where it is not theirs."""
+        ...
+
+    async def diff_of_change(self, principal: Principal, number: int) -> CallDiff:
+        """What one of them changed in the files, as far as this person may see it. Raises Refused."""
+        ...
+
+    async def diff_of_call(self, principal: Principal, session: str, n: int, call_id: str) -> CallDiff:
+        """The same of the call that event `n` made; of one that has not run, what it would change now. Whether the
+        person may see the conversation, the caller has asked. Raises Refused."""
         ...
 
     async def undo(self, principal: Principal, number: int, force: bool) -> UndoneView:

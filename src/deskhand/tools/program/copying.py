@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,14 +13,13 @@ import msgspec
 from ...policy.gate import steers
 from ...types.errors import ToolError
 from ...types.programs import FileChange, Kind
+from ..diffs import diff_of, text_of
 from ..heavy import is_heavy
 from ..protected import why_protected
 from ..reads import LONG_AGO_NS, keeps_times
 
 MOST_FILES, MOST_BYTES, MOST_MADE = 5_000, 200 << 20, 50 << 20
 DIFF_LINES, DIFF_CHARS, MOST_DIFFS = 40, 2_000, 12
-TEXT_BYTES = 1 << 20
-"""A larger file has no diff."""
 
 
 class Was(msgspec.Struct, frozen=True, gc=False):
@@ -156,7 +154,9 @@ def found_in(copy: Copy, read: Collection[str] = (), blind: Collection[str] = ()
             changes.append(FileChange(path, "moved", _digest(content[moved[path]]), to=moved[path]))
             continue
         old, new = before.get(path), content.get(path)
-        diff = _diff(path, old, new) if len(changes) < MOST_DIFFS else ""
+        diff = ""
+        if len(changes) < MOST_DIFFS:
+            diff = diff_of(path, old, new, lines=DIFF_LINES, chars=DIFF_CHARS, around=2)
         lost = "" if path in made or old is None else _lost(path, old, new, blind=path in blind, read=path in read)
         kind: Kind = "new" if old is None else "deleted" if new is None else "changed"
         changes.append(FileChange(path, kind, "" if new is None else _digest(new), diff, loses=lost))
@@ -207,7 +207,7 @@ def _lost(path: str, old: bytes, new: bytes | None, *, blind: bool, read: bool) 
     if not old.strip():
         return ""
     lines = old.count(b"\n") + (not old.endswith(b"\n"))
-    many = f"its {lines} line{'' if lines == 1 else 's'}" if _text(old) is not None else f"its {len(old):,} bytes"
+    many = f"its {lines} line{'' if lines == 1 else 's'}" if text_of(old) is not None else f"its {len(old):,} bytes"
     if new is None:
         return f"deletes {path} with {many}"
     if not new.strip():
@@ -219,25 +219,3 @@ def _lost(path: str, old: bytes, new: bytes | None, *, blind: bool, read: bool) 
 
 def _digest(data: bytes) -> str:
     return sha256(data).hexdigest()
-
-
-def _text(data: bytes | None) -> str | None:
-    if data is None:
-        return ""
-    try:
-        return data.decode() if len(data) <= TEXT_BYTES and b"\0" not in data else None
-    except UnicodeDecodeError:
-        return None
-
-
-def _diff(path: str, old: bytes | None, new: bytes | None) -> str:
-    """A unified diff, cut where it is long; for what is no text, its size."""
-    before, after = _text(old), _text(new)
-    if before is None or after is None:
-        return f"{len(old or b''):,} bytes before, {len(new or b''):,} after"
-    pair = (before.splitlines(), after.splitlines())
-    ends = ("/dev/null" if old is None else path, "/dev/null" if new is None else path)
-    lines = list(difflib.unified_diff(*pair, *ends, n=2, lineterm=""))
-    text = "\n".join(lines[:DIFF_LINES])[:DIFF_CHARS]
-    more = len(lines) - DIFF_LINES
-    return text + (f"\n… {more} more lines" if more > 0 else "")
