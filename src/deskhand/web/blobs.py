@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
 
+import anyio.to_thread
 import msgspec
 from starlette.responses import Response
 
+from ..tools.pdf_pages import PAGES
 from ..types.commit import Change
 from ..types.errors import BlobMissing
 from .errors import HttpProblem, bad, not_found
-from .files import attachment
+from .media import sent
 from .names import key_of
+from .previews import PreviewView, page_of, previewed, with_pages
 from .routing import Call, Endpoint, read_limited
 from .seen import seen
 
 BLOB_BYTES, UPLOAD_S = 20_000_000, 120.0
-INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NAME_CHARS = 255
@@ -33,6 +36,13 @@ class InSession(msgspec.Struct, frozen=True):
 
     session: str
     name: str = ""
+
+
+class PageIn(msgspec.Struct, frozen=True):
+    """`page` of a PDF that the conversation names; the first is 1."""
+
+    session: str
+    page: Annotated[int, msgspec.Meta(ge=1, le=PAGES)] = 1
 
 
 class BlobView(msgspec.Struct, frozen=True):
@@ -60,28 +70,33 @@ async def put(call: Call) -> BlobView:
 
 
 async def get(call: Call) -> Response:
-    """Only what that conversation names: a digest alone opens nothing."""
+    return sent((await _named(call))[1], call.query.name or "file")
+
+
+async def _named(call: Call) -> tuple[str, bytes]:
+    """The session and the bytes of what it names: a digest alone opens nothing. Raises HttpProblem."""
     digest, web = call.path("blob"), call.web
     session = await seen(call, key_of(call.query.session, call.principal, web.house.agents[0]))
     if not _DIGEST.fullmatch(digest) or not (await web.store.rows("blob_is_in", (digest, session)))[0][0]:
         raise not_found("such file")
     try:
-        data = await web.blobs.get(digest)
+        return session, await web.blobs.get(digest)
     except BlobMissing as error:
         raise not_found("such file") from error
-    kind = picture_type(data)
-    return attachment(data, call.query.name or "file", kind or "application/octet-stream", inline=kind in INLINE)
 
 
-def picture_type(data: bytes) -> str:
-    """The media type of a picture, by its first bytes and never by what somebody says; '' for all else."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
+async def preview(call: Call) -> PreviewView:
+    session, data = await _named(call)
+    found = await anyio.to_thread.run_sync(previewed, data, len(data), call.query.name or "file")
+    if found.kind != "pdf":
+        return found
+    return await with_pages(found, data, (await call.web.house.reach(session.partition("/")[0])).sandbox)
+
+
+async def page(call: Call) -> Response:
+    session, data = await _named(call)
+    sandbox = (await call.web.house.reach(session.partition("/")[0])).sandbox
+    return sent(await page_of(data, call.query.page, sandbox), f"{call.query.page}.png")
 
 
 ENDPOINTS = (
@@ -105,6 +120,26 @@ ENDPOINTS = (
         "A file that a conversation names",
         query=InSession,
         media="application/octet-stream",
+        tag="files",
+    ),
+    Endpoint(
+        "GET",
+        "/api/blobs/{blob}/preview",
+        "read",
+        preview,
+        "The same to look at",
+        query=InSession,
+        returns=PreviewView,
+        tag="files",
+    ),
+    Endpoint(
+        "GET",
+        "/api/blobs/{blob}/page",
+        "read",
+        page,
+        "A page of it where it is a PDF, as a picture",
+        query=PageIn,
+        media="image/png",
         tag="files",
     ),
 )

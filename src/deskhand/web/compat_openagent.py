@@ -27,11 +27,11 @@ from .files import (
     PRIVATE,
     Into,
     Uploaded,
-    check_place,
+    check_file,
     download,
     keep_uploads,
+    look,
     plainly,
-    previewed,
     workspace,
 )
 from .names import key_of, name_of
@@ -264,15 +264,16 @@ def _check_hidden(path: str) -> None:
 
 async def one_file(call: Call) -> FileContent:
     path = call.path("path")
-    check_place(call, path)
+    files = await workspace(call, "")
+    await check_file(call, files, path)
     _check_hidden(path)
-    return await anyio.to_thread.run_sync(_content, await workspace(call, ""), path)
+    return await anyio.to_thread.run_sync(_content, files, path)
 
 
 def _content(files: Workspace, path: str) -> FileContent:
     """Raises HttpProblem."""
     _check_file(files, path)
-    found = previewed(files, path)
+    found = look(files, path)
     content = found.content
     if content is not None and found.truncated:
         content += CUT
@@ -301,7 +302,7 @@ async def of_conversation(call: Call) -> Response:
     """A file of the workspace in which that conversation happens."""
     session = await seen(call)
     files = await workspace(call, session.partition("/")[0])
-    check_place(call, call.path("path"))
+    await check_file(call, files, call.path("path"))
     _check_hidden(call.path("path"))
     return await anyio.to_thread.run_sync(download, files, call.path("path"))
 

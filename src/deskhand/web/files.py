@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import mimetypes
 import posixpath
-import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import PurePosixPath
-from typing import Literal
-from urllib.parse import quote
+from typing import Annotated, Literal
 
 import anyio.to_thread
 import msgspec
@@ -16,27 +13,28 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.responses import Response
 
+from ..policy.gate import may_see
+from ..sandbox.base import Sandbox
+from ..tools.convert import LIMIT_BYTES
+from ..tools.marks import Marks
 from ..tools.paths import Entry, Workspace
+from ..tools.pdf_pages import PAGES
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
+from ..types.identity import readers_of
+from ..types.labels import Label
 from .errors import Fault, HttpProblem, bad, not_found, sentence
+from .media import sent
+from .previews import LOOK_BYTES, PreviewView, page_of, previewed, with_pages
 from .routing import Call, Endpoint, limited
 
-PREVIEW_BYTES = 100_000
 FILE_BYTES, FILES, UPLOAD_BYTES, UPLOAD_S = 10_000_000, 20, 50_000_000, 300.0
 RAW_BYTES = 200_000_000
 HIDDEN = frozenset({".agent", ".transcripts", ".tasks", ".team"})
 """Another system's own folders: its listing leaves them out, and so does ours."""
 PRIVATE = frozenset({"user.md", "memory"})
 STEERING = frozenset({"rules.md", "soul.md", "code.md", "agents.md", "heartbeat.md", "knowledge", "skills", "tools"})
-SANDBOXED = {"content-security-policy": "default-src 'none'; sandbox", "x-content-type-options": "nosniff"}
-_LANGUAGES = {
-    **{".py": "python", ".js": "javascript", ".mjs": "javascript", ".ts": "typescript", ".jsx": "jsx", ".tsx": "tsx"},
-    **{".html": "html", ".htm": "html", ".css": "css", ".md": "markdown", ".json": "json", ".jsonl": "json"},
-    **{".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".ini": "ini", ".sh": "bash", ".bash": "bash", ".sql": "sql"},
-    **{".c": "c", ".h": "c", ".cpp": "cpp", ".hpp": "cpp", ".rs": "rust", ".go": "go", ".java": "java", ".rb": "ruby"},
-    **{".php": "php", ".kt": "kotlin", ".swift": "swift", ".lua": "lua", ".r": "r", ".xml": "xml", ".svg": "xml"},
-    **{".csv": "csv", ".txt": "text", ".log": "text", ".dockerfile": "dockerfile"},
-}
+
+_label = msgspec.json.Decoder(Label).decode
 
 
 class FileView(msgspec.Struct, frozen=True):
@@ -49,23 +47,19 @@ class FileView(msgspec.Struct, frozen=True):
     modified_at: float
 
 
-class PreviewView(msgspec.Struct, frozen=True):
-    """A file to look at. `content` is None where it is no text (`binary`); `truncated`: there is more of it."""
-
-    path: str
-    name: str
-    size: int
-    content: str | None
-    binary: bool
-    language: str
-    truncated: bool
-
-
 class Where(msgspec.Struct, frozen=True):
     """`agent` is one by name, '' for the first; `path` lies in its workspace."""
 
     agent: str = ""
     path: str = "."
+
+
+class PageOf(msgspec.Struct, frozen=True):
+    """`page` of the PDF at `path`; the first is 1."""
+
+    agent: str = ""
+    path: str = "."
+    page: Annotated[int, msgspec.Meta(ge=1, le=PAGES)] = 1
 
 
 class Into(msgspec.Struct, frozen=True):
@@ -129,60 +123,71 @@ def _view(folder: PurePosixPath, entry: Entry) -> FileView:
     return FileView(entry.name, str(folder / entry.name), entry.kind, entry.size_bytes, entry.modified_s)
 
 
+async def check_file(call: Call, files: Workspace, path: str) -> None:
+    """Raises HttpProblem for a file whose text is not for this person: the owner's own, or one whose label names other
+    readers."""
+    check_place(call, path)
+    if "\0" in path:
+        raise bad("A path has no character 0.")
+    rows = await call.web.store.rows("file_labels", ())
+    marks = Marks(files.roots[0][0], {real: _label(label) for real, label in rows})
+    if not may_see(marks.of(path), readers_of(call.principal)):
+        await call.web.people.note(call.principal, "file refused", path[:200])
+        raise HttpProblem(403, "forbidden", f"{path[:200]!r} is for others alone: what went into it is.")
+
+
 async def preview(call: Call) -> PreviewView:
-    files = await workspace(call, call.query.agent)
-    check_place(call, call.query.path)
-    return await anyio.to_thread.run_sync(previewed, files, call.query.path)
+    files, path = await workspace(call, call.query.agent), call.query.path
+    await check_file(call, files, path)
+    found = await anyio.to_thread.run_sync(look, files, path)
+    if found.kind != "pdf":
+        return found
+    data = await anyio.to_thread.run_sync(_pdf, files, path)
+    return await with_pages(found, data, await _sandbox(call, call.query.agent))
 
 
-def previewed(files: Workspace, path: str) -> PreviewView:
-    """Raises HttpProblem."""
+def look(files: Workspace, path: str) -> PreviewView:
+    """What there is to see of a file. Raises HttpProblem."""
     try:
-        size, data = files.stat(path).size_bytes, files.read(path, PREVIEW_BYTES + 4)
+        size, data = files.stat(path).size_bytes, files.read(path, LOOK_BYTES)
     except ToolError as error:
         raise plainly(error) from error
-    name = PurePosixPath(path).name
-    text = None if b"\0" in data else _text(data[:PREVIEW_BYTES], cut=len(data) > PREVIEW_BYTES)
-    language = _LANGUAGES.get(PurePosixPath(name.lower()).suffix, "") if text is not None else ""
-    return PreviewView(path, name, size, text, text is None, language or "text", len(data) > PREVIEW_BYTES)
+    return previewed(data, size, path)
 
 
-def _text(data: bytes, cut: bool) -> str | None:
+def _pdf(files: Workspace, path: str) -> bytes:
     try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        if cut and error.start >= len(data) - 3:  # a character that was cut through
-            return data[: error.start].decode()
-        return None
+        return files.read(path, LIMIT_BYTES + 1)
+    except ToolError as error:
+        raise plainly(error) from error
+
+
+async def _sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox]]:
+    return (await call.web.house.reach(agent or call.web.house.agents[0])).sandbox
+
+
+async def page(call: Call) -> Response:
+    files, path = await workspace(call, call.query.agent), call.query.path
+    await check_file(call, files, path)
+    data = await anyio.to_thread.run_sync(_pdf, files, path)
+    return sent(await page_of(data, call.query.page, await _sandbox(call, call.query.agent)), f"{call.query.page}.png")
 
 
 async def raw(call: Call) -> Response:
     files = await workspace(call, call.query.agent)
-    check_place(call, call.query.path)
+    await check_file(call, files, call.query.path)
     return await anyio.to_thread.run_sync(download, files, call.query.path)
 
 
 def download(files: Workspace, path: str) -> Response:
-    """The file as it is, to be kept and not shown. Raises HttpProblem."""
+    """The file as it is: a picture to be shown, all else to be kept. Raises HttpProblem."""
     try:
         if files.stat(path).size_bytes > RAW_BYTES:
             raise HttpProblem(413, "too_large", f"That file is too large to send: at most {RAW_BYTES:,} bytes.")
         data = files.read(path, RAW_BYTES)
     except ToolError as error:
         raise plainly(error) from error
-    return attachment(data, PurePosixPath(path).name)
-
-
-def attachment(data: bytes, name: str, mime: str = "", inline: bool = False) -> Response:
-    """Bytes that somebody else chose: no browser runs them, whatever they are."""
-    kind = mime or mimetypes.guess_type(name)[0] or "application/octet-stream"
-    if not re.fullmatch(r"[\w.+-]+/[\w.+-]+", kind):
-        kind = "application/octet-stream"
-    shown = "inline" if inline else "attachment"
-    disposition = f"{shown}; filename*=utf-8''{quote(name or 'file', safe='')}"
-    response = Response(data, media_type=None, headers={**SANDBOXED, "content-disposition": disposition})
-    response.headers["content-type"] = kind  # as it is: no charset is claimed
-    return response
+    return sent(data, PurePosixPath(path).name)
 
 
 async def upload(call: Call) -> Uploaded:
@@ -253,9 +258,19 @@ ENDPOINTS = (
         "/api/files/preview",
         "read",
         preview,
-        "The beginning of a file, where it is text",
+        "A file to look at: its text, the rows of a table, or how many pages a PDF has",
         query=Where,
         returns=PreviewView,
+        tag="files",
+    ),
+    Endpoint(
+        "GET",
+        "/api/files/page",
+        "read",
+        page,
+        "A page of a PDF, as a picture",
+        query=PageOf,
+        media="image/png",
         tag="files",
     ),
     Endpoint(
@@ -263,7 +278,7 @@ ENDPOINTS = (
         "/api/files/raw",
         "read",
         raw,
-        "A file, to be kept",
+        "A file as it is: a picture to be shown, all else to be kept",
         query=Where,
         media="application/octet-stream",
         tag="files",

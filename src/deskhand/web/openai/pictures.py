@@ -15,8 +15,8 @@ from ...store.blobs import Blobs
 from ...types.errors import NetError, TooLarge
 from ...types.labels import Label
 from ...types.messages import Image
-from ..blobs import INLINE, picture_type
 from ..errors import HttpProblem, bad, sentence
+from ..media import PHOTOS, picture_type
 
 PICTURE_BYTES = 20_000_000
 """So many bytes have all pictures of one request."""
@@ -62,7 +62,7 @@ class Pictures:
             source = str(found.url)
         self._left -= len(data)
         mime = picture_type(data)
-        if mime not in INLINE:
+        if mime not in PHOTOS:
             raise bad("The picture is no PNG, JPEG, GIF or WebP.", param=param)
         digest = await self._blobs.put(data)
         return Image(digest, mime, "", Label("untrusted", source=source[:500]))

@@ -1,0 +1,78 @@
+"""Pages of a PDF as pictures: drawn in the sandbox by a process of its own, so that no browser has to open the file."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from ..sandbox.base import Exit, Sandbox
+from ..types.errors import SandboxError, ToolError
+from .convert import INSTALL, LIMIT_BYTES, python_command
+
+MODULE = "deskhand.tools.documents.draw"
+PAGES = 50
+"""So many are shown of one PDF."""
+PICTURE_BYTES = 16 << 20
+PNG = b"\x89PNG\r\n\x1a\n"
+
+OpenSandbox = Callable[[], Awaitable[Sandbox]]
+
+
+class Sizes(msgspec.Struct, frozen=True):
+    """How many pages there are, and how wide and high the first of them are, in points."""
+
+    count: int
+    sizes: list[tuple[float, float]]
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    unreadable: str = ""
+    missing: str = ""
+
+
+async def page_sizes(data: bytes, sandbox: OpenSandbox) -> Sizes:
+    """Raises ToolError with a sentence that says why it cannot be shown."""
+    said = await _ask(data, sandbox, 0)
+    try:
+        return msgspec.json.decode(said, type=Sizes)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise _refused(said) from None
+
+
+async def draw_page(data: bytes, page: int, sandbox: OpenSandbox) -> bytes:
+    """That page as PNG; the first is 1. Raises ToolError."""
+    said = await _ask(data, sandbox, page)
+    if not said.startswith(PNG):
+        raise _refused(said)
+    return said
+
+
+def _refused(said: bytes) -> ToolError:
+    """Why; whoever made the PDF may have had a word in what the process says."""
+    try:
+        answer = msgspec.json.decode(said, type=_Refusal)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        answer = _Refusal()
+    if answer.missing:
+        return ToolError(f"what draws a PDF is not installed: {INSTALL}")
+    return ToolError(f"the PDF {answer.unreadable[:200] or 'could not be drawn'}")
+
+
+async def _ask(data: bytes, sandbox: OpenSandbox, page: int) -> bytes:
+    if len(data) > LIMIT_BYTES:
+        raise ToolError(f"the PDF is larger than {LIMIT_BYTES >> 20} MB")
+    said = bytearray()
+
+    def output(piece: bytes, is_error: bool) -> None:
+        if not is_error and len(said) <= PICTURE_BYTES:
+            said.extend(piece)
+
+    asked = msgspec.json.encode({"page": page, "most": PAGES})
+    try:
+        ended: Exit = await (await sandbox()).run(python_command(MODULE, asked + b"\n" + data), output)
+    except SandboxError as error:
+        raise ToolError(f"a PDF is drawn in the sandbox alone, and there is none: {error}") from error
+    if ended.timeout or ended.limit or ended.signal or len(said) > PICTURE_BYTES:
+        raise ToolError("the PDF takes too long or too much memory to draw")
+    return bytes(said)

@@ -1,0 +1,128 @@
+"""Files to look at without keeping them: as text, as a table, as a picture, or as the pages of a PDF."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Awaitable, Callable
+from pathlib import PurePosixPath
+from typing import Literal
+
+import msgspec
+
+from ..sandbox.base import Sandbox
+from ..tools.documents.kinds import kind_of
+from ..tools.pdf_pages import draw_page, page_sizes
+from ..types.errors import ToolError
+from .errors import bad, sentence
+from .media import picture_type
+
+PREVIEW_BYTES, LOOK_BYTES = 100_000, 5_000_000
+"""How much of a text is shown, and how much is read of a table."""
+ROWS, COLUMNS, CELL_CHARS = 500, 100, 1_000
+_LANGUAGES = {
+    **{".py": "python", ".js": "javascript", ".mjs": "javascript", ".ts": "typescript", ".jsx": "jsx", ".tsx": "tsx"},
+    **{".html": "html", ".htm": "html", ".css": "css", ".md": "markdown", ".json": "json", ".jsonl": "json"},
+    **{".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".ini": "ini", ".sh": "bash", ".bash": "bash", ".sql": "sql"},
+    **{".c": "c", ".h": "c", ".cpp": "cpp", ".hpp": "cpp", ".rs": "rust", ".go": "go", ".java": "java", ".rb": "ruby"},
+    **{".php": "php", ".kt": "kotlin", ".swift": "swift", ".lua": "lua", ".r": "r", ".xml": "xml", ".svg": "xml"},
+    **{".csv": "csv", ".tsv": "csv", ".txt": "text", ".log": "text", ".dockerfile": "dockerfile"},
+}
+Kind = Literal["text", "markdown", "table", "picture", "pdf", "none"]
+
+
+class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
+    """A file to look at. `kind` says how; `none`: it can only be fetched, and `why` says why where that is to be said.
+
+    `content` is its text, None where it is none (`binary`); `truncated`: there is more of it. `rows` are the first of a
+    table, after which there are `more_rows`, None where nobody counted them. `pages` are the width and height of the
+    first pages of a PDF, in points, of `page_count`.
+    """
+
+    path: str
+    name: str
+    size: int
+    content: str | None
+    binary: bool
+    language: str
+    truncated: bool
+    kind: Kind
+    rows: list[list[str]] = []
+    more_rows: int | None = 0
+    pages: list[tuple[float, float]] = []
+    page_count: int = 0
+    why: str = ""
+
+
+def previewed(data: bytes, size: int, path: str) -> PreviewView:
+    """A view of a file of which `data` is the beginning. The pages of a PDF are not looked at."""
+    name = PurePosixPath(path).name
+    suffix = PurePosixPath(name.lower()).suffix
+    text = None if b"\0" in data[:PREVIEW_BYTES] else _text(data[:PREVIEW_BYTES], cut=size > PREVIEW_BYTES)
+    view = PreviewView(
+        path=path,
+        name=name,
+        size=size,
+        content=text,
+        binary=text is None,
+        language=_LANGUAGES.get(suffix, "text") if text is not None else "text",
+        truncated=size > PREVIEW_BYTES,
+        kind="none" if text is None else "text",
+    )
+    if picture_type(data):
+        return msgspec.structs.replace(view, kind="picture")
+    if kind_of(data, name=name) == "pdf":
+        return msgspec.structs.replace(view, kind="pdf", content=None, binary=True)
+    if view.language == "markdown":
+        return msgspec.structs.replace(view, kind="markdown")
+    return _as_table(view, data, size) if view.language == "csv" and text else view
+
+
+def _text(data: bytes, cut: bool) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        if cut and error.start >= len(data) - 3:  # a character that was cut through
+            return data[: error.start].decode()
+        return None
+
+
+def _as_table(view: PreviewView, data: bytes, size: int) -> PreviewView:
+    """The same as a table, where it can be read as one."""
+    whole = _text(data, cut=size > len(data))
+    if whole is None:
+        return view
+    comma = "\t" if view.name.lower().endswith(".tsv") else _separator(whole[:PREVIEW_BYTES])
+    rows, more = list[list[str]](), 0
+    try:
+        for row in csv.reader(io.StringIO(whole.removeprefix("\ufeff"), newline=""), delimiter=comma):
+            if len(rows) < ROWS:
+                rows.append([cell[:CELL_CHARS] for cell in row[:COLUMNS]])
+            else:
+                more += 1
+    except csv.Error:  # a cell beyond all measure, or a byte that no table has
+        return view
+    return msgspec.structs.replace(view, kind="table", rows=rows, more_rows=more if size <= len(data) else None)
+
+
+def _separator(text: str) -> str:
+    """What stands most often in the first line, outside of quotes."""
+    first = "".join(text.lstrip("\ufeff\r\n").split("\n", 1)[0].split('"')[::2])
+    return max(",;\t|", key=first.count)
+
+
+async def with_pages(view: PreviewView, data: bytes, sandbox: Callable[[], Awaitable[Sandbox]]) -> PreviewView:
+    """The view of a PDF with its pages; where they cannot be drawn, with why."""
+    try:
+        found = await page_sizes(data, sandbox)
+    except ToolError as error:
+        return msgspec.structs.replace(view, kind="none", why=sentence(str(error)))
+    return msgspec.structs.replace(view, pages=found.sizes, page_count=found.count)
+
+
+async def page_of(data: bytes, page: int, sandbox: Callable[[], Awaitable[Sandbox]]) -> bytes:
+    """A page of a PDF as PNG. Raises HttpProblem."""
+    try:
+        return await draw_page(data, page, sandbox)
+    except ToolError as error:
+        raise bad(sentence(str(error))) from error
