@@ -33,7 +33,7 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         has = {name: value or "" for name, value in attrs}
         kinds = has.get("class", "").split()
-        if "picture" in kinds or "remote" in kinds:
+        if not self._dropped and ("picture" in kinds or "remote" in kinds):
             self._found.append((f"<img {_address(has.get('data-url') or has['data-path'])}>", True))
         if self._dropped or {"code-bar", "host", "picture", "remote"} & {*kinds}:
             self._dropped += tag not in _EMPTY

@@ -178,6 +178,10 @@ def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
             return say("All counted.") if results else say("I will count.", _call("count_slowly"))
         case "huge":
             return say(HUGE[text.partition(" ")[2]] + "\n\nthe end of it")
+        case "call":
+            name, _, arguments = text[5:].partition(" ")
+            call = ToolCall(f"call_{len(request.messages)}", name, msgspec.Raw(arguments.encode()))
+            return say("That is done.") if results else say("", call)
         case "tool":
             return say("Written.") if results else say("", _call("echo_back", text=text))
         case "work" | "tasks" as kind:

@@ -177,7 +177,7 @@ def test_files_are_attached_and_pictures_pasted(page: Page) -> None:
     picture = page.get_by_role("img", name="dot.png")
     expect(picture).to_be_visible()
     assert picture.evaluate("image => image.complete && image.naturalWidth") == 1
-    expect(page.locator(".bubble .chip")).to_contain_text("list.txt")
+    expect(page.locator(".bubble .file-card")).to_contain_text("list.txt")
 
 
 def test_a_long_conversation_shows_its_end_and_more_on_demand(page: Page, desk: Desk) -> None:

@@ -221,16 +221,17 @@ def test_options_files_and_the_settings(page: Page) -> None:
     page.get_by_role("button", name="Files", exact=True).click()
     files = page.get_by_role("complementary", name="Files", exact=True)
     files.get_by_role("button", name="notes.txt").click()
-    expect(files.get_by_text("Milk, bread, a new tent.")).to_be_visible()
+    shown = page.get_by_role("dialog")
+    expect(shown.get_by_text("Milk, bread, a new tent.")).to_be_visible()
     with page.expect_download() as download:
-        files.get_by_role("link", name="Download").click()
+        shown.get_by_role("link", name="Download").click()
     assert download.value.path().read_text() == "Milk, bread, a new tent.\n"
-    files.get_by_role("button", name="Back").click()
+    shown.get_by_role("button", name="Close the preview").click()
     files.get_by_label("Files to upload").set_input_files(
         {"name": "brought.txt", "mimeType": "text/plain", "buffer": b"hello"}
     )
     files.get_by_role("button", name="brought.txt").click()
-    expect(files.get_by_text("hello", exact=True)).to_be_visible()
+    expect(shown.get_by_text("hello", exact=True)).to_be_visible()
 
 
 def test_models_health_and_activity(page: Page) -> None:

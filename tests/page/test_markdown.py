@@ -49,6 +49,7 @@ DRAWN = f"""async (texts) => {{ {DRAW}
       tags: all.map((each) => each.localName),
       attributes: all.flatMap((each) => [...each.attributes].map((one) => one.name)),
       addresses: [...box.querySelectorAll('[href]')].map((each) => each.getAttribute('href')),
+      pictures: [...box.querySelectorAll('[src]')].map((each) => each.getAttribute('src')),
     }};
   }});
 }}"""
@@ -81,14 +82,15 @@ OVER = f"""async (texts) => {{ {DRAW}
 }}"""
 
 TAGS = {
-    *("a", "blockquote", "br", "button", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "input"),
-    *("label", "li", "ol", "p", "pre", "section", "span", "strong", "sup"),
+    *("a", "blockquote", "br", "button", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img"),
+    *("input", "label", "li", "ol", "p", "pre", "section", "span", "strong", "sup"),
     *("table", "tbody", "td", "th", "thead", "tr", "ul"),
     *("math", "mfrac", "mi", "mn", "mo", "mrow", "mspace", "msub", "msup", "mtable", "mtd", "mtext", "mtr"),
 }
 ATTRIBUTES = {
-    *("align", "aria-label", "checked", "class", "data-copy", "data-mark", "data-note", "data-path", "data-url", "dir"),
-    *("disabled", "href", "rel", "role", "start", "tabindex", "target", "type", "display", "form", "lspace", "rspace"),
+    *("align", "alt", "aria-label", "checked", "class", "data-copy", "data-mark", "data-note", "data-path", "data-url"),
+    *("dir", "disabled", "href", "loading", "rel", "role", "src", "start", "tabindex", "target", "type"),
+    *("display", "form", "lspace", "rspace"),
     *("displaystyle", "height", "mathcolor", "scriptlevel", "width"),
 }
 
@@ -140,6 +142,8 @@ def test_nothing_that_is_drawn_is_unsafe(page: Page) -> None:
     addresses = {address for one in drawn for address in one["addresses"]}
     assert addresses, "links stay"
     assert all(address.startswith(("https://", "http://", "mailto:")) for address in addresses)
+    pictures = {picture for one in drawn for picture in one["pictures"]}
+    assert pictures and all(address.startswith("/api/files/raw?agent=") for address in pictures)
 
 
 def test_what_a_text_costs_grows_with_its_length(page: Page) -> None:

@@ -4,6 +4,7 @@ import { may } from "./state.js";
 import { choose } from "./talk.js";
 import { clock, moment } from "./format.js";
 import { Icon } from "./icons.js";
+import { Proposed, isEdit } from "./diff.js";
 import { Asked, RUN, capital, changeWords, runOf } from "./programs.js";
 
 const WORDS = { once: "Allow once", always: "Always allow exactly this", no: "Do not allow", never: "Never allow exactly this" };
@@ -39,14 +40,19 @@ function Approval({ ask }) {
   const key = (event) => { const choice = keys[event.key]; if (choice && !event.ctrlKey && !event.metaKey && !event.altKey && may("approve")) { event.preventDefault(); answer(choice); } };
   return html`<section class="ask open" aria-label="Permission needed" onKeyDown=${key}>
     <h3><${Icon} name="shield" />May it do this?</h3>
-    ${run ? html`<${Asked} call=${ask.call} run=${run} />` : html`<pre class="exact" tabindex="0" aria-label="Exactly this would be done">${ask.question}</pre>
-    <${Spelled} question=${ask.question} />`}
+    ${run ? html`<${Asked} call=${ask.call} run=${run} />` : isEdit(ask.call?.name) ? html`<${Proposed} call=${ask.call} callId=${ask.callId}>${(known) => html`<${Exact} question=${ask.question} folded=${known} />`}<//>` : html`<${Exact} question=${ask.question} />`}
     ${ask.reason && html`<p class="reason">You are asked because ${ask.reason}.</p>`}
     ${may("approve") ? html`<div class="choices" role="group" aria-label="Your answer" aria-describedby="means">
       ${Object.entries(WORDS).map(([choice, words], i) => html`<button key=${choice} type="button" disabled=${busy !== ""} class=${`btn ${i === 0 ? "main" : ""}`} onFocus=${() => setExplained(choice)} onMouseEnter=${() => setExplained(choice)} onClick=${() => answer(choice)}>${words}<kbd aria-hidden="true">${["y", "a", "n", "N"][i]}</kbd></button>`)}
     </div><p class="small means" id="means">${MEANS[explained]}</p>` : html`<p class="small">Somebody with the role approver or owner has to answer this.</p>`}
     <p class="tiny muted">It waits until ${until(ask.until)}; then it is not done.<span class="only-wide"> Alt+A comes here.</span></p>
   </section>`;
+}
+
+/** The bytes that are asked about; folded where what they do stands above. */
+function Exact({ question, folded = false }) {
+  const bytes = html`<pre class="exact" tabindex="0" aria-label="Exactly this would be done">${question}</pre>`;
+  return folded ? html`<details class="spelled"><summary>Exactly this</summary>${bytes}</details>` : html`${bytes}<${Spelled} question=${question} />`;
 }
 
 /** Where the bytes hide line ends or letters behind escapes: what they spell. */

@@ -1,12 +1,38 @@
-// A picture or a file that belongs to a message.
-import { html } from "./lib.js";
-import { here } from "./state.js";
+// Files of a message: what people attach in a grid of small pictures, what the agent made at its full worth.
+import { html, useState } from "./lib.js";
 import { bytes } from "./format.js";
 import { Icon } from "./icons.js";
+import { isPicture, look, sentFile } from "./preview.js";
 
-export function Attachment({ part }) {
-  const href = part.blob ? `/api/blobs/${part.blob}?session=${encodeURIComponent(here.value.name)}` : null;
-  if (part.type === "image" && href) return html`<a href=${href} target="_blank" rel="noreferrer noopener"><img class="picture" src=${href} alt=${part.name || "A picture that was sent"} loading="lazy" /></a>`;
-  const name = part.name || (part.type === "audio" ? "voice message" : "file");
-  return html`<a class="chip" href=${href} download=${name}><${Icon} name="file" /><span class="cut">${name}</span>${part.size_bytes ? html`<span class="muted">${bytes(part.size_bytes)}</span>` : ""}</a>`;
+/** What a person attached. */
+export function Attachments({ parts }) {
+  const pictures = parts.filter(isPicture);
+  const files = parts.filter((part) => !isPicture(part));
+  return html`${pictures.length > 0 && html`<ul class="thumbs">${pictures.map((part, i) => html`<li key=${i}><${Picture} part=${part} /></li>`)}</ul>`}
+    ${files.length > 0 && html`<ul class="file-cards">${files.map((part, i) => html`<li key=${i}><${FileCard} part=${part} /></li>`)}</ul>`}`;
+}
+
+/** What a tool sent or gave back, with what was said about it. */
+export function Made({ parts, caption }) {
+  return html`<div class="made">${parts.map((part, i) => {
+    const words = i === parts.length - 1 ? caption : "";
+    if (!isPicture(part)) return html`<div key=${i}><${FileCard} part=${part} />${words && html`<p class="caption">${words}</p>`}</div>`;
+    return html`<figure key=${i}><${Picture} part=${part} alt=${caption} /><figcaption class="caption">${words || part.name}</figcaption></figure>`;
+  })}</div>`;
+}
+
+/** A picture that opens; where its bytes are gone, its name. */
+function Picture({ part, alt = "" }) {
+  const [gone, setGone] = useState(false);
+  const file = sentFile(part);
+  if (gone) return html`<span class="chip"><${Icon} name="file" />${file.name} is not there any more</span>`;
+  return html`<button type="button" class="picture-button" aria-label=${`Open ${file.name}`} onClick=${() => look(file)}><img class="picture" src=${file.raw} alt=${alt || part.name || "A picture that was sent"} loading="lazy" onError=${() => setGone(true)} /></button>`;
+}
+
+function FileCard({ part }) {
+  const file = sentFile(part);
+  const name = file?.name ?? (part.name || "file");
+  const ending = /\.([a-z0-9]{1,5})$/i.exec(name)?.[1].toUpperCase() ?? (part.type === "audio" ? "Audio" : "File");
+  return html`<div class="file-card"><${Icon} name="file" /><span class="grow"><strong class="cut" title=${name}>${name}</strong><span class="tiny muted">${[ending, part.size_bytes ? bytes(part.size_bytes) : ""].filter(Boolean).join(" · ")}</span></span>
+    ${file && html`<button type="button" class="btn little" aria-label=${`Open ${name}`} onClick=${() => look(file)}>Open</button><a class="ib little" href=${file.raw} download=${name} aria-label=${`Download ${name}`} title="Download"><${Icon} name="download" /></a>`}</div>`;
 }

@@ -57,7 +57,7 @@ export function Composer() {
   const paste = (event) => { const pasted = [...(event.clipboardData?.files ?? [])]; if (pasted.length) { event.preventDefault(); attach(pasted); } };
   if (!may("chat")) return html`<p class="composer-note">You may read here. To write, ask the owner for the role member.</p>`;
   return html`<form class=${`composer ${dropping.value ? "dropping" : ""}`} onSubmit=${(event) => { event.preventDefault(); send(); }}>
-    ${files.value.length > 0 && html`<ul class="attached">${files.value.map((file) => html`<li key=${file.key} class=${`chip ${file.problem ? "bad" : ""}`}><${Icon} name="file" /><span class="cut">${file.name}</span><span class="muted">${file.problem || (file.blob ? bytes(file.size) : "uploading …")}</span><${IconButton} name="close" little label=${`Take away ${file.name}`} onClick=${() => { files.value = files.value.filter((one) => one !== file); }} /></li>`)}</ul>`}
+    ${files.value.length > 0 && html`<ul class="attached">${files.value.map((file) => html`<li key=${file.key} class=${`chip ${file.problem ? "bad" : ""}`}>${file.thumb ? html`<img src=${file.thumb} alt="" />` : html`<${Icon} name="file" />`}<span class="cut">${file.name}</span><span class="muted">${file.problem || (file.blob ? bytes(file.size) : "uploading …")}</span><${IconButton} name="close" little label=${`Take away ${file.name}`} onClick=${() => { files.value = files.value.filter((one) => one !== file); }} /></li>`)}</ul>`}
     <label class="sr" for="composer">Message to Deskhand</label>
     <textarea id="composer" ref=${field} rows="1" value=${draft.value} placeholder=${placeholder(running)} onInput=${write} onKeyDown=${key} onPaste=${paste} enterkeyhint="enter"></textarea>
     <div class="row">
@@ -92,6 +92,7 @@ export async function attach(chosen) {
     const entry = { key: crypto.getRandomValues(new Uint32Array(1))[0], name: file.name || "picture.png", size: file.size, mime: file.type || "application/octet-stream" };
     files.value = [...files.value, entry];
     const settle = (more) => { files.value = files.value.map((one) => (one.key === entry.key ? { ...one, ...more } : one)); };
+    thumbOf(file).then((thumb) => settle({ thumb }), () => undefined); // no picture, or one that the browser does not know
     try {
       const known = await call("POST", `/api/blobs?name=${encodeURIComponent(entry.name)}`, new Blob([file], { type: entry.mime }));
       settle({ blob: known.blob, mime: known.mime, size: known.size_bytes, name: known.name });
@@ -101,6 +102,14 @@ export async function attach(chosen) {
       if (!error.missing) complain(error);
     }
   }
+}
+
+/** The picture, small, as an address that the page may show. */
+async function thumbOf(file) {
+  const bitmap = await createImageBitmap(file, { resizeHeight: 56, resizeQuality: "medium" });
+  const canvas = Object.assign(document.createElement("canvas"), { width: bitmap.width, height: bitmap.height });
+  canvas.getContext("2d").drawImage(bitmap, 0, 0);
+  return canvas.toDataURL("image/png");
 }
 
 function dragging() {

@@ -99,7 +99,7 @@ function close(next, recorded, callId, status, text, parts, why = "") {
 
 function ask(next, event, recorded, more) {
   const call = current(next, recorded).items.find((one) => one.kind === "tool" && one.callId === event.call_id);
-  const item = { kind: "ask", id: event.ask_id, callId: event.call_id, question: event.question, until: event.until, answer: "", ...more, ...(call && more.approval && { call: { name: call.name, args: call.args } }) };
+  const item = { kind: "ask", id: event.ask_id, callId: event.call_id, question: event.question, until: event.until, answer: "", ...more, ...(call && more.approval && { call: { name: call.name, args: call.args, n: call.n } }) };
   add(next, recorded, item);
   change(next, recorded, (other) => other.kind === "tool" && other.callId === event.call_id, { status: "waits" });
   next.asks = [...next.asks, { ...item, n: recorded.n, at: recorded.at }];

@@ -10,6 +10,7 @@ import { Conversation } from "./conversation.js";
 import { House } from "./house.js";
 import { Palette } from "./palette.js";
 import { SidePanel } from "./panels/side.js";
+import { Preview } from "./preview.js";
 
 function Gate() {
   if (me.value === undefined) return html`<main class="gate" aria-busy="true"><div class="spin"></div><span class="sr">One moment</span></main>`;
@@ -53,6 +54,7 @@ function App() {
     </main>
     ${place.place === "talk" && panel.value && html`<${SidePanel} />`}
     ${palette.value && html`<${Palette} />`}
+    <${Preview} />
     <${Problem} />
     <div class="sr" role="status" aria-live="polite">${spoken.value}</div>
     <div class="sr" role="alert" aria-live="assertive">${spokenNow.value}</div>

@@ -1,15 +1,10 @@
-// The programs of small models: what they change and came to in words, their diffs, and what a yes to one means.
+// The programs of small models: what they change and came to in words, and what a yes to one means.
 import { html } from "./lib.js";
 import { developer } from "./state.js";
+import { Diff, named, visible } from "./diff.js";
 
 export const RUN = "run_program", REHEARSE = "rehearse_program", SURVEY = "survey_files";
 const VERBS = { new: ["make", "made"], changed: ["change", "changed"], deleted: ["delete", "deleted"], moved: ["move", "moved"], folder: ["make", "made"] };
-const UNSEEN = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|(?! )\p{Zs}/gu;
-
-/** The text with everything in it that cannot be seen, or that turns others round, written out. */
-export const visible = (text) => String(text).replace(UNSEEN, (c) => `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`);
-
-const named = (path) => visible(path).replace(/[\n\t]/g, (c) => (c === "\n" ? "\\n" : "\\t"));
 
 const isText = (value) => value === undefined || typeof value === "string";
 const isChange = (one) => typeof one?.path === "string" && Object.hasOwn(VERBS, one.kind) && [one.diff, one.to, one.loses].every(isText);
@@ -101,14 +96,6 @@ export function Program({ text }) {
 /** Each change in words, with what is lost by it, over its diff. */
 export function Changes({ changes, past = false, would = false }) {
   return html`<ul class="changes">${changes.map((one, i) => html`<li key=${i}><p>${would ? `Would ${changeWords([one])}` : capital(changeWords([one], past))}${one.loses && html` <strong class="loses">${visible(one.loses)}</strong>`}</p><${Diff} text=${one.diff ?? ""} /></li>`)}</ul>`;
-}
-
-/** A unified diff, without the lines that name its file. */
-export function Diff({ text }) {
-  if (!text) return null;
-  const lines = text.split("\n"), named = lines.length > 2 && lines[0].startsWith("--- ") && lines[1].startsWith("+++ ");
-  const tone = (line) => (line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : line.startsWith("@@") || line.startsWith("…") ? "at" : null);
-  return html`<pre class="diff" tabindex="0">${lines.slice(named ? 2 : 0).map((line, i) => html`<span key=${i} class=${tone(line)}>${visible(line) || " "}</span>`)}</pre>`;
 }
 
 /** What is asked about a run: what is lost with the diffs of that, what else it does, the program, and the very call. */

@@ -4,9 +4,10 @@ import { readDocument } from "./markdown/document.js";
 import { enrich } from "./rich.js";
 import { trusted } from "./trusted.js";
 import { announce } from "./state.js";
+import { drawPictures, openFile } from "./answer-files.js";
 
 /** One piece: its Markdown, and after it what is shown as it is written. */
-function Piece({ markup, rest = "", done = true }) {
+function Piece({ markup, rest = "", done = true, base }) {
   const at = useRef(), drawn = useRef({ markup: "", rest: "" });
   useLayoutEffect(() => {
     const root = at.current, before = drawn.current;
@@ -18,6 +19,7 @@ function Piece({ markup, rest = "", done = true }) {
     grow(root, rest.slice(drawn.current.rest.length));
     drawn.current.rest = rest;
     enrich(root, done);
+    if (done) drawPictures(root, base); // not with each letter that comes
   }, [markup, rest, done]);
   return useMemo(() => html`<div class="block" ref=${at}></div>`, []);
 }
@@ -53,13 +55,13 @@ function roomIn(data) {
   return Math.max(2 * PART - data.length, halved);
 }
 
-/** `text` as Markdown. */
-export function Markdown({ text, live = false }) {
+/** `text` as Markdown. `base` is the folder from which it names files, '' for the workspace. */
+export function Markdown({ text, live = false, base = "" }) {
   const before = useRef(null);
   const read = useMemo(() => (before.current = readDocument(text, before.current, live)), [text, live]);
-  return html`<div class=${`md ${live ? "live" : ""}`} onClick=${clicked}>
-    ${read.blocks.map((block, i) => html`<${Piece} key=${i} markup=${block.html} rest=${block.rest} done=${block.done} />`)}
-    ${read.notes && html`<${Piece} key="notes" markup=${read.notes} done=${!live} />`}
+  return html`<div class=${`md ${live ? "live" : ""}`} onClick=${(event) => openFile(event, base) || clicked(event)}>
+    ${read.blocks.map((block, i) => html`<${Piece} key=${i} markup=${block.html} rest=${block.rest} done=${block.done} base=${base} />`)}
+    ${read.notes && html`<${Piece} key="notes" markup=${read.notes} done=${!live} base=${base} />`}
   </div>`;
 }
 

@@ -3,12 +3,12 @@ import { html, useEffect, useState } from "./lib.js";
 import { developer } from "./state.js";
 import { brief, took } from "./format.js";
 import { Icon } from "./icons.js";
-import { Attachment } from "./attachment.js";
+import { CallDiff, isEdit } from "./diff.js";
 import { copy } from "./text.js";
 import { Opened, REHEARSE, RUN, lineOf } from "./programs.js";
 
-const ICONS = { shell: "shell", read_file: "file", write_file: "edit", edit_file: "edit", list_files: "files", search_files: "search", ask_user: "ask", think: "spark", read_skill: "book", survey_files: "files", rehearse_program: "code", run_program: "edit" };
-const WORDS = { read_file: "Read", write_file: "Write", edit_file: "Edit", list_files: "Look through", search_files: "Search for", shell: "Run", ask_user: "Ask", read_skill: "Read skill" };
+const ICONS = { shell: "shell", read_file: "file", write_file: "edit", edit_file: "edit", send_file: "file", list_files: "files", search_files: "search", ask_user: "ask", think: "spark", read_skill: "book", survey_files: "files", rehearse_program: "code", run_program: "edit" };
+const WORDS = { read_file: "Read", write_file: "Write", edit_file: "Edit", send_file: "Send", list_files: "Look through", search_files: "Search for", shell: "Run", ask_user: "Ask", read_skill: "Read skill" };
 const STATES = { ok: "done", error: "failed", denied: "not allowed", interrupted: "interrupted", superseded: "overtaken", running: "running", waits: "waits for you" };
 const SHOWN_CHARS = 20000;
 
@@ -30,9 +30,9 @@ export function Tool({ item, output = "", early = null }) {
     ${shown && html`<div class="tool-body">
       ${(developer.value || item.name === "shell" || (status === "error" && !ours)) && html`<h4>Called with</h4><pre tabindex="0">${typeof item.args === "string" ? item.args : JSON.stringify(item.args, null, 2)}</pre>`}
       ${item.source && html`<p class="small muted">Came from ${item.source}: not trusted like your own words</p>`}
+      ${status === "ok" && (isEdit(item.name) || item.name === "shell") && html`<${CallDiff} item=${item} />`}
       ${ours ? html`<${Opened} item=${item} status=${status} text=${text} />` : html`<h4>${running ? "So far" : "Result"}</h4>
       ${text ? html`<pre tabindex="0">${text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}\n… ${text.length - SHOWN_CHARS} more characters` : text}</pre><button type="button" class="btn little quiet" onClick=${() => copy(text)}>Copy</button>` : html`<p class="small muted">${running ? "Nothing yet" : "It said nothing"}</p>`}`}
-      ${item.parts.length > 0 && html`<ul class="attached">${item.parts.map((part, i) => html`<li key=${i}><${Attachment} part=${part} /></li>`)}</ul>`}
     </div>`}
   </div>`;
 }

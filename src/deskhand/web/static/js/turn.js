@@ -7,7 +7,7 @@ import { clock, count, many, moment, took } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { Markdown, copy } from "./text.js";
 import { Ask } from "./asks.js";
-import { Attachment } from "./attachment.js";
+import { Attachments, Made } from "./attachment.js";
 import { Rehearsals, Tool } from "./tool.js";
 import { REHEARSE, SURVEY } from "./programs.js";
 
@@ -18,22 +18,29 @@ export function Turn({ turn, last, now }) {
   if (now?.live && (now.live.text || now.live.thinking)) items.push({ kind: "answer", key: `${now.live.n}.answer`, n: now.live.n, text: now.live.text, thinking: now.live.thinking, growing: true, program: [SURVEY, REHEARSE].includes(items.at(-1)?.name) });
   const waits = items.some((item) => item.kind === "ask" && !item.answer);
   return html`<article data-first=${turn.first} class=${`turn ${turn.undone ? "undone" : ""}`} aria-label=${`Turn of ${clock(turn.at)}`}>
-    ${runs(items).map((run) => (run.tools ? html`<ol class="tools" key=${run.key} aria-label="What was done">${rows(run.tools).map((row) => html`<li key=${row[0].key}>${row.length > 1 ? html`<${Rehearsals} items=${row} now=${now} />` : html`<${Tool} item=${row[0]} output=${now?.outputs[row[0].callId]} early=${now?.results[row[0].callId]} />`}</li>`)}</ol>` : html`<${Item} key=${run.item.key} item=${run.item} turn=${turn} last=${last} />`))}
+    ${runs(items).map((run) => (run.made ? html`<${Made} key=${run.key} parts=${run.made} caption=${run.caption} />` : run.tools ? html`<ol class="tools" key=${run.key} aria-label="What was done">${rows(run.tools).map((row) => html`<li key=${row[0].key}>${row.length > 1 ? html`<${Rehearsals} items=${row} now=${now} />` : html`<${Tool} item=${row[0]} output=${now?.outputs[row[0].callId]} early=${now?.results[row[0].callId]} />`}</li>`)}</ol>` : html`<${Item} key=${run.item.key} item=${run.item} turn=${turn} last=${last} />`))}
     ${now && !now.live?.text && (now.status || !now.live?.thinking) && !waits && html`<${Working} turn=${turn} now=${now} />`}
     ${turn.mark && html`<p class="note warn">${turn.mark}</p>`}
     ${turn.end !== null && turn.reason !== "aside" && turn.reason !== "kept" && html`<${Did} turn=${turn} last=${last} />`}
   </article>`;
 }
 
-/** Calls that follow each other stand in one list. */
+/** Calls that follow each other stand in one list; what they made stands below it. */
 function runs(items) {
   const found = [];
   for (const item of items) {
     if (item.kind !== "tool") found.push({ item });
     else if (found.at(-1)?.tools) found.at(-1).tools.push(item);
     else found.push({ key: `t${item.key}`, tools: [item] });
+    const made = item.kind === "tool" && item.status === "ok" ? item.parts.filter((part) => part.blob) : [];
+    if (made.length) found.push({ key: `m${item.key}`, made, caption: item.name === "send_file" ? captionOf(item.args) : "" });
   }
   return found;
+}
+
+function captionOf(args) {
+  const words = args?.text ?? args?.caption ?? args?.message;
+  return typeof words === "string" ? words : "";
 }
 
 /** A row for each call; rehearsals that follow each other share one. */
@@ -72,7 +79,7 @@ function User({ item, turn }) {
   if (editing) return html`<${Editor} item=${item} turn=${turn} close=${() => setEditing(false)} />`;
   return html`<div class="said-by-me">
     ${foreign && html`<p class="tiny muted">${[item.by, item.channel && item.channel !== "web" ? `on ${item.channel}` : ""].filter(Boolean).join(" ")}</p>`}
-    <div class="bubble">${item.parts.length > 0 && html`<ul class="attached">${item.parts.map((part, i) => html`<li key=${i}><${Attachment} part=${part} /></li>`)}</ul>`}${item.text && html`<p class="pre" dir="auto">${item.text}</p>`}</div>
+    <div class="bubble">${item.parts.length > 0 && html`<${Attachments} parts=${item.parts} />`}${item.text && html`<p class="pre" dir="auto">${item.text}</p>`}</div>
     <div class="acts" role="group" aria-label="What to do with this message">
       ${item.edited && html`<span class="tiny muted">edited</span>`}${item.emoji && html`<span>${item.emoji}</span>`}
       <time class="tiny muted" datetime=${new Date(item.at * 1000).toISOString()} title=${moment(item.at)}>${clock(item.at)}</time>

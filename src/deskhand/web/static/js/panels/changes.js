@@ -3,6 +3,7 @@ import { html, useEffect, useState } from "../lib.js";
 import { get, post } from "../api.js";
 import { activity, announce, attempt, hrefOf, may } from "../state.js";
 import { many, moment } from "../format.js";
+import { Files, named } from "../diff.js";
 import { Loaded, None, Section, useAsk } from "./parts.js";
 
 const LIMIT = 50, LABELS = { undo: "Undo", redo: "Take back" };
@@ -25,11 +26,15 @@ export function Changes() {
 
 function Change({ one, said, take }) {
   const [places, setPlaces] = useState(null), gone = one.undone_at !== null;
-  const show = () => (places ? setPlaces(null) : attempt(async () => setPlaces((await get(`/api/changes/${one.n}`)).places)));
+  const show = () => (places ? setPlaces(null) : attempt(async () => {
+    const [{ places: all }, diff] = await Promise.all([get(`/api/changes/${one.n}`), get(`/api/changes/${one.n}/diff`)]);
+    const drawn = new Set(diff.files.map((file) => file.place));
+    setPlaces({ diff: { ...diff, more: 0 }, rest: all.filter((each) => !drawn.has(each.place)), more: one.count - all.length });
+  }));
   return html`<li><span class="grow">
       <strong>${one.tool || "changed"}</strong> <span class=${`cut ${gone ? "muted" : ""}`}>${one.what}</span>
       <span class="small muted">${moment(one.at)} · <button type="button" class="link" aria-expanded=${String(places !== null)} onClick=${show}>${many(one.count, "change")}</button> · <a href=${hrefOf(one.session)}>conversation</a>${one.person ? ` · for ${one.person}` : ""}</span>
-      ${places && html`<ul class="small places">${places.map((each) => html`<li key=${each.place}><code>${each.place}</code> <span class="muted">${each.did}${each.kept ? "" : ", not kept"}</span></li>`)}${places.length < one.count && html`<li class="muted">and ${one.count - places.length} more</li>`}</ul>`}
+      ${places && html`<div class="places"><${Files} of=${places.diff} />${(places.rest.length > 0 || places.more > 0) && html`<ul class="small">${places.rest.map((each) => html`<li key=${each.place}><code>${named(each.place)}</code> <span class="muted">${each.did}${each.kept ? "" : ", not kept"}</span></li>`)}${places.more > 0 && html`<li class="muted">and ${places.more} more</li>`}</ul>`}</div>`}
       ${said && html`<span class="small" role="status">${said.message} ${said.again && may("chat") && html`<button type="button" class="btn little bad" onClick=${() => take(one, true)}>Undo all the same, and keep a copy</button>`}</span>`}
     </span>${gone && html`<span class="tag">undone</span>`}${one.can && may("chat") && html`<button type="button" class="btn little" aria-label=${`${LABELS[one.can]}: ${one.tool} ${one.what}`} onClick=${() => take(one, false)}>${LABELS[one.can]}</button>`}</li>`;
 }

@@ -1,0 +1,42 @@
+// Files that an answer names: a link opens the file, a picture is shown where it stands.
+import { get } from "./api.js";
+import { look, workspaceFile } from "./preview.js";
+
+/** The path of a file that is named in another one: `base` is the folder of that, '' for the workspace. */
+const resolved = (base, path) => (base && !path.startsWith("/") ? base + path : path);
+
+/** For clicks in an answer: true where one was meant for a file. */
+export function openFile(event, base = "") {
+  const button = event.target.closest?.("button.file-link");
+  if (!button?.dataset.path) return false;
+  look(workspaceFile(resolved(base, button.dataset.path)));
+  return true;
+}
+
+/** Show the pictures that are named beneath this element. */
+export function drawPictures(element, base = "") {
+  for (const button of element.querySelectorAll("button.file-link.picture[data-path]")) {
+    const file = workspaceFile(resolved(base, button.dataset.path));
+    const words = button.textContent.trim();
+    const image = Object.assign(document.createElement("img"), { alt: words, className: "picture", loading: "lazy" });
+    image.addEventListener("error", () => explain(button, file, words));
+    image.src = file.raw;
+    button.replaceChildren(image);
+    button.setAttribute("aria-label", `Open ${words || file.name}`);
+  }
+}
+
+const WORDS = { 403: "may not be seen by you", 404: "is not there any more" };
+
+/** Why there is no picture. What is there, and is none, stays a link. */
+async function explain(button, file, words) {
+  try {
+    await get(file.about);
+    button.classList.remove("picture");
+    button.removeAttribute("aria-label");
+    button.textContent = words || file.name;
+  } catch (error) {
+    const said = `${file.name} ${WORDS[error.status] ?? "cannot be loaded now"}`;
+    button.replaceWith(Object.assign(document.createElement("span"), { className: "void", textContent: said }));
+  }
+}
