@@ -19,6 +19,7 @@ from deskhand.runtime.statements import statements
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.base import Ask, Context, Outcome
 from deskhand.tools.define import tool
+from deskhand.tools.files import edit_file, write_file
 from deskhand.types.identity import Address, session_key
 from deskhand.types.messages import Message, ToolCall, ToolResult
 
@@ -80,6 +81,9 @@ def script(request: Request) -> Message:
         return say(f"The tool said: {last.parts[0].text[:40]} ({last.parts[0].status})")
     if text.startswith("run "):
         return say("I will run it.", _call("shell", command=text[4:]))
+    if text.startswith("call "):
+        name, _, arguments = text[5:].partition(" ")
+        return say("", ToolCall(f"call_{len(request.messages)}", name, msgspec.Raw(arguments.encode())))
     if text.startswith("slow"):
         return say("", _call("slow", seconds=30))
     if text.startswith("choose"):
@@ -101,7 +105,7 @@ async def main(home: Path, what: str, args: tuple[str, ...]) -> int:
     def open_model(name: str) -> Model:
         return model
 
-    tools = {each.spec.name: each for each in (shell, slow, choose)}
+    tools = {each.spec.name: each for each in (shell, slow, choose, write_file, edit_file)}
     code = 0
     async with open_app(settings, Parts(open_model, tools, statements())) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)

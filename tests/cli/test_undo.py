@@ -78,3 +78,11 @@ def test_what_was_changed_since_needs_force(home: Path) -> None:
     assert desk(home, "--change", "2", "--force") == "2  Put back: a.\n" and path.read_text() == "one\n"
     desk(home, "--redo")
     assert path.read_text() == "mine\n"
+
+
+def test_the_diff_of_a_change(home: Path) -> None:
+    assert desk(home, "--diff", "2") == "2  write_file: a\n    @@ -1 +1 @@\n    -one\n    +two\n"
+    found = msgspec.json.decode(desk(home, "--diff", "1", "--json"))
+    assert found["files"][0]["diff"] == "--- /dev/null\n+++ a\n@@ -0,0 +1 @@\n+one"
+    assert (home / "agents/default/workspace/a").read_text() == "two\n"
+    assert "there is no change 99" in desk(home, "--diff", "99", code=1)

@@ -250,3 +250,5 @@ def test_an_approval_shows_what_would_change_as_the_file_is_now(page: Page, work
     long = "".join(f"line {n}\n" for n in range(900))
     say(page, f"call write_file {json.dumps({'path': 'area.py', 'content': long})}")
     expect(card.locator(".diff .at").last).to_have_text("… 508 more lines")
+    page.goto("/#/house/approvals")
+    expect(page.locator(".rows .diff .minus").last).to_have_text("-    return 3.14 * r * r")

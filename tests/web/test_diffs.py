@@ -83,7 +83,8 @@ async def test_a_change_and_the_call_that_made_it(tmp_path: Path) -> None:
         assert problem(await owner.ask("GET", "/api/changes/99/diff")) == (404, "not_found")
         for query in ("n=1&call=c1", "n=999999&call=x", "n=2&call=.."):
             assert problem(await owner.ask("GET", f"/api/sessions/work/diff?{query}")) == (404, "not_found"), query
-        for query in ("n=0&call=x", "call=x", f"n=2&call={'x' * 201}"):
+        assert problem(await owner.ask("GET", "/api/sessions/work/diff?call=x")) == (404, "not_found")
+        for query in ("n=-1&call=x", "n=2", f"n=2&call={'x' * 201}"):
             assert problem(await owner.ask("GET", f"/api/sessions/work/diff?{query}"))[0] == 400, query
 
 
@@ -120,7 +121,10 @@ async def asked(client: Client, chat: str, tool: str, **arguments: object) -> An
     said = f"call {tool} {msgspec.json.encode(arguments).decode()}"
     await client.ask("POST", f"/api/sessions/{chat}/messages", {"text": said})
     await settled(client, "/api/approvals", lambda found: any(each["name"] == chat for each in found))
-    return await client.get(f"/api/sessions/{chat}/diff?{(await calls(client, chat))[0]}")
+    waiting = [each for each in await client.get("/api/approvals") if each["name"] == chat]
+    found = await client.get(f"/api/sessions/{chat}/diff?{(await calls(client, chat))[0]}")
+    assert found == await client.get(f"/api/sessions/{chat}/diff?call={waiting[0]['call_id']}")
+    return found
 
 
 async def test_what_a_call_would_change_as_the_file_is_now(tmp_path: Path) -> None:

@@ -16,11 +16,23 @@ import msgspec
 
 from ..models.chain import SILENT_WAIT_S
 from ..runtime.app import App
+from ..types.diffs import CallDiff
 from ..types.door import Progress
-from ..types.events import ApprovalAsked, CommandRun, ModelFailed, ModelReplied, QuestionAsked, Recorded, TurnEnded
+from ..types.events import (
+    ApprovalAsked,
+    CommandRun,
+    ModelFailed,
+    ModelReplied,
+    QuestionAsked,
+    Recorded,
+    ToolFinished,
+    TurnEnded,
+)
 from ..types.identity import Address, Inbound, Said, session_key
 from ..types.messages import Message, Text, ToolCall
 from .asks import answer, back_to
+from .diffs import AS_IT_IS, coloured, lines_of
+from .edits import Edits
 from .live import with_app
 from .plain import Pieces, one_line, plain
 from .rehearsals import arguments_of
@@ -112,18 +124,21 @@ async def converse(app: App, question: Question) -> int:
     if receipt.status == "refused":
         fail(receipt.reason, USAGE)
     show = _Json() if question.as_json else PlainText(progress=sys.stderr.isatty(), zone=_zone_of(app))
-    begun = question.as_json
+    begun, edits = question.as_json, Edits(app, receipt.session)
     async with aclosing(app.door.follow(receipt.session, ME, receipt.after)) as items:
         async for item in items:
             event = item.event if isinstance(item, Recorded) else None
+            diff = None if question.as_json else await edits.of(item)
             begun = begun or getattr(event, "inbox_id", None) == receipt.inbox_id
             if begun or (isinstance(item, Progress) and item.kind == "status"):
                 show(item)
+                if isinstance(event, ToolFinished) and diff is not None and show.progress:
+                    _echo_diff(app, diff)
             if not begun:  # the answer to somebody else, who was before us
                 continue
             match event:
                 case ApprovalAsked() | QuestionAsked():
-                    code = await ask_person(app, receipt.session, event, question)
+                    code = await ask_person(app, receipt.session, event, question, diff)
                     if code is not None:
                         return code
                 case TurnEnded(reason=reason, answers=answers) if receipt.inbox_id in answers:
@@ -135,7 +150,15 @@ async def converse(app: App, question: Question) -> int:
     return FAILED
 
 
-async def ask_person(app: App, session: str, event: ApprovalAsked | QuestionAsked, question: Question) -> int | None:
+def _echo_diff(app: App, diff: CallDiff) -> None:
+    """On stderr, beside what else is told of calls. Colours are for terminals alone."""
+    for text, style in lines_of(diff):
+        click.echo(f"    {coloured(text, style, app.settings.environment)}", err=True)
+
+
+async def ask_person(
+    app: App, session: str, event: ApprovalAsked | QuestionAsked, question: Question, diff: CallDiff | None = None
+) -> int | None:
     """Ask the person here, or say how it can be answered; None means that it goes on."""
     approval = isinstance(event, ApprovalAsked)
     choices = () if isinstance(event, ApprovalAsked) else event.choices
@@ -144,6 +167,9 @@ async def ask_person(app: App, session: str, event: ApprovalAsked | QuestionAske
         lines.append(f"because {event.reason}")
     lines += [f"  {number}  {choice}" for number, choice in enumerate(choices, 1)]
     click.echo("\n".join(map(plain, lines)), err=True)
+    if diff is not None:
+        click.echo(AS_IT_IS, err=True)
+        _echo_diff(app, diff)
     if question.interactive:
         choice = await anyio.to_thread.run_sync(lambda: _prompt(approval, choices), abandon_on_cancel=True)
         await answer(app, (session, event.ask_id), choice)
@@ -172,7 +198,7 @@ class PlainText:
     """Text as it comes; what the runtime itself says at the end of it. With `progress`, calls on stderr."""
 
     def __init__(self, *, progress: bool, zone: tzinfo) -> None:
-        self._shown, self._pieces, self._progress, self._told = "", Pieces(), progress, ""
+        self._shown, self._pieces, self.progress, self._told = "", Pieces(), progress, ""
         self._zone = zone
         self._calls: dict[str, ToolCall] = {}
 
@@ -183,7 +209,7 @@ class PlainText:
         match item.event:
             case ModelReplied(message=message):
                 self._rest(message.text)
-                for call in message.calls if self._progress else ():
+                for call in message.calls if self.progress else ():
                     about = arguments_of(call) or bytes(call.arguments).decode(errors="replace")
                     line = one_line(f"· {call.name} {about}", 100)
                     click.echo(click.style(line, dim=True), err=True)
@@ -217,6 +243,8 @@ class PlainText:
 
 class _Json:
     """Each event as a line, exactly as it is logged."""
+
+    progress = False
 
     def __call__(self, item: Recorded | Progress) -> None:
         if isinstance(item, Recorded):

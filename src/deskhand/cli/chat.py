@@ -24,6 +24,7 @@ from ..types.messages import Message, Text
 from .alerts import show_alerts
 from .ask import Question, talk
 from .asks import answer, back_to, name_of
+from .edits import Edits
 from .keys import Keys
 from .live import with_app
 from .model import choose as keep
@@ -149,11 +150,12 @@ class Chat:
     # ------------------------------------------------------------------ what is seen
 
     async def _follow(self, after: int) -> None:
+        edits = Edits(self._app, self._session)
         async with aclosing(self._app.door.follow(self._session, ME, after)) as items:
             async for item in items:
                 if isinstance(item, Recorded):
                     self._early.append(getattr(item.event, "inbox_id", 0))  # it may come before its receipt
-                self.screen.print(self.view.render(item))
+                self.screen.print(self.view.render(item, await edits.of(item)))
                 if not self.view.working:
                     self._stopping = False
                 if not isinstance(item, Progress) or item.kind != "thinking":

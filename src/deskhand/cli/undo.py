@@ -10,16 +10,19 @@ import click
 import msgspec
 
 from ..runtime.config import Settings
+from ..runtime.diffs import Diffs
 from ..runtime.effects import Effect, Effects, Outcome, open_effects
 from ..runtime.redaction import Redactor
 from ..store.sqlite import SqliteStore
+from ..types.diffs import CallDiff
 from .asks import name_of
+from .diffs import coloured, lines_of
 from .plain import plain
 from .run import FAILED, ME, USAGE, config_option, fail, limit_option, settings_of, with_store
 from .sessions import key_of, when
 from .table import table
 
-LISTED = 50
+LISTED, DIFF_LINES = 50, 10_000
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -32,6 +35,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     change: int | None
     redo: bool
     force: bool
+    diff: int | None
     as_json: bool
 
 
@@ -43,7 +47,8 @@ class _Wanted(msgspec.Struct, frozen=True):
 @click.option("--change", type=int, metavar="NUMBER", help="This one of the list, not the latest.")
 @click.option("--redo", is_flag=True, help="Take back the latest undo.")
 @click.option("--force", is_flag=True, help="Also over what was changed since; a copy of that is kept.")
-@click.option("--json", "as_json", is_flag=True, help="With --list: print a JSON list.")
+@click.option("--diff", type=int, metavar="NUMBER", help="Show what this change did to each file. Nothing is undone.")
+@click.option("--json", "as_json", is_flag=True, help="With --list or --diff: print JSON.")
 @config_option
 def undo(config: str | None, **given: Any) -> None:
     """Put back the files and key-values that the last thing an agent did changed, or the last N things.
@@ -53,6 +58,7 @@ def undo(config: str | None, **given: Any) -> None:
     \b
     Examples:
       deskhand undo --list
+      deskhand undo --diff 12
       deskhand undo
       deskhand undo 3 --session nov21-0930
       deskhand undo --change 12 --force
@@ -61,6 +67,9 @@ def undo(config: str | None, **given: Any) -> None:
     key = key_of(settings, wanted.session) if wanted.session else ""
     if wanted.listed:
         _list(settings, key, wanted.count or wanted.limit, wanted.as_json)
+        return
+    if wanted.diff is not None:
+        _show(settings, wanted.diff, wanted.as_json)
         return
     if wanted.change is not None and (wanted.count or wanted.redo or wanted.session):
         fail("--change names one change: leave out N, --redo and --session", USAGE)
@@ -106,6 +115,23 @@ def _list(settings: Settings, session: str, limit: int, as_json: bool) -> None:
         where = name_of(each.session, settings)
         rows.append((str(each.n), when(each.at, zone), where, _state(each), str(each.count), hide(each.shown)))
     table(("number", "when", "conversation", "", "changed", "what"), rows)
+
+
+def _show(settings: Settings, number: int, as_json: bool) -> None:
+    """The diff of one change, whole as far as it is kept."""
+
+    async def use(store: SqliteStore) -> tuple[Effect, CallDiff]:
+        async with open_effects(settings, store) as effects:
+            effect = await effects.get(ME, number)
+            return effect, await Diffs(store, effects.reach_of).of_change(ME, effect)
+
+    (effect, found), hide = with_store(settings, use), Redactor(settings)
+    if as_json:
+        click.echo(hide(msgspec.json.encode(found).decode()))
+        return
+    click.echo(plain(hide(f"{effect.n}  {effect.shown}")))
+    for text, style in lines_of(found, most=DIFF_LINES):
+        click.echo(f"    {coloured(hide(text), style, settings.environment)}")
 
 
 def _state(effect: Effect) -> str:

@@ -10,9 +10,11 @@ import msgspec
 
 from ..models.chain import SILENT_WAIT_S
 from ..types import events as e
+from ..types.diffs import CallDiff
 from ..types.door import Progress
 from ..types.events import Recorded
 from ..types.messages import Audio, File, Image, Message, ToolCall, ToolResult, Usage
+from .diffs import AS_IT_IS, lines_of
 from .paint import Paint, stable
 from .plain import one_line
 from .rehearsals import arguments_of, result_of, styled
@@ -75,16 +77,19 @@ class View:
 
     # ------------------------------------------------------------------ for good
 
-    def render(self, item: Recorded | Progress) -> list[str]:
-        """The lines that this item adds to what was said, for good; never two empty ones in a row between them."""
-        lines = self._render(item)
+    def render(self, item: Recorded | Progress, diff: CallDiff | None = None) -> list[str]:
+        """The lines that this item adds to what was said, for good; never two empty ones in a row between them. `diff`
+        is what an edit changed, or would change."""
+        lines = self._render(item, diff)
         if lines and not lines[0] and self._blank:
             del lines[0]
         if lines:
             self._blank = not lines[-1]
         return lines
 
-    def _render(self, item: Recorded | Progress) -> list[str]:  # noqa: C901 -- one line for each kind of event
+    def _render(  # noqa: C901 -- one line for each kind of event
+        self, item: Recorded | Progress, diff: CallDiff | None
+    ) -> list[str]:
         if isinstance(item, Progress):
             return self._progress(item)
         event = item.event
@@ -98,11 +103,11 @@ class View:
             case e.ModelFailed():
                 return self._failed(event, item.at)
             case e.ToolFinished(result=result):
-                return self._finished(result)
+                return [*self._finished(result), *self._changed(diff)]
             case e.CallClosed(call_id=call_id, status=status, reason=reason):
                 return self._closed(call_id, status, reason)
             case e.ApprovalAsked() | e.QuestionAsked():
-                return self._asked(event)
+                return self._asked(event, diff)
             case e.ApprovalAnswered() | e.QuestionAnswered():
                 return self._answered(event)
             case e.CommandRun(reply="", name="stop"):
@@ -208,6 +213,11 @@ class View:
         said = summary(running.call, result, self._paint.width - 24)
         return [head, self._paint.line(("  ", ""), (said, "quiet"), self._took(running))]
 
+    def _changed(self, diff: CallDiff | None) -> list[str]:
+        """What an edit changed, beneath its line."""
+        lines = lines_of(diff) if diff is not None else []
+        return [self._paint.line(("    ", ""), (text, style)) for text, style in lines]
+
     def _closed(self, call_id: str, status: str, reason: str) -> list[str]:
         running = self.calls.pop(call_id, None)
         if self.ask is not None and self.ask.call_id == call_id:
@@ -216,12 +226,15 @@ class View:
             return []
         return [self._paint.line(("✗ ", "bad"), *self._named(running.call), (f"  {status}: {reason}", "quiet"))]
 
-    def _asked(self, event: e.ApprovalAsked | e.QuestionAsked) -> list[str]:
+    def _asked(self, event: e.ApprovalAsked | e.QuestionAsked, diff: CallDiff | None) -> list[str]:
         approval = isinstance(event, e.ApprovalAsked)
         choices = () if isinstance(event, e.ApprovalAsked) else event.choices
         self.ask = Asked(event.ask_id, event.call_id, approval, choices, self._now())
         if isinstance(event, e.ApprovalAsked):
-            panel = self._paint.panel(styled(readable(event.question)), "may it do this?")
+            asked = styled(readable(event.question))
+            if diff is not None:
+                asked = [(event.question, ""), ("", ""), (AS_IT_IS, ""), *lines_of(diff)]
+            panel = self._paint.panel(asked, "may it do this?")
             return ["", *panel, *self._reason(event.reason)]
         numbered = [f"  {i}  {choice}" for i, choice in enumerate(choices, 1)]
         lines = [line for choice in numbered for line in self._paint.text(choice)]
@@ -328,6 +341,8 @@ def brief(call: ToolCall, width: int) -> str:
     except ValueError:
         return one_line(raw, width)
     if isinstance(data, dict):
+        if call.name in ("write_file", "edit_file") and isinstance(data.get("path"), str):
+            return one_line(data["path"], width)  # what is written there, the diff shows
         values = [value if isinstance(value, str) else json.dumps(value) for value in data.values()]
         raw = values[0] if len(values) == 1 else "  ".join(f"{key}={v}" for key, v in zip(data, values, strict=True))
     return one_line(raw, width)

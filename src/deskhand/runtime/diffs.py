@@ -60,8 +60,9 @@ class Diffs:
         return CallDiff(True, tuple(await anyio.to_thread.run_sync(_of_files, reach, effect, items, seen)), more)
 
     async def of_call(self, who: Principal, session: str, n: int, call_id: str) -> CallDiff:
-        """What the call that event `n` made has changed; of one that has not run yet, what it would change. Raises
-        Refused where there is no such call."""
+        """What the call that event `n` made has changed; of one that has not run yet, what it would change. 0 stands
+        for the latest event that made a call of this id. Raises Refused where there is none."""
+        n = n or _latest(await self._store.events(session), call_id)
         known = await self._store.rows("effect_known", (f"{session}#{n}.{call_id}",))
         if known:
             return await self.of_change(who, Effect(*(await self._store.rows("effect_get", (known[0][0],)))[0]))
@@ -102,6 +103,12 @@ class Diffs:
             if may_see(join((LOCAL, *labels)), readers):
                 seen.add(each.place)
         return frozenset(seen)
+
+
+def _latest(log: Sequence[Recorded], call_id: str) -> int:
+    """The event that made the latest call of this id; 1, which makes none, where there is none."""
+    replies = [(each.n, each.event) for each in log if isinstance(each.event, ModelReplied)]
+    return next((n for n, event in reversed(replies) if call_id in [call.id for call in event.message.calls]), 1)
 
 
 def _found(log: Sequence[Recorded], n: int, call_id: str) -> tuple[ToolCall | None, bool]:

@@ -185,7 +185,7 @@ def _hit(row: Row, event: AnyEvent, words: Sequence[str]) -> Hit:
 def _ask(session: str, title: str, at: float, event: AnyEvent) -> OpenAsk:
     if isinstance(event, ApprovalAsked):
         tool, _, arguments = event.question.partition(" ")
-        why = (event.reason, event.source, event.elsewhere)
+        why = (event.reason, event.source, event.elsewhere, event.call_id)
         choices = ("once", "always", "no", "never")
         return OpenAsk(event.ask_id, session, title, at, event.until, event.question, choices, tool, arguments, *why)
     if isinstance(event, QuestionAsked):

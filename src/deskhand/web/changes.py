@@ -28,10 +28,10 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class OfCall(msgspec.Struct, frozen=True):
-    """`call` is the id of a call, `n` the number of the event that made it."""
+    """`call` is the id of a call, `n` the number of the event that made it; 0 for the latest of that id."""
 
-    n: Annotated[int, msgspec.Meta(ge=1, le=LATEST)]
     call: Annotated[str, msgspec.Meta(max_length=200)]
+    n: Annotated[int, msgspec.Meta(ge=0, le=LATEST)] = 0
 
 
 class Undo(msgspec.Struct, frozen=True):

@@ -91,7 +91,7 @@ class UsageView(msgspec.Struct, frozen=True):
 
 class AskView(msgspec.Struct, frozen=True):
     """Something that waits for a person. `approval`: it is a call that must be approved, else a question. `elsewhere`
-    are those who may answer, where nobody may who takes part in the conversation."""
+    are those who may answer, where nobody may who takes part in the conversation. `call_id` is the call."""
 
     ask_id: str
     name: str
@@ -106,6 +106,7 @@ class AskView(msgspec.Struct, frozen=True):
     choices: list[str]
     approval: bool
     elsewhere: list[str]
+    call_id: str
 
 
 async def search(call: Call) -> list[Found]:
@@ -183,6 +184,7 @@ def _ask(call: Call, ask: OpenAsk) -> AskView:
         list(CHOICES if approval else ask.choices),
         approval,
         list(ask.elsewhere),
+        ask.call_id,
     )
 
 

@@ -39,12 +39,12 @@ function lines(text) {
   return plus || minus ? html` <span class="tally"><span class="plus">+${plus}</span> <span class="minus">−${minus}</span></span>` : null;
 }
 
-/** The address of what a call of this conversation changed, or would change. */
-const diffOf = (n, callId) => at(here.value.name, `/diff?n=${n}&call=${encodeURIComponent(callId)}`);
+/** The address of what a call changed, or would change; without `n` the latest of that id. */
+const diffOf = (name, callId, n = 0) => at(name, `/diff?n=${n}&call=${encodeURIComponent(callId)}`);
 
 /** What a call changed: from the journal of undo. Where that has it no more, what was asked for. */
 export function CallDiff({ item }) {
-  const found = useAsk(diffOf(item.n, item.callId));
+  const found = useAsk(diffOf(here.value.name, item.callId, item.n));
   if (found.data?.files.length) return html`<${Files} of=${found.data} />`;
   if (found.data === undefined && !found.error) return html`<p class="small muted"><span class="spin"></span><span class="sr">One moment</span></p>`;
   const asked = isEdit(item.name) ? askedFor(item.args ?? {}) : "";
@@ -52,9 +52,9 @@ export function CallDiff({ item }) {
 }
 
 /** What a call that waits for a yes would change, as the file is now. `children` is what stands there where nobody knows. */
-export function Proposed({ call, callId, children }) {
-  const found = useAsk(diffOf(call.n, callId)), known = found.data && !found.data.done && found.data.files.length > 0;
-  return html`${known && html`<div class="asked" role="group" aria-label="What it would change"><h4>What it would change, as the file is now</h4><${Files} of=${found.data} would /></div>`}${children(Boolean(known))}`;
+export function Proposed({ name = here.value.name, call, callId, children }) {
+  const found = useAsk(diffOf(name, callId, call?.n)), known = found.data && !found.data.done && found.data.files.length > 0;
+  return html`${known && html`<div class="asked" role="group" aria-label="What it would change"><h4>What it would change, as the file is now</h4><${Files} of=${found.data} would /></div>`}${children?.(Boolean(known))}`;
 }
 
 /** The arguments of an edit as lines that come and go. */
