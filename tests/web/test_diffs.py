@@ -84,7 +84,7 @@ async def test_a_change_and_the_call_that_made_it(tmp_path: Path) -> None:
         for query in ("n=1&call=c1", "n=999999&call=x", "n=2&call=.."):
             assert problem(await owner.ask("GET", f"/api/sessions/work/diff?{query}")) == (404, "not_found"), query
         assert problem(await owner.ask("GET", "/api/sessions/work/diff?call=x")) == (404, "not_found")
-        for query in ("n=-1&call=x", "n=2", f"n=2&call={'x' * 201}"):
+        for query in ("n=-1&call=x", f"n=2&call={'x' * 201}"):
             assert problem(await owner.ask("GET", f"/api/sessions/work/diff?{query}"))[0] == 400, query
 
 

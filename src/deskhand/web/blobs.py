@@ -90,13 +90,16 @@ async def preview(call: Call) -> PreviewView:
     found = await anyio.to_thread.run_sync(previewed, data, len(data), call.query.name or "file")
     if found.kind != "pdf":
         return found
-    return await with_pages(found, data, (await call.web.house.reach(session.partition("/")[0])).sandbox)
+    async with call.web.drawing:
+        return await with_pages(found, data, (await call.web.house.reach(session.partition("/")[0])).sandbox)
 
 
 async def page(call: Call) -> Response:
     session, data = await _named(call)
     sandbox = (await call.web.house.reach(session.partition("/")[0])).sandbox
-    return sent(await page_of(data, call.query.page, sandbox), f"{call.query.page}.png")
+    async with call.web.drawing:
+        drawn = await page_of(data, call.query.page, sandbox)
+    return sent(drawn, f"{call.query.page}.png")
 
 
 ENDPOINTS = (

@@ -30,7 +30,7 @@ class Wanted(msgspec.Struct, frozen=True):
 class OfCall(msgspec.Struct, frozen=True):
     """`call` is the id of a call, `n` the number of the event that made it; 0 for the latest of that id."""
 
-    call: Annotated[str, msgspec.Meta(max_length=200)]
+    call: Annotated[str, msgspec.Meta(max_length=200)] = ""
     n: Annotated[int, msgspec.Meta(ge=0, le=LATEST)] = 0
 
 

@@ -143,7 +143,8 @@ async def preview(call: Call) -> PreviewView:
     if found.kind != "pdf":
         return found
     data = await anyio.to_thread.run_sync(_pdf, files, path)
-    return await with_pages(found, data, await _sandbox(call, call.query.agent))
+    async with call.web.drawing:
+        return await with_pages(found, data, await _sandbox(call, call.query.agent))
 
 
 def look(files: Workspace, path: str) -> PreviewView:
@@ -170,7 +171,9 @@ async def page(call: Call) -> Response:
     files, path = await workspace(call, call.query.agent), call.query.path
     await check_file(call, files, path)
     data = await anyio.to_thread.run_sync(_pdf, files, path)
-    return sent(await page_of(data, call.query.page, await _sandbox(call, call.query.agent)), f"{call.query.page}.png")
+    async with call.web.drawing:
+        drawn = await page_of(data, call.query.page, await _sandbox(call, call.query.agent))
+    return sent(drawn, f"{call.query.page}.png")
 
 
 async def raw(call: Call) -> Response:

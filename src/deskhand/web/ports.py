@@ -44,6 +44,9 @@ from .views import (
     UndoneView,
 )
 
+DRAWN_AT_ONCE = 3
+"""So many processes read PDFs for the page at one time; others wait."""
+
 
 class House(Protocol):
     """What the page and the API may know and change of the running Deskhand beside its conversations."""
@@ -201,7 +204,7 @@ class ProposalDesk(Protocol):
 class Web(msgspec.Struct, frozen=True):
     """Everything that a handler may use. `version` is that of Deskhand. `redact` takes secrets out of a text.
     `stopping` tells that the service ends: streams are closed, so that clients come back. `checkers` are the places for
-    checks of a JSON schema."""
+    checks of a JSON schema, `drawing` those for pages of a PDF."""
 
     door: Door
     store: Store
@@ -217,3 +220,4 @@ class Web(msgspec.Struct, frozen=True):
     redact: Callable[[str], str]
     stopping: Callable[[], Awaitable[None]]
     checkers: CapacityLimiter = msgspec.field(default_factory=checkers)
+    drawing: CapacityLimiter = msgspec.field(default_factory=lambda: CapacityLimiter(DRAWN_AT_ONCE))

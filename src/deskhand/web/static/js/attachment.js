@@ -21,11 +21,11 @@ export function Made({ parts, caption }) {
   })}</div>`;
 }
 
-/** A picture that opens; where its bytes are gone, its name. */
+/** A picture that opens; where its bytes are gone, or are none, it is a file like others. */
 function Picture({ part, alt = "" }) {
   const [gone, setGone] = useState(false);
   const file = sentFile(part);
-  if (gone) return html`<span class="chip"><${Icon} name="file" />${file.name} is not there any more</span>`;
+  if (gone) return html`<${FileCard} part=${part} />`;
   return html`<button type="button" class="picture-button" aria-label=${`Open ${file.name}`} onClick=${() => look(file)}><img class="picture" src=${file.raw} alt=${alt || part.name || "A picture that was sent"} loading="lazy" onError=${() => setGone(true)} /></button>`;
 }
 
