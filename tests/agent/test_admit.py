@@ -92,7 +92,8 @@ TABLE: list[tuple[str, Waiting, list[str] | None]] = [
         for state in STATES
     ),
     *((state, row(STATUS, BOB), COMMAND) for state in STATES),
-    *((state, row(Edit("1", Message("user", ()))), ["message_edited"]) for state in STATES),
+    *((state, row(Edit("1", Message("user", ()))), ["message_edited"]) for state in STATES if state != "idle"),
+    ("idle", row(Edit("1", Message("user", ()))), ["message_edited", "command_run"]),
     *((state, row(Reaction("1", "x", True), BOB), ["reacted"]) for state in STATES),
     *((state, row(HI, BOB), None if state != "idle" else GOT) for state in STATES),
     *((state, row(HI, BOB, "interrupt"), None if state != "idle" else GOT) for state in STATES),

@@ -22,12 +22,13 @@ from deskhand.testing.tools import SCHEMA
 from deskhand.tools.base import Context, Outcome, Spec, done
 from deskhand.types import events as e
 from deskhand.types.client import ClientRequest
-from deskhand.types.identity import Command, Edit, Principal, Reaction
+from deskhand.types.identity import SYSTEM, Command, Edit, Principal, Reaction
 from deskhand.types.labels import OWNER, UNTRUSTED
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Image, Message, Text, ToolCall, Usage
 from deskhand.types.options import SessionOptions
 from deskhand.types.steps import Condensed
+from deskhand.types.turn import LATE_EDIT
 
 MakeBench = Callable[..., Bench]
 WINDOW = 100_000
@@ -49,6 +50,7 @@ FIRST: tuple[e.AnyEvent, ...] = (
     e.MessageDelivered(f"{SESSION}#3.0", "p1"),
     e.Masked(2),
     e.Reacted(2, ANN, "p1", "x", True),
+    e.CommandRun(2, SYSTEM, LATE_EDIT),
     e.OptionsSet(3, ANN, SessionOptions(model="test/big", trust=("a.example",), loaded_tools=("cron",))),
 )
 """A conversation that leaves a trace in every field of it."""
@@ -112,6 +114,7 @@ def test_all_that_is_known_of_an_open_turn_outlasts_a_summary() -> None:
         stopped=True,
         ending="16",
         request=ClientRequest(stop=("17",)),
+        heard=["18"],
     )
     for field in e.Turn.__struct_fields__:
         assert getattr(turn, field), f"{field} needs a value here"

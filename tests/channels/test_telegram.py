@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any, cast
 
 import anyio
+import msgspec
 import pytest
 
 from deskhand.channels.base import Kit
@@ -160,17 +161,53 @@ async def test_files_out(server: TelegramServer, open_channel: Open) -> None:
         Image(none, "image/png", "b.png"),
         File("sha256:" + "0" * 64, "gone.txt", "text/plain", 1),
     )
-    await channel.send(saying(HERE, "see", *items), "")
+    await channel.send(saying(HERE, "**see**", *items), "")
     posts = server.chats.messages(ANN)[1:]
-    assert [next(k for k in ("photo", "document", "text") if k in post.json) for post in posts] == [
-        "text",
-        "photo",
-        "document",
-        "document",
-        "text",
-    ]
-    assert [post.file for post in posts[1:4]] == [PNG, b"text", b"no picture"]
-    assert posts[2].json["document"]["file_name"] == "a.txt" and "gone.txt" in posts[4].text
+    kinds = [next(k for k in ("photo", "document", "text") if k in post.json) for post in posts]
+    assert kinds == ["photo", "document", "document", "text"]
+    assert posts[0].json["caption"] == "see" and posts[0].json["caption_entities"][0]["type"] == "bold"
+    assert [post.file for post in posts[:3]] == [PNG, b"text", b"no picture"]
+    assert posts[1].json["document"]["file_name"] == "a.txt" and "gone.txt" in posts[3].text
+
+
+async def test_what_is_said_of_a_file_is_its_caption(server: TelegramServer, open_channel: Open) -> None:
+    """What is too long for a caption goes on behind the file, and a break in between says nothing twice; of a file that
+    is gone, or that is no picture to Telegram, the words are said all the same."""
+    server.chats.says(ANN, "hello")
+    channel = open_channel()
+    picture, none = await channel._kit.keep(PNG), await channel._kit.keep(b"no picture")
+    words = "\n\n".join(f"**{i}** " + "word " * 100 for i in range(4))
+    long = saying(HERE, words, Image(picture, "image/png", "a.png"))
+    server.fail("sendMessage", 429, retry_after=1)
+    with pytest.raises(ChannelError):
+        await channel.send(long, "")
+    await channel.send(long, "")
+    first, second = server.chats.messages(ANN)[1:]
+    assert first.file == PNG and len(first.text) <= 1024 and "caption_entities" in first.json
+    assert " ".join([first.text, second.text]).split() == words.replace("*", "").split()
+    server.fail("sendPhoto", 400, "Bad Request: can't parse entities")
+    await channel.send(saying(HERE, "**see**", Image(picture, "image/png", "a.png"), key="k2"), "late")
+    assert server.chats.last(ANN).text == "(late)\nsee" and "caption_entities" not in server.chats.last(ANN).json
+    await channel.send(saying(HERE, "and this", Image(none, "image/png", "b.png"), key="k3"), "")
+    gone = File("sha256:" + "0" * 64, "gone.txt", "text/plain", 1)
+    await channel.send(saying(HERE, "what it said", gone, key="k4"), "")
+    assert "document" in server.chats.messages(ANN)[-2].json and server.chats.said(ANN)[-2] == "and this"
+    assert server.chats.said(ANN)[-1] == "(gone.txt is no longer there)\nwhat it said"
+
+
+async def test_what_is_taken_away(server: TelegramServer, open_channel: Open) -> None:
+    server.chats.says(ANN, "hello")
+    channel = open_channel()
+    name = await channel.send(msgspec.structs.replace(saying(HERE, "so"), silent=True), "")
+    assert server.chats.last(ANN).silent
+    await channel.remove(name, HERE)
+    await channel.remove(name, HERE)
+    assert server.chats.said(ANN) == []
+    name = await channel.send(saying(HERE, "so", key="k2"), "")
+    assert not server.chats.last(ANN).silent
+    server.chats.old.add((ANN, server.chats.last(ANN).id))
+    with pytest.raises(SendRefused, match="can't be deleted"):
+        await channel.remove(name, HERE)
 
 
 async def test_a_long_answer_that_breaks_off_goes_on_where_it_was(server: TelegramServer, open_channel: Open) -> None:

@@ -30,6 +30,22 @@ SHOWN: list[tuple[str, str, list[tuple[str, str, str]]]] = [
     ("[1]: https://a.test", "[1]: https://a.test", []),
     ("``` open", "``` open", []),
     ("***", "———", []),
+    (
+        "before\n\n| what | cost |\n|:--|--:|\n| tea | 3 |\n| 茶碗 | **12** |\n\nafter",
+        "before\n\nwhat  cost\n────  ────\ntea      3\n茶碗    12\n\nafter",
+        [("pre", "what  cost\n────  ────\ntea      3\n茶碗    12", "")],
+    ),
+    (
+        "| place | why | |\n|---|---|---|\n| Lisbon | it is warm there and not far away | x |\n| Oslo | | |",
+        "Lisbon\n• why: it is warm there and not far away\n• x\n\nOslo",
+        [("bold", "Lisbon", ""), ("bold", "Oslo", "")],
+    ),
+    (
+        "| one \\| bar | `a` |\n|---|:-:|\n| x |",
+        "one | bar  a\n─────────  ─\nx",
+        [("pre", "one | bar  a\n─────────  ─\nx", "")],
+    ),
+    ("a | b", "a | b", []),
 ]
 
 
@@ -44,7 +60,7 @@ def test_what_is_shown(markdown: str, text: str, spans: list[tuple[str, str, str
     assert (rich.text, parts(rich)) == (text, spans)
 
 
-@given(st.text(alphabet="ab🙂 \n*_`[]()#>-1.é", max_size=300), st.integers(5, 40))
+@given(st.text(alphabet="ab🙂 \n*_`[]()#>-1.é|:", max_size=300), st.integers(5, 40))
 def test_pieces_fit_and_lose_nothing(markdown: str, limit: int) -> None:
     rich = render(markdown)
     pieces = list(split(rich, limit))

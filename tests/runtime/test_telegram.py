@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,95 +11,22 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.models.base import Model, Request
-from deskhand.runtime.app import App, Parts, open_app
-from deskhand.runtime.channels import with_channels
-from deskhand.runtime.config import Config, Home, Settings
+from deskhand.models.base import Request
 from deskhand.runtime.drafts import GOES_ON
-from deskhand.testing.crash import Crash, Fuse, fused
+from deskhand.testing.crash import Crash, Fuse
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.telegram import TelegramServer
-from deskhand.testing.telegram_chat import Post
-from deskhand.testing.tools import FileTool
-from deskhand.tools.base import Context, Done, Outcome, Tool
-from deskhand.tools.define import tool
-from deskhand.tools.talk import SendMessage, ask_user
-from deskhand.types.commit import Outgoing
 from deskhand.types.events import MessageReceived, Reacted
 from deskhand.types.identity import Address, Inbound, Principal, Said
-from deskhand.types.messages import File, Image, Message, Text, ToolCall
-from deskhand.types.people import Identity
+from deskhand.types.messages import File, Message, Text, ToolCall
 
-ANN, BOB, EVE, FAMILY = 77, 88, 99, -100
-PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 40
-LONG = "This is an answer that takes its time, word after word, until it has come to its end."
-
-
-@tool(effect="none", replay="commit")
-async def send_back(name: str, context: Context) -> Outcome:
-    """Send a file of the workspace, and a picture."""
-    data = context.reach.files.read(name, 1000)
-    blob, picture = await context.reach.keep(data), await context.reach.keep(PNG)
-    items = (Text("here"), File(blob, "back.txt", "text/plain", len(data)), Image(picture, "image/png", "p.png"))
-    return Done((Text("sent"),), outbox=(Outgoing(f"{context.key}:send", context.address, items),))
-
-
-class World:
-    """One home, one bot, and as many lives as it takes. Ann is an owner; Bob stands in `allow_from`."""
-
-    def __init__(self, home: Path, server: TelegramServer) -> None:
-        self.home, self.server, self.chats = home, server, server.chats
-        self.model: Model = ScriptedModel()
-        self.channel: dict[str, Any] = {"allow_from": [BOB]}
-        self.config: dict[str, Any] = {}
-        self.fuse = Fuse()
-
-    def settings(self) -> Settings:
-        channel = {"base_url": self.server.base_url.removesuffix("/bot"), **self.channel}
-        raw = {"defaults": {"models": ["scripted/x"]}, "channels": {"telegram": channel}} | self.config
-        config = msgspec.convert(raw, Config, strict=False)
-        return Settings(Home(self.home), config, environment={"TELEGRAM_BOT_TOKEN": self.server.token})
-
-    def parts(self) -> Parts:
-        act = FileTool("act", self.home / "acts.txt", fuse=self.fuse)
-        act.spec = msgspec.structs.replace(act.spec, effect="network")
-        tools: dict[str, Tool] = {"act": act, "ask_user": ask_user, "send_back": send_back}
-        tools["send_message"] = SendMessage(frozenset({"terminal"}))
-        return with_channels(Parts(lambda _: self.model, tools, store=fused(self.fuse)), self.settings())
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[App]:
-        async with open_app(self.settings(), self.parts()) as app, anyio.create_task_group() as tasks:
-            app.drafts.first_s, app.drafts.mend_s = 0.01, 0.05
-            if "ann" not in {user.name for user in await app.people.users()}:
-                await app.people.add_user("ann", "owner", Identity("telegram", str(ANN)))
-            tasks.start_soon(app.run)
-            yield app
-            tasks.cancel_scope.cancel()
+from .telegram_home import ANN, BOB, EVE, FAMILY, LONG, PNG, World, asked, calling, until
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with TelegramServer() as server:
         yield World(tmp_path / "home", server)
-
-
-async def until(true: Callable[[], object]) -> None:
-    with anyio.fail_after(30):
-        while not true():
-            await anyio.sleep(0.01)
-
-
-def calling(tool_name: str, **arguments: object) -> ScriptedModel:
-    """Calls this tool, then says what came of it."""
-
-    def script(request: Request) -> Any:
-        last = request.messages[-1].message
-        if last.role == "tool":
-            return say("so: " + "".join(getattr(part, "text", "") for part in last.parts))
-        return say("", ToolCall(f"c{len(request.messages)}", tool_name, msgspec.Raw(msgspec.json.encode(arguments))))
-
-    return ScriptedModel(script)
 
 
 async def test_an_answer_is_edited_in_place(world: World) -> None:
@@ -159,11 +85,6 @@ async def test_chats_are_apart(world: World) -> None:
     assert post.text == "You said: three"
 
 
-async def asked(world: World, chat: int) -> Post:
-    await until(lambda: world.chats.said(chat) and world.chats.last(chat).buttons)
-    return world.chats.last(chat)
-
-
 async def test_a_button_approves(world: World) -> None:
     world.model = calling("act", text="rm x")
     async with world.running():
@@ -198,15 +119,51 @@ async def test_who_may_not_approve_is_told_so(world: World) -> None:
     assert not (world.home / "acts.txt").exists()
 
 
-async def test_a_member_cannot_allow_what_they_asked_for(world: World) -> None:
+async def test_a_member_has_no_buttons_and_the_owner_is_asked(world: World) -> None:
+    """Who may answer is asked where they write; the member reads who decides, and then what was decided."""
+    world.model = calling("act", text="rm x")
+    async with world.running():
+        world.model = ScriptedModel()
+        world.chats.says(ANN, "hello")
+        await until(lambda: world.chats.said(ANN))
+        world.model = calling("act", text="rm x")
+        world.chats.says(BOB, "do it")
+        post = await asked(world, ANN)
+        assert 'act {"text":"rm x"}' in post.text and "For telegram:88" in post.text
+        await until(lambda: world.chats.said(BOB))
+        theirs = world.chats.last(BOB)
+        assert theirs.buttons == [] and "decides this, and has been asked" in theirs.text
+        forged = world.chats.forges(BOB, theirs, post.json["reply_markup"]["inline_keyboard"][0][0]["callback_data"])
+        await until(lambda: forged in world.chats.answers)
+        assert "Only an owner" in world.chats.answers[forged]["text"] and not (world.home / "acts.txt").exists()
+        query = world.chats.presses(ANN, post, "Yes, once")
+        await until(lambda: "so: noted" in world.chats.said(BOB) and query in world.chats.answers)
+        await until(lambda: "Allowed, once, by ann" in theirs.text and "Allowed, once, by ann" in post.text)
+    assert post.buttons == [] and (world.home / "acts.txt").read_text().count("rm x") == 1
+
+
+async def test_with_no_owner_to_be_asked_a_member_reads_how_it_is_allowed(world: World) -> None:
     world.model = calling("act", text="rm x")
     async with world.running():
         world.chats.says(BOB, "do it")
-        post = await asked(world, BOB)
-        assert "ann" in post.text.partition("\n\n")[2], "who may allow it"
-        query = world.chats.presses(BOB, post, "Yes, once")
-        await until(lambda: query in world.chats.answers)
-    assert "Only an owner" in world.chats.answers[query]["text"]
+        await until(lambda: world.chats.said(BOB))
+        post = world.chats.last(BOB)
+    assert post.buttons == [] and "may allow this: on the page" in post.text
+
+
+async def test_in_a_group_what_a_member_asks_for_is_decided_elsewhere(world: World) -> None:
+    world.chats.group(FAMILY)
+    async with world.running():
+        world.chats.says(ANN, "hello")
+        world.chats.says(ANN, "@desk_bot hello", FAMILY)
+        await until(lambda: world.chats.said(ANN) and world.chats.said(FAMILY))
+        world.model = calling("act", text="rm x")
+        world.chats.says(BOB, "@desk_bot do it", FAMILY)
+        post = await asked(world, ANN)
+        await until(lambda: len(world.chats.said(FAMILY)) == 2)
+        assert world.chats.last(FAMILY).buttons == [] and "An owner decides this" in world.chats.last(FAMILY).text
+        world.chats.presses(ANN, post, "No")
+        await until(lambda: "ann said no" in "".join(world.chats.said(FAMILY)))
     assert not (world.home / "acts.txt").exists()
 
 
@@ -299,9 +256,10 @@ async def test_reactions_and_edits_reach_the_next_message(world: World) -> None:
         await until(lambda: world.server.confirmed == 3)
         assert len(model.requests) == 1
         world.chats.says(ANN, "and now")
-        await until(lambda: len(world.chats.said(ANN)) == 2)
+        await until(lambda: len(world.chats.said(ANN)) == 3)
         events = [each.event for each in await app.store.events("default/telegram:4200:77")]
     assert [(e.of, e.emoji) for e in events if isinstance(e, Reacted)] == [("77:2", "👍")]
+    assert "answered that already" in world.chats.said(ANN)[1]
     told = model.requests[-1].messages[-1].message.text
     assert "reacted 👍 to your answer “You said: hello”" in told and "hello all" in told
 

@@ -79,10 +79,18 @@ async def test_python_telegram_bot_and_everything_else(server: TelegramServer) -
         assert (await bot.get_chat(ANN)).type == "private"
         assert (await bot.get_chat_member(ANN, ANN)).status == "member"
         assert await bot.delete_message(ANN, sent.message_id)
+        await bot.send_message(ANN, "quietly", disable_notification=True)
+        assert chats.last(ANN).silent
+        chats.group(-100, reactions=["👍"])
+        theirs = chats.says(ANN, "hello", -100)
+        with pytest.raises(BadRequest, match="can't be deleted"):
+            await bot.delete_message(-100, theirs.id)
+        with pytest.raises(BadRequest, match=r"(?i)reaction_invalid"):
+            await bot.set_message_reaction(-100, theirs.id, "👀")
         assert await bot.send_message_draft(ANN, 1, "half a se")
         chats.reacts(ANN, asked, ["👍"])
         chats.edits(asked, "hello again")
-        reacted, rewritten = await bot.get_updates(2, allowed_updates=telegram.Update.ALL_TYPES)
+        reacted, rewritten = await bot.get_updates(3, allowed_updates=telegram.Update.ALL_TYPES)
         assert reacted.message_reaction is not None and rewritten.edited_message is not None
         assert await bot.set_webhook("https://example.test/hook")
         assert (await bot.get_webhook_info()).url == "https://example.test/hook"

@@ -8,12 +8,26 @@ from msgspec.structs import replace
 
 from ..policy.approval import answered, may_approve, read_choice
 from ..types import events as e
-from ..types.identity import Answer, Command, Edit, Principal, Reaction, Result, Rewind, Said, ToolResults, Waiting
-from ..types.messages import Message, ToolResult
-from ..types.turn import OpenCall, closed, interrupted, received
+from ..types.identity import (
+    SYSTEM,
+    Answer,
+    Command,
+    Edit,
+    Principal,
+    Reaction,
+    Result,
+    Rewind,
+    Said,
+    ToolResults,
+    Waiting,
+)
+from ..types.messages import Message, Text, ToolResult
+from ..types.turn import LATE_EDIT, OpenCall, closed, interrupted, received
 from .client_calls import first_of
 from .state import State
 
+EDITED = "edited: "
+EDITED_LATE = "I have answered that already. What you changed reaches me with your next message."
 Commands = Callable[[State, Waiting], list[e.AnyEvent] | None]
 """Carries out a chat command or sets options; [] for what goes back, None for anything else."""
 
@@ -109,12 +123,14 @@ def _enter(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] |
     body = row.inbound.body
     if isinstance(body, Reaction):
         return [e.Reacted(row.inbox_id, row.principal, body.of, body.emoji, body.added)]
-    if isinstance(body, Edit):
-        return [e.MessageEdited(row.inbox_id, body.of, body.message)]
+    if isinstance(body, Edit) and not _steers(state, row, body):
+        return _too_late(state, row, body)
     if isinstance(body, Result):
         message = Message("user", body.parts)
     elif isinstance(body, Said):
         message = body.message
+    elif isinstance(body, Edit):
+        message = _again(body.message)
     else:
         return None
     theirs = isinstance(body, Result) or _is_asked(state, row.principal)
@@ -128,6 +144,28 @@ def _enter(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] |
     if isinstance(body, Said) and body.earlier:
         events += [e.HistoryMessage(row.inbox_id, row.principal, each) for each in body.earlier]
     events.append(received(row, message, state.participants))
+    return events
+
+
+def _steers(state: State, row: Waiting, edit: Edit) -> bool:
+    """Whether it says something new about what is being worked on."""
+    turn = state.turn
+    ours = turn is not None and edit.of in turn.heard and _is_asked(state, row.principal)
+    text = edit.message.text
+    return ours and turn is not None and not {text, f"{EDITED}{text}"} & {*turn.said}
+
+
+def _again(message: Message) -> Message:
+    """The new text as a further message, under the label of its words."""
+    label = next(part.label for part in message.parts if isinstance(part, Text))
+    return Message("user", (Text(EDITED, label), *message.parts))
+
+
+def _too_late(state: State, row: Waiting, edit: Edit) -> list[e.AnyEvent]:
+    """An edit of what was answered is told with the next message; the person hears that once in a conversation."""
+    events: list[e.AnyEvent] = [e.MessageEdited(row.inbox_id, edit.of, edit.message)]
+    if state.turn is None and not state.edit_told:
+        events.append(e.CommandRun(row.inbox_id, SYSTEM, LATE_EDIT, "", EDITED_LATE))
     return events
 
 

@@ -52,4 +52,5 @@ def ledger(state: State) -> Ledger:
         shared=state.shared,
         person=state.person,
         participants=dict(state.participants),
+        edit_told=state.edit_told,
     )

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from ..models.window import budget, fit
-from ..policy.approval import only
+from ..policy.approval import may_approve, only, others_decide
 from ..store.base import First
 from ..types.commit import Change, Choices, Commit
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import AnyEvent, ApprovalAnswered, CallClosed, CommandRun, MessageDelivered, Turn, TurnEnded
-from ..types.identity import Answer, Command, Inbound, Principal, Said, Waiting
+from ..types.identity import Address, Answer, Command, Inbound, Principal, Said, Waiting
 from ..types.interrupt import Interrupt
 from ..types.jobs import as_job
 from ..types.messages import Text
@@ -166,7 +168,7 @@ class Driver:
                 self._say_between(journal, turn)
             case RunTools():
                 await self._calls.run(step, turn)
-                self._say_asks(journal, turn)
+                await self._say_asks(journal, turn)
             case EndTurn():
                 await self._end(journal, step, turn)
                 return True
@@ -263,8 +265,25 @@ class Driver:
         if journal.state.calls and shown is not None and shown.text.strip():
             journal.say(turn.address, (Text(shown.text),))
 
-    def _say_asks(self, journal: Journal, turn: Turn) -> None:
+    async def _say_asks(self, journal: Journal, turn: Turn) -> None:
+        """Put what is asked to whoever may answer it. Where that is somebody else than those who read here, they are
+        told so, and have no buttons."""
         for ask in [call.ask for call in journal.state.calls.values() if call.ask is not None]:
-            note = "\n".join(filter(None, (ask.about, only(ask.elsewhere) if ask.elsewhere else "")))
-            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), note)
-            journal.say(turn.address, (Text(shown.words),), turn.reply_to, shown)
+            shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), ask.about)
+            here: Choices = shown
+            to: Sequence[Address] = ()
+            if ask.binds and not may_approve(turn.principal) and (ask.elsewhere or turn.address.group):
+                to = await self._ask_owners(journal, turn, shown)
+            if to or ask.elsewhere:
+                note = others_decide(ask.elsewhere) if to else only(ask.elsewhere)
+                here = replace(shown, choices=(), note="\n".join(filter(None, (ask.about, note))))
+            journal.say(turn.address, (Text(here.words),), turn.reply_to, here)
+
+    async def _ask_owners(self, journal: Journal, turn: Turn, ask: Choices) -> Sequence[Address]:
+        """Ask owners where they can be asked alone. Returns where that is."""
+        if self._ports.owners_at is None or not self._ports.posts(turn.address):
+            return ()
+        owners = [address for address in await self._ports.owners_at() if address != turn.address]
+        for address in owners:
+            journal.say(address, (Text(ask.words),), "", ask)
+        return owners

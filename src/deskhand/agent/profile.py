@@ -86,9 +86,10 @@ class Ports(msgspec.Struct, frozen=True):
     failures of the step, or None for no more. `publish` hands events and progress to whoever follows and never waits.
     `posts` tells whether answers at this address go through the outbox; elsewhere people read them from the log.
     `back` puts back the files and key-values of the turns that these events take back, and says so in the reply.
-    `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it. `hide` takes
-    secrets out of an event before anybody remembers it. `meter` compares how models count with how we do,
-    `budgets` keep what they use within what was set. `checkers` are the places for checks of an answer's schema.
+    `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it, `owners_at` tells
+    where owners can be asked alone. `hide` takes secrets out of an event before anybody remembers it. `meter` compares
+    how models count with how we do, `budgets` keep what they use within what was set. `checkers` are the places for
+    checks of an answer's schema.
     """
 
     store: Store
@@ -105,3 +106,4 @@ class Ports(msgspec.Struct, frozen=True):
     meter: Meter = msgspec.field(default_factory=Meter)
     checkers: CapacityLimiter = msgspec.field(default_factory=checkers)
     budgets: Budgets = no_budget
+    owners_at: Callable[[], Awaitable[Sequence[Address]]] | None = None

@@ -29,7 +29,7 @@ from ..types.identity import (
 from ..types.labels import LOCAL, OWNER, Label, join
 from ..types.messages import Audio, File, Image, Message, Part, Text, ToolResult, Usage
 from ..types.options import SessionOptions
-from ..types.turn import TURN, HandedOver, OpenCall, asked_with
+from ..types.turn import LATE_EDIT, TURN, HandedOver, OpenCall, asked_with
 
 MARKS = 8
 """So many last calls are remembered for the loop guard."""
@@ -43,7 +43,8 @@ class Conversation(msgspec.Struct, kw_only=True):
     one line each, `compacted_at` the event that shortened it last. `label` is the lowest of all that it has read,
     `pictures` where the images are, `asides` what the next message is told with, `sent` the latest answers by the
     platform's ids. `participants` are those who have taken part; from them come `shared`, others than owners read it,
-    and `person`, the one person who takes part, EVERYBODY where it is a group or several have.
+    and `person`, the one person who takes part, EVERYBODY where it is a group or several have. `edit_told`: it was
+    said what becomes of an edit that comes too late.
     """
 
     messages: list[Shown] = []
@@ -57,6 +58,7 @@ class Conversation(msgspec.Struct, kw_only=True):
     participants: Participants = {}
     shared: bool = False
     person: str = ""
+    edit_told: bool = False
 
 
 class State(Conversation):
@@ -135,6 +137,8 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
         state.turn.answers.append(event.inbox_id)
         state.turn.request = event.request or state.turn.request
         state.turn.pieces, state.turn.empty, state.turn.finish, state.turn.ending = [], 0, "", ""
+    if event.external_id:
+        state.turn.heard.append(event.external_id)
     who = event.principal
     known = state.participants.get(known_as(who, event.address, event.sender))
     if event.address.group or known != Participant(who.on_behalf_of or who.id, "owner" in who.roles):
@@ -252,6 +256,8 @@ def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | 
             _stop(state, event.args)
         elif event.name == "start" and state.turn is None:
             state.archived = True
+        elif event.name == LATE_EDIT:
+            state.edit_told = True
         return
     turn = _turn(state)
     if isinstance(event, e.Hinted):
@@ -288,6 +294,7 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
     state.shared = ledger.shared
     state.person = ledger.person
     state.participants = dict(ledger.participants)
+    state.edit_told = ledger.edit_told
     state.usage = ledger.usage
     state.archived = ledger.archived
     state.options = ledger.options

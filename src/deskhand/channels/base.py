@@ -81,6 +81,25 @@ class Editing(Protocol):
 
 
 @runtime_checkable
+class Removing(Protocol):
+    """A channel whose messages can be taken away after they were sent."""
+
+    async def remove(self, platform_id: str, address: Address) -> None:
+        """Take the message away; where it is gone already, nothing happens. Raises SendRefused when that can never
+        work, ChannelError when it may work later."""
+        ...
+
+
+@runtime_checkable
+class Acknowledging(Protocol):
+    """A channel that can show somebody that their message was read, while they wait for what comes of it."""
+
+    async def acknowledge(self, inbound: Inbound) -> None:
+        """Mark the message, or say it in one short line. Raises ChannelError."""
+        ...
+
+
+@runtime_checkable
 class Typing(Protocol):
     """A channel that can show that an answer is on its way."""
 

@@ -23,11 +23,24 @@ from telegram.request import HTTPXRequest
 from ..types.commands import COMMANDS
 from ..types.commit import Outgoing
 from ..types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
-from ..types.identity import Address, Inbound
+from ..types.identity import Address, Edit, Inbound
 from ..types.messages import File, Image, Text
-from .base import Allowing, Channel, Closing, Editing, Health, Healthy, Instructing, Introduction, Kit, Typing
+from .base import (
+    Acknowledging,
+    Allowing,
+    Channel,
+    Closing,
+    Editing,
+    Health,
+    Healthy,
+    Instructing,
+    Introduction,
+    Kit,
+    Removing,
+    Typing,
+)
 from .telegram_in import PRESS, Reader, message_id, number_of
-from .telegram_out import buttons, chat_of, entity, noted, place_of, texts_of, translated
+from .telegram_out import Piece, buttons, chat_of, entity, noted, pieces_of, place_of, translated
 from .telegram_text import Rich
 
 POLL_S = 25
@@ -37,7 +50,8 @@ EDIT_S, GROUP_EDIT_S = 1.0, 3.5
 ALERT_CHARS, REMEMBERED = 200, 200
 PHOTO_BYTES, FILE_BYTES = 10 * 2**20, 50 * 2**20
 _TOKEN = re.compile(r"(\d+):[\w-]{5,}", re.ASCII)
-_HOW = "Text is Markdown; tables are not shown as such here."
+READ, READ_WORDS = "👀", "I have read this, and take it into account."
+_HOW = "Text is Markdown; people read it on a phone, so keep tables narrow."
 
 
 def open_telegram(kit: Kit) -> TelegramChannel:
@@ -154,13 +168,45 @@ class TelegramChannel:
     async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
         name, ask = await self._say(outgoing, mark, platform_id), outgoing.ask
         if ask is not None and ask.decided:
-            for pressed, query in self._pressed.pop(
-                ask.ask_id, ()
-            ):  # what came of it stands there: the button may rest
-                await self._alert(query, "")
+            for pressed, query in self._pressed_at(ask.ask_id, outgoing.address):
+                await self._alert(query, "")  # what came of it stands there: the button may rest
                 if pressed != name:  # a message whose arrival nobody was told of
                     await self._say(replace(outgoing, key=f"{outgoing.key}:{pressed}"), mark, pressed)
         return name
+
+    def _pressed_at(self, ask_id: str, address: Address) -> list[tuple[str, str]]:
+        """The messages in this chat whose buttons were pressed for that, each with its query; they are forgotten."""
+        pressed = self._pressed.pop(ask_id, [])
+        here = [each for each in pressed if each[0].rpartition(":")[0] == address.chat]
+        if others := [each for each in pressed if each not in here]:
+            self._pressed[ask_id] = others
+        return here
+
+    async def remove(self, platform_id: str, address: Address) -> None:
+        number = number_of(platform_id)
+        async with self._told():
+            await self._open()
+            try:
+                if number is not None:
+                    await self._bot.delete_message(chat_of(address), number)
+            except faults.BadRequest as error:
+                if "not found" not in str(error).lower():
+                    raise
+
+    async def acknowledge(self, inbound: Inbound) -> None:
+        of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id
+        number, chat = number_of(of), chat_of(inbound.address)
+        if number is None:
+            return
+        async with self._told():
+            await self._open()
+            try:
+                await self._bot.set_message_reaction(chat, number, READ)
+            except faults.BadRequest as error:  # a group may allow other reactions, or none
+                if "not found" in str(error).lower():
+                    return
+                words = Outgoing("", inbound.address, (Text(READ_WORDS),), of, silent=True)
+                await self._text(words, Rich(READ_WORDS), None, "")
 
     async def typing(self, address: Address) -> None:
         async with self._told():
@@ -173,7 +219,8 @@ class TelegramChannel:
 
         What has arrived is remembered, so that the next try goes on behind it and marks only what is in doubt.
         """
-        texts, files = texts_of(outgoing), [part for part in outgoing.parts if not isinstance(part, Text)]
+        pieces = pieces_of(outgoing, over=bool(into))
+        asks = max((i for i, piece in enumerate(pieces) if piece.file is None), default=0)  # where its buttons are
         known = self._known.setdefault(outgoing.key, _Sent())
         if len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
@@ -182,14 +229,14 @@ class TelegramChannel:
         doubtful, known.doubt = max(len(known.ids), int(bool(into))), True
         try:
             await self._open()
-            for i in range(len(known.ids), len(texts)):
-                rich = noted(texts[i], mark) if i == doubtful else texts[i]
+            for i in range(len(known.ids), len(pieces)):
+                piece = replace(pieces[i], words=noted(pieces[i].words, mark)) if i == doubtful else pieces[i]
                 first = outgoing if i == 0 else replace(outgoing, reply_to="")
-                keys = buttons(outgoing.ask) if i == len(texts) - 1 else None
-                known.ids.append(await self._text(first, rich, keys, into if i == 0 else ""))
-            for i in range(len(known.ids), len(texts) + len(files)):
-                part = files[i - len(texts)]
-                known.ids.append(await self._file(outgoing, part, mark if i == doubtful else ""))
+                if piece.file is not None:
+                    known.ids.append(await self._file(first, piece, piece.file))
+                    continue
+                keys = buttons(outgoing.ask) if i == asks else None
+                known.ids.append(await self._text(first, piece.words, keys, into if i == 0 else ""))
         except faults.TelegramError as error:
             fault = self._noted(translated(error))
             known.doubt = not fault.unsent
@@ -197,8 +244,7 @@ class TelegramChannel:
             raise fault from error
         self._health = replace(self._health, ok_at=self._kit.now())
         self._known.pop(outgoing.key, None)
-        last = len(texts) - 1 if outgoing.ask is not None else 0  # its buttons are there
-        return next(iter(known.ids[last:]), "")
+        return next(iter(known.ids[asks if outgoing.ask is not None else 0 :]), "")
 
     async def _text(self, outgoing: Outgoing, rich: Rich, keys: telegram.InlineKeyboardMarkup | None, into: str) -> str:
         """One message. What Telegram does not like in the formatting is left out."""
@@ -225,6 +271,7 @@ class TelegramChannel:
                 entities=entities,
                 reply_markup=keys,
                 link_preview_options=quiet,
+                disable_notification=outgoing.silent or None,
                 **place_of(outgoing),
             )
             return message_id(message.chat.id, message.message_id)
@@ -233,28 +280,32 @@ class TelegramChannel:
                 return await self._text(outgoing, Rich(rich.text), keys, into)
             raise
 
-    async def _file(self, outgoing: Outgoing, part: Image | File, mark: str) -> str:
-        chat, name = chat_of(outgoing.address), part.name or "file"
+    async def _file(self, outgoing: Outgoing, piece: Piece, file: Image | File) -> str:
+        """One file with its caption. What Telegram does not like in the formatting is left out."""
+        chat, name, words = chat_of(outgoing.address), file.name or "file", piece.words
         try:
-            data = await self._kit.kept(part.blob)
+            data = await self._kit.kept(file.blob)
         except BlobMissing:
-            return await self._text(outgoing, Rich(f"[{name} is no longer there]"), None, "")
+            return await self._text(outgoing, noted(words, f"{name} is no longer there"), None, "")
         if len(data) > FILE_BYTES:
-            return await self._text(outgoing, Rich(f"[{name} has more than the 50 MB that Telegram takes]"), None, "")
-        caption = f"({mark})" if mark else None
-        if isinstance(part, Image) and len(data) <= PHOTO_BYTES:
-            try:
-                message = await self._bot.send_photo(
-                    chat, data, caption, filename=name, write_timeout=60, **place_of(outgoing)
-                )
-                return message_id(message.chat.id, message.message_id)
-            except faults.BadRequest as error:
-                if "chat not found" in str(error).lower():
-                    raise
-                # not a picture to them: then as a file
-        message = await self._bot.send_document(
-            chat, data, caption, filename=name, write_timeout=60, **place_of(outgoing)
-        )
+            why = f"{name} has more than the 50 MB that Telegram takes"
+            return await self._text(outgoing, noted(words, why), None, "")
+        about = place_of(outgoing) | {"filename": name, "caption": words.text or None, "write_timeout": 60}
+        about["caption_entities"] = [entity(span) for span in words.spans]
+        try:
+            if isinstance(file, Image) and len(data) <= PHOTO_BYTES:
+                try:
+                    message = await self._bot.send_photo(chat, data, **about)
+                    return message_id(message.chat.id, message.message_id)
+                except faults.BadRequest as error:
+                    if any(each in str(error).lower() for each in ("chat not found", "entit")):
+                        raise
+                    # not a picture to them: then as a file
+            message = await self._bot.send_document(chat, data, **about)
+        except faults.BadRequest as error:
+            if words.spans and "entit" in str(error).lower():
+                return await self._file(outgoing, Piece(Rich(words.text), file), file)
+            raise
         return message_id(message.chat.id, message.message_id)
 
     async def _alert(self, query: str, words: str) -> bool:
@@ -312,4 +363,5 @@ _: type[Channel] = TelegramChannel
 _editing: type[Editing] = TelegramChannel
 _typing: type[Typing] = TelegramChannel
 _healthy: type[Healthy] = TelegramChannel
+_more: tuple[type[Removing], type[Acknowledging]] = (TelegramChannel, TelegramChannel)
 _others: tuple[type[Closing], type[Instructing], type[Allowing]] = (TelegramChannel, TelegramChannel, TelegramChannel)

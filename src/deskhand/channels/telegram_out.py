@@ -6,19 +6,21 @@ from datetime import timedelta
 from typing import Any
 
 import httpx  # noqa: TID251 -- the names of its library's errors
+import msgspec
 import telegram
 from telegram import error as faults
 
 from ..types.commit import Choices, Outgoing
 from ..types.errors import ChannelError, LoginRefused, SendRefused
 from ..types.identity import Address
-from ..types.messages import Text
+from ..types.messages import File, Image, Text
 from .telegram_in import number_of
 from .telegram_text import TEXT_UNITS, Rich, Span, render, split, units
 
 DATA_BYTES, BUTTONS, NOTE_UNITS = 64, 20, 40
+CAPTION_UNITS = 1024
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-_ALLOW = "Allow this?\n"
+_ALLOW, _WAITS = "Allow this?\n", "This waits for a yes:\n"
 _WORDS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
 
 
@@ -59,15 +61,38 @@ def place_of(outgoing: Outgoing) -> dict[str, Any]:
     return place
 
 
-def texts_of(outgoing: Outgoing) -> list[Rich]:
-    """The words, in pieces that leave room for a note. What is to be allowed is shown byte for byte. Of a question that
-    is decided it is the last piece, where its buttons were."""
+class Piece(msgspec.Struct, frozen=True):
+    """One message: words, or a file with its caption."""
+
+    words: Rich = Rich("")
+    file: Image | File | None = None
+
+
+def pieces_of(outgoing: Outgoing, *, over: bool = False) -> list[Piece]:
+    """The messages that it takes. The words stand under the first file, and go on behind it where they are too long
+    for that; with `over` they are written over a message that is there, which takes no file."""
+    files = [part for part in outgoing.parts if isinstance(part, Image | File)]
+    captioned = bool(files) and outgoing.ask is None and not over
+    texts = texts_of(outgoing, first=CAPTION_UNITS - NOTE_UNITS if captioned else 0)
+    caption = texts.pop(0) if captioned and texts else Rich("")
+    words, with_files = [Piece(text) for text in texts], [Piece(file=file) for file in files]
+    if not captioned:
+        return words + with_files
+    return [Piece(caption, files[0]), *words, *with_files[1:]]
+
+
+def texts_of(outgoing: Outgoing, first: int = 0) -> list[Rich]:
+    """The words, in pieces that leave room for a note, the first one of at most `first` units where that is given. What
+    is to be allowed is shown byte for byte. Of a question that is decided it is the last piece, where its buttons were.
+    """
     ask, limit = outgoing.ask, TEXT_UNITS - NOTE_UNITS
     if ask is None or not (ask.approval or ask.decided or buttons(ask)):
-        return list(split(render("".join(part.text for part in outgoing.parts if isinstance(part, Text))), limit))
+        words = render("".join(part.text for part in outgoing.parts if isinstance(part, Text)))
+        return list(split(words, limit, first))
     rich = render(ask.question)
     if ask.approval:
-        rich = Rich(_ALLOW + ask.question, (Span("pre", len(_ALLOW), len(_ALLOW) + units(ask.question)),))
+        head = _ALLOW if ask.choices else _WAITS
+        rich = Rich(head + ask.question, (Span("pre", len(head), len(head) + units(ask.question)),))
     if not ask.decided:
         return list(split(Rich(f"{rich.text}\n\n{ask.note}".rstrip(), rich.spans), limit))
     return list(split(Rich(f"{rich.text}\n\n{ask.decided}", rich.spans), limit))[-1:]
@@ -78,7 +103,7 @@ def noted(rich: Rich, note: str) -> Rich:
         return rich
     head = f"({note})\n"
     moved = (Span(each.kind, each.start + len(head), each.end + len(head), each.detail) for each in rich.spans)
-    return Rich(head + rich.text, (Span("italic", 0, len(head) - 1), *moved))
+    return Rich((head + rich.text).rstrip(), (Span("italic", 0, len(head) - 1), *moved))
 
 
 def entity(span: Span) -> telegram.MessageEntity:

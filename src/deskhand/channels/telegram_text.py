@@ -12,6 +12,8 @@ import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from .telegram_table import alignments, in_columns, in_list, read_table
+
 TEXT_UNITS = 4096
 MARKDOWN_CHARS = 100_000
 """What is longer is taken as it is: nobody reads it for its looks."""
@@ -46,7 +48,7 @@ def render(markdown: str) -> Rich:
     """What the text says, and how it is to look. Anything that is no Markdown comes out as it was."""
     out = _Out()
     if len(markdown) <= MARKDOWN_CHARS:
-        parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").disable("reference")
+        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("reference")
         _blocks(parser.parse(markdown), out)
     rich = out.rich()
     return rich if rich.text else Rich(markdown.strip())
@@ -80,19 +82,19 @@ def _blocks(tokens: Sequence[Token], out: _Out) -> None:
     """Paragraphs, lists, quotes and code, a blank line between those that stand alone."""
     lists: list[int] = []  # the next number of each list that is open, 0 for one with dots
     opened: list[int] = []  # where the headings and quotes that are open begin
-    for token in tokens:
+    in_table = False
+    for i, token in enumerate(tokens):
         kind = token.type
-        if kind.startswith(("bullet_list", "ordered_list", "list_item")):
+        if kind in ("table_open", "table_close"):
+            in_table = kind == "table_open"
+            if in_table:
+                _table(tokens[i:], out)
+        elif in_table:
+            continue
+        elif kind.startswith(("bullet_list", "ordered_list", "list_item")):
             _list(token, lists, out)
-        elif kind in ("heading_open", "blockquote_open"):
-            opened.append(out.at)
-        elif kind == "heading_close":
-            out.mark("bold", opened.pop())
-            out.add("\n\n")
-        elif kind == "blockquote_close":
-            start = opened.pop()
-            if not opened:  # Telegram knows no quote in a quote
-                out.mark("blockquote", start)
+        elif kind.startswith(("heading", "blockquote")):
+            _marked(token, opened, out)
         elif kind == "paragraph_close":
             out.add("\n" if token.hidden or lists else "\n\n")
         elif kind in ("fence", "code_block"):
@@ -104,6 +106,34 @@ def _blocks(tokens: Sequence[Token], out: _Out) -> None:
             out.add("———\n\n")
         elif kind == "inline":
             _inline(token.children or (), out)
+
+
+def _marked(token: Token, opened: list[int], out: _Out) -> None:
+    match token.type:
+        case "heading_close":
+            out.mark("bold", opened.pop())
+            out.add("\n\n")
+        case "blockquote_close":
+            start = opened.pop()
+            if not opened:  # Telegram knows no quote in a quote
+                out.mark("blockquote", start)
+        case _:
+            opened.append(out.at)
+
+
+def _table(tokens: Sequence[Token], out: _Out) -> None:
+    rows, start = read_table(tokens), out.at
+    columns = in_columns(rows, alignments(tokens))
+    if columns:
+        out.add(columns)
+        out.mark("pre", start)
+        out.add("\n\n")
+        return
+    for first, others in in_list(rows):
+        start = out.at
+        out.add(first)
+        out.mark("bold", start)
+        out.add("".join(f"\n• {each}" for each in others) + "\n\n")
 
 
 def _list(token: Token, lists: list[int], out: _Out) -> None:
@@ -146,12 +176,12 @@ def _inline(tokens: Sequence[Token], out: _Out) -> None:
             out.add(token.content)
 
 
-def split(rich: Rich, limit: int = TEXT_UNITS) -> Iterator[Rich]:
+def split(rich: Rich, limit: int = TEXT_UNITS, first: int = 0) -> Iterator[Rich]:
     """The text in pieces of at most `limit` units, cut at a blank line, a line, a word, or else anywhere between two
-    characters. Spans go on in the next piece."""
-    text, at, offset = rich.text, 0, 0
+    characters. The first one has at most `first` units, where that is given. Spans go on in the next piece."""
+    text, at, offset, most = rich.text, 0, 0, first or limit
     while at < len(text):
-        length = _fitting(text[at : at + limit], limit)
+        length = _fitting(text[at : at + most], most)
         cut = at + length
         if cut < len(text):
             found = (text.rfind(mark, at + length // 2, cut + 1) for mark in ("\n\n", "\n", " "))
@@ -163,7 +193,7 @@ def split(rich: Rich, limit: int = TEXT_UNITS) -> Iterator[Rich]:
         while text[after : after + 1] == "\n":
             after += 1
         offset += units(text[at:after])
-        at = after
+        at, most = after, limit
 
 
 def _within(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:

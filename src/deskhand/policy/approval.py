@@ -135,6 +135,12 @@ def only(names: Sequence[str]) -> str:
     return f"Only {' or '.join(names)} may allow this: on the page, or with `deskhand approvals`."
 
 
+def others_decide(names: Sequence[str]) -> str:
+    """What those read who may not allow it, once who may was asked."""
+    who = " or ".join(names) or "An owner"
+    return f"{who} decides this, and has been asked. You will see here what comes of it."
+
+
 def may_approve(principal: Principal) -> bool:
     """Whether this principal's yes counts. A member cannot allow what the owner's rules ask about."""
     return principal.kind == "person" and bool({"owner", "approver"} & set(principal.roles))

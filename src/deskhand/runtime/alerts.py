@@ -72,7 +72,7 @@ class Alerts:
         now = self._clock.now()
         key = blake2b(key.encode(), digest_size=16).hexdigest()
         said = [_outgoing(body).address for (body,) in await self._store.rows("alert_said", (said_as,))]
-        owners = await self._owners()
+        owners = await self.owners()
         if not any(address in said for _, address in owners):
             said_as = ""
         rows = [Change("alert_add", (key, now, text, said_as)), Change("alert_trim", ())]
@@ -85,7 +85,7 @@ class Alerts:
         """The same for what nobody has to act upon: it is no matter whether it reaches anybody."""
         log.info("%s", text)
         now = self._clock.now()
-        return [_sent(f"note:{key}:{owner}", where, text, now) for owner, where in await self._owners()]
+        return [_sent(f"note:{key}:{owner}", where, text, now) for owner, where in await self.owners()]
 
     async def latest(self, limit: int = 20) -> list[Alert]:
         """The latest first."""
@@ -118,7 +118,7 @@ class Alerts:
         count = f"{len(found)} alerts" if len(found) > 1 else "1 alert"
         return [Fact("alerts", "degraded", f"{count} reached nobody; see `{SEE}`", found[-1].at)]
 
-    async def _owners(self) -> list[tuple[str, Address]]:
+    async def owners(self) -> list[tuple[str, Address]]:
         """The owners who can be written to, each with where they last wrote."""
         found = []
         for (owner,) in await self._store.rows("alert_owners", ()):

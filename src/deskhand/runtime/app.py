@@ -203,6 +203,7 @@ class App:
             lambda event: hidden(event, self.redact),
             self.effects.back,
             budgets=self.works.budgets,
+            owners_at=self._owners_at,
         )
 
     async def _as_now(self, principal: Principal) -> Principal:
@@ -262,6 +263,9 @@ class App:
         except StoreError:
             return (OWNER_NAME,)
         return () if here & {*able} else tuple(name for name, roles in able.items() if "owner" in roles)
+
+    async def _owners_at(self) -> Sequence[Address]:
+        return [address for _, address in await self.alerts.owners()]
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
         if isinstance(item, Progress) and item.kind in ("tool_output", "tool_result", "prompt", "request"):
@@ -395,6 +399,7 @@ class App:
                     await self.strangers.turn_away(inbound, channel)
                 elif receipt.status == "refused" and self.authorise(inbound) is None:
                     await self.strangers.refuse(inbound, channel)
+                self.signs.took(inbound, receipt)
                 self.vitals.succeeded(f"channel {channel.name}")
 
     async def close(self) -> None:

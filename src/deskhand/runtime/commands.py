@@ -12,7 +12,7 @@ from ..models.tokens import tokens
 from ..models.window import KEEP
 from ..policy.approval import may_approve
 from ..policy.gate import host_of
-from ..types.commands import COMMANDS
+from ..types.commands import COMMANDS, WELCOME
 from ..types.errors import ModelError
 from ..types.events import AnyEvent, CommandRun, OptionsSet
 from ..types.goals import COMPACTED, OFF
@@ -49,6 +49,8 @@ def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
 
 
 def _start(state: State, args: str) -> str:
+    if not state.messages and not args:
+        return WELCOME
     return "A fresh conversation: I no longer see what was said before."
 
 

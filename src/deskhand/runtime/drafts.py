@@ -1,35 +1,42 @@
-"""Shows an answer while it is written, in a message that then becomes the answer.
+"""Shows what is being done while tools run, and an answer while it is written, in a message that becomes the answer.
 
 Such a message is a draft: an outbox row in state `drafting`, written before the message is posted and given the
 platform's id after. The answer is written over it, and both rows change in one transaction. So whenever the process
 dies, the next one finds the draft: it goes on in it, completes it, or says that it was broken off. Where nobody knows
 whether a draft was posted, the answer comes with a mark.
+
+What is being done stands in a draft of its own, of which nobody is notified. It is taken away when the answer begins,
+or the next question: that is a new message, of which people are notified.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
-from ..channels.base import Channel, Editing
+from ..channels.base import Channel, Editing, Removing
 from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import Change, OutboxRow, Outgoing
 from ..types.door import Progress
 from ..types.errors import ChannelError, SendRefused
-from ..types.events import CommandRun, ModelReplied, Recorded, TurnEnded
+from ..types.events import ApprovalAnswered, CommandRun, ModelReplied, Recorded, TurnEnded
 from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import Text
+from .progress_line import progress_line
 
 log = logging.getLogger(__name__)
 
 FIRST_S = 0.8
 """What is written sooner is not shown before it is done."""
+WORK_S = 2.0
+"""What tools do is shown when it takes longer."""
 BUSY_S = 1.0
 SEND_S = 60.0
 MEND_S = 30.0
@@ -38,6 +45,8 @@ SHOWN_CHARS = 2000
 """So much is shown of what is being written: it fits into one message anywhere."""
 GOES_ON, BROKEN_OFF = " …", "(This answer was broken off.)"
 
+_WORK = "work"
+"""Begins the last part of the key of a draft that tells what is being done."""
 Place = Callable[[str], tuple[Address, str] | None]
 """Where a session's turn is answered, and to which message; None while no turn is open."""
 _decode = msgspec.json.Decoder(Outgoing).decode
@@ -45,19 +54,31 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A draft as the store has it. Without a `platform_id` nobody knows whether it was posted."""
+    """A draft as the store has it. Without a `platform_id` nobody knows whether it was posted. `of_work`: it tells what
+    is being done."""
 
     id: int
     platform_id: str
+    of_work: bool
 
 
 class Live:
-    """A reply that is being written: event `n` of its session, so far."""
+    """A reply that is being written: event `n` of its session, so far. `of_work`: what is done before that event, while
+    tools run."""
 
-    def __init__(self, session: str, n: int, address: Address, reply_to: str) -> None:
+    def __init__(self, session: str, n: int, address: Address, reply_to: str, *, of_work: bool = False) -> None:
         self.session, self.n, self.address, self.reply_to = session, n, address, reply_to
+        self.of_work = of_work
         self.over, self.ended = anyio.Event(), anyio.Event()
         self._pieces: list[str] = []
+
+    @property
+    def key(self) -> str:
+        return f"{self.session}#{_WORK if self.of_work else 'draft'}.{self.n}"
+
+    def tell(self, n: int, doing: str) -> None:
+        """Say instead that this is being done, before event n."""
+        self.n, self._pieces = n, [doing]
 
     def add(self, item: Progress) -> None:
         self.n = item.n
@@ -80,33 +101,65 @@ class Drafts:
         self._store, self._clock, self._place = store, clock, place
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Editing)}
         self._sending = channels
-        self.first_s, self.mend_s = FIRST_S, MEND_S
+        self.first_s, self.work_s, self.mend_s = FIRST_S, WORK_S, MEND_S
         self._live: dict[str, list[Live]] = {}
+        self._doing: dict[str, str] = {}
+        self._stays: set[int] = set()
         self._free_at: dict[tuple[str, str, str], float] = {}
         self._claiming = anyio.Lock()
         self._tasks: TaskGroup | None = None
 
     def see(self, session: str, item: Recorded | Progress) -> None:
         """Hear what happens in a session. Never waits."""
-        lives = self._live.get(session)
+        live = self._open(session)
         if isinstance(item, Recorded):
-            if lives and _ends(item):
-                lives[-1].over.set()
+            doing = self._done_after(item)
+            if live is not None and doing and live.of_work and not _says(item):
+                live.tell(item.n + 1, doing)
+                return
+            if live is not None and _ends(item):
+                live.over.set()
+            if doing and (live := self._begin(session, item.n + 1, of_work=True)) is not None:
+                live.tell(item.n + 1, doing)
         elif item.kind in ("text", "reset"):
-            if lives and not lives[-1].over.is_set():
-                lives[-1].add(item)
-            elif item.kind == "text":
-                self._begin(session, item)
+            if live is not None and live.of_work and item.kind == "text":
+                live.over.set()
+                live = None
+            if live is None and item.kind == "text":
+                live = self._begin(session, item.n)
+            if live is not None and not live.of_work:
+                live.add(item)
 
-    def _begin(self, session: str, item: Progress) -> None:
+    def _open(self, session: str) -> Live | None:
+        """What is being shown there and not over yet."""
+        lives = self._live.get(session)
+        return lives[-1] if lives and not lives[-1].over.is_set() else None
+
+    def _done_after(self, item: Recorded) -> str:
+        """What tools do from this event on, in a line; '' for nothing."""
+        session, event = item.session, item.event
+        if isinstance(event, ModelReplied) and event.message.calls:
+            self._doing[session] = progress_line(event.message.calls)
+            if len(self._doing) > PLACES:
+                del self._doing[next(iter(self._doing))]
+            return self._doing[session]
+        if isinstance(event, ApprovalAnswered) and event.choice in ("once", "always"):
+            return self._doing.get(session, "")
+        if isinstance(event, ModelReplied | TurnEnded):
+            self._doing.pop(session, None)
+        return ""
+
+    def _begin(self, session: str, n: int, *, of_work: bool = False) -> Live | None:
+        """Show something from now on; None where that is not done at that place."""
         place = self._place(session)
         channel = self.channels.get(place[0].channel) if place is not None else None
         if self._tasks is None or place is None or channel is None or not channel.edits_at(place[0]):
-            return
-        live = Live(session, item.n, *place)
-        live.add(item)
-        self._live.setdefault(session, []).append(live)
-        self._tasks.start_soon(self._show, live, channel)
+            return None
+        live = Live(session, n, *place, of_work=of_work)
+        before = self._live.setdefault(session, [])
+        self._tasks.start_soon(self._show, live, channel, tuple(before))
+        before.append(live)
+        return live
 
     async def run(self) -> None:
         """Show what there is to show, for ever; and now and then see to what was left behind."""
@@ -121,11 +174,14 @@ class Drafts:
 
     # ------------------------------------------------------------------ while it is written
 
-    async def _show(self, live: Live, channel: Editing) -> None:
-        key = f"{live.session}#draft.{live.n}"
+    async def _show(self, live: Live, channel: Editing, before: Sequence[Live]) -> None:
         try:
-            if not await _over(live, self.first_s):
-                await self._keep_showing(live, channel, key)
+            if not await _over(live, self.work_s if live.of_work else self.first_s):
+                for each in before:
+                    await each.ended.wait()
+                if not live.of_work:
+                    await self._end_work(live.session, live.address)
+                await self._keep_showing(live, channel, live.key)
         except (ChannelError, TimeoutError) as error:  # a preview is dropped; the answer comes in any case
             log.info("an answer at %s is not shown while it is written: %s", live.address.channel, error)
         finally:
@@ -138,7 +194,8 @@ class Drafts:
 
     async def _keep_showing(self, live: Live, channel: Editing, key: str) -> None:
         """Post it and change it until it is over. Raises ChannelError, TimeoutError."""
-        platform_id, shown = "", ""
+        draft: Draft | None = None
+        shown = ""
         pause_s = channel.edits_at(live.address)
         while not live.over.is_set():
             text = live.text
@@ -151,37 +208,40 @@ class Drafts:
             if len(self._free_at) >= PLACES:
                 self._free_at = {each: at for each, at in self._free_at.items() if at > now}
             self._free_at[place] = now + pause_s
-            outgoing = Outgoing(key, live.address, (Text(text, LOCAL),), live.reply_to)
-            if not platform_id:
-                platform_id, posted = await self._post(live, outgoing)
-                if not platform_id:
+            outgoing = Outgoing(key, live.address, (Text(text, LOCAL),), live.reply_to, silent=live.of_work)
+            if draft is None:
+                draft, posted = await self._post(live, outgoing)
+                if draft is None:
                     await _over(live, BUSY_S)
                     continue
                 shown = text if posted else ""
             if text != shown:
                 with anyio.fail_after(SEND_S):
-                    await channel.edit(platform_id, outgoing, "")
+                    platform_id = await channel.edit(draft.platform_id, outgoing, "")
                 shown = text
+                if platform_id != draft.platform_id:  # somebody had deleted it
+                    draft = replace(draft, platform_id=platform_id)
+                    await self._store.change((Change("draft_posted", (platform_id, draft.id)),))
 
-    async def _post(self, live: Live, outgoing: Outgoing) -> tuple[str, bool]:
-        """The id of this session's draft, and whether it was posted just now; '' while others come first. Raises
+    async def _post(self, live: Live, outgoing: Outgoing) -> tuple[Draft | None, bool]:
+        """This session's draft, and whether it was posted just now; None while others come first. Raises
         ChannelError where it cannot be posted, or nobody knows whether it was."""
         session, address = live.session, live.address
         async with self._claiming:
             body = _encode(outgoing)
             if (await self._store.rows("draft_waits", (session, body)))[0][0]:
-                return "", False
+                return None, False
             draft = await self._find(session, address)
             if draft is None:
                 args = (outgoing.key, session, body, self._clock.now(), address.channel)
                 await self._store.change((Change("draft_open", args),))
                 draft = await self._find(session, address)
                 if draft is None:
-                    return "", False
+                    return None, False
             elif not draft.platform_id:
                 raise ChannelError("the last time it was not known whether it was posted")
         if draft.platform_id:
-            return draft.platform_id, False
+            return draft, False
         try:
             with anyio.fail_after(SEND_S):
                 platform_id = await self._sending[address.channel].send(outgoing, "")
@@ -190,13 +250,44 @@ class Drafts:
                 await self._store.change((Change("draft_drop", (draft.id,)),))
             raise
         await self._store.change((Change("draft_posted", (platform_id, draft.id)),))
-        return platform_id, True
+        return replace(draft, platform_id=platform_id), True
 
     async def _find(self, session: str, address: Address, before: int = 2**62) -> Draft | None:
         for number, platform_id, body in await self._store.rows("draft_before", (session, before)):
-            if _decode(body).address == address:
-                return Draft(number, platform_id)
+            outgoing = _decode(body)
+            if outgoing.address == address:
+                return Draft(number, platform_id, _tells_work(outgoing.key) and number not in self._stays)
         return None
+
+    async def _end_work(self, session: str, address: Address, before: int = 2**62) -> None:
+        """Take away what tells at this place what is being done. Where that cannot be, it becomes a draft like any
+        other. What a connection that broke leaves there is seen to later."""
+        draft = await self._find(session, address, before)
+        if draft is None or not draft.of_work:
+            return
+        try:
+            gone = await self._remove(draft.platform_id, address)
+        except (ChannelError, TimeoutError) as error:
+            log.info("what was being done still stands at %s: %s", address.channel, error)
+            return
+        if gone:
+            await self.drop(draft)
+        else:
+            self._stays.add(draft.id)
+
+    async def _remove(self, platform_id: str, address: Address) -> bool:
+        """Whether it is gone. Raises ChannelError, TimeoutError."""
+        channel = self._sending[address.channel]
+        if not platform_id:  # nobody knows whether it was posted
+            return True
+        if not isinstance(channel, Removing):
+            return False
+        try:
+            with anyio.fail_after(SEND_S):
+                await channel.remove(platform_id, address)
+        except SendRefused:
+            return False
+        return True
 
     # ------------------------------------------------------------------ when it is there
 
@@ -205,22 +296,29 @@ class Drafts:
         n = event_of(row.outgoing.key)
         if n is None or row.outgoing.address.channel not in self.channels:
             return None
-        for live in [each for each in self._live.get(row.session, ()) if each.n <= n]:
+        session, address = row.session, row.outgoing.address
+        lives = [each for each in self._live.get(session, ()) if each.n <= n]
+        if not lives and await self._find(session, address, row.id) is None:
+            return None
+        events = await self._store.events(session, n - 1)
+        if events and isinstance(events[0].event, CommandRun):
+            return None
+        for live in lives:
             live.over.set()
             await live.ended.wait()
-        draft = await self._find(row.session, row.outgoing.address, row.id)
-        if draft is None:
-            return None
-        events = await self._store.events(row.session, n - 1)
-        return None if events and isinstance(events[0].event, CommandRun) else draft
+        await self._end_work(session, address, row.id)
+        draft = await self._find(session, address, row.id)
+        return None if draft is None or draft.of_work else draft
 
     async def complete(self, row: OutboxRow, draft: Draft, platform_id: str) -> None:
         """The row was sent, in the draft's place or beside it: both are settled at once."""
+        self._stays.discard(draft.id)
         sent = Change("outbox_sent", (platform_id, row.outgoing.key))
         await self._store.change((sent, Change("draft_close", (draft.id,))))
 
     async def drop(self, draft: Draft) -> None:
         """Nothing will be written over it."""
+        self._stays.discard(draft.id)
         await self._store.change((Change("draft_close", (draft.id,)),))
 
     async def _mend(self) -> None:
@@ -232,8 +330,10 @@ class Drafts:
                 if channel is None:
                     continue
                 try:
+                    if _tells_work(outgoing.key) and await self._remove(platform_id, outgoing.address):
+                        platform_id = ""
                     if platform_id:
-                        over = msgspec.structs.replace(outgoing, parts=(Text(BROKEN_OFF, LOCAL),))
+                        over = replace(outgoing, parts=(Text(BROKEN_OFF, LOCAL),))
                         with anyio.fail_after(SEND_S):
                             await channel.edit(platform_id, over, "")
                 except SendRefused as error:
@@ -244,10 +344,20 @@ class Drafts:
                 await self._store.change((Change("draft_close", (number,)),))
 
 
+def _tells_work(key: str) -> bool:
+    return key.rpartition("#")[2].startswith(f"{_WORK}.")
+
+
 def event_of(key: str) -> int | None:
     """The event after which this was said; None for what a tool sends, which has another kind of key."""
     n, _, number = key.rpartition("#")[2].partition(".")
     return int(n) if n.isdecimal() and number.isdecimal() else None
+
+
+def _says(recorded: Recorded) -> bool:
+    """Whether the model says something beside its calls: that is a message of its own."""
+    event = recorded.event
+    return isinstance(event, ModelReplied) and bool(event.message.text.strip())
 
 
 def _ends(recorded: Recorded) -> bool:

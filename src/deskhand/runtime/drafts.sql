@@ -33,6 +33,6 @@ SELECT id, sent_id, body FROM outbox AS draft WHERE state = 'drafting'
 AND NOT EXISTS(SELECT 1 FROM open_session WHERE session = draft.session)
 AND NOT EXISTS(SELECT 1 FROM outbox WHERE session = draft.session AND state IN ('pending', 'sending'))
 
--- ask_said: the message that asked this, or is to ask it. Keys of a session stand together --
+-- ask_said: the messages that asked this, or are to ask it. Keys of a session stand together --
 SELECT state, sent_id, body FROM outbox WHERE key > ?1 || '#' AND key < ?1 || '$'
-AND instr(CAST(body AS TEXT), '"ask_id":"' || ?2 || '"') > 0 LIMIT 1
+AND instr(CAST(body AS TEXT), '"ask_id":"' || ?2 || '"') > 0

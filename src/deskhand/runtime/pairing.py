@@ -15,6 +15,7 @@ from math import ceil
 import msgspec
 
 from ..policy.roles import role_name, user_name
+from ..types.commands import WELCOME
 from ..types.commit import Change, Outgoing
 from ..types.errors import ConfigError, Refused, StoreError, StoreUnavailable
 from ..types.identity import Address, Inbound
@@ -135,7 +136,7 @@ def _normal(code: str) -> str:
 
 def _welcome(name: str) -> str:
     who = "my owner now" if name == OWNER_NAME else f"{name} here"
-    return f"You are let in: you are {who}. Write to me whenever you like."
+    return f"You are let in: you are {who}.\n\n{WELCOME}"
 
 
 def _free(identity: Identity, taken: Collection[str]) -> str:

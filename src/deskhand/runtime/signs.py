@@ -1,6 +1,7 @@
 """Shows that an answer is on its way, where a platform can: a lease that is renewed as long as somebody is worked for.
+And marks what somebody writes meanwhile as read.
 
-It is derived from what is being driven, so nothing has to be taken back, and nothing stays after a crash.
+The lease is derived from what is being driven, so nothing has to be taken back, and nothing stays after a crash.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ import logging
 from collections.abc import Mapping
 
 import anyio
+from anyio.abc import TaskGroup
 
-from ..channels.base import Channel, Typing
+from ..channels.base import Acknowledging, Channel, Typing
 from ..types.clock import Clock
 from ..types.errors import ChannelError
-from ..types.identity import Address
+from ..types.identity import Address, Edit, Inbound, Receipt, Said
 from .dispatch import Dispatch
 
 log = logging.getLogger(__name__)
@@ -30,12 +32,15 @@ class Signs:
 
     def __init__(self, channels: Mapping[str, Channel], dispatch: Dispatch, clock: Clock) -> None:
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Typing)}
+        self._acknowledging = {name: each for name, each in channels.items() if isinstance(each, Acknowledging)}
         self._dispatch, self._clock = dispatch, clock
         self._until: dict[Address, float] = {}
+        self._tasks: TaskGroup | None = None
 
     async def run(self) -> None:
         """Look who is worked for, for ever."""
         async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
             while True:
                 now = self._clock.monotonic()
                 self._until = {place: until for place, until in self._until.items() if until > now}
@@ -45,6 +50,33 @@ class Signs:
                         self._until[place] = now + LEASE_S
                         tasks.start_soon(self._show, channel, place)
                 await anyio.sleep(LOOK_S)
+
+    def took(self, inbound: Inbound, receipt: Receipt) -> None:
+        """Mark a message that was taken in while its conversation is at work on an earlier one. Never waits."""
+        channel = self._acknowledging.get(inbound.address.channel)
+        if self._tasks is not None and channel is not None and self._steers(inbound, receipt):
+            self._tasks.start_soon(self._acknowledge, channel, inbound)
+
+    def _steers(self, inbound: Inbound, receipt: Receipt) -> bool:
+        if receipt.status != "accepted":
+            return False
+        turn = next((turn for session, turn in self._dispatch.working() if session == receipt.session), None)
+        if turn is None or turn.answers[0] == receipt.inbox_id:
+            return False
+        match inbound.body:
+            case Said(message=message):
+                return not message.text.lstrip().startswith(("/", "!"))  # commands are answered
+            case Edit(of=of):
+                return of in turn.heard
+            case _:
+                return False
+
+    async def _acknowledge(self, channel: Acknowledging, inbound: Inbound) -> None:
+        try:
+            with anyio.fail_after(SEND_S):
+                await channel.acknowledge(inbound)
+        except (ChannelError, TimeoutError) as error:
+            log.debug("nobody sees at %s that a message was read: %s", inbound.address.channel, error)
 
     async def _show(self, channel: Typing, place: Address) -> None:
         try:

@@ -22,8 +22,9 @@ from .door import NO_ACCESS
 log = logging.getLogger(__name__)
 
 SENTENCE = f"{NO_ACCESS} My owner can let you in."
-CODE = """I do not know you yet. Your code is {code}
-Give it to my owner, who can let you in within an hour: deskhand pair approve {code}"""
+CODE = """I am somebody's own assistant, and I do not know you yet. Your code is {code}
+Am I yours? Then run this where I am installed, within an hour: deskhand pair approve {code}
+Otherwise give the code to my owner, who can let you in."""
 AGAIN_S = 3600.0
 """Nobody is told more often, so that two machines do not talk for ever."""
 REMEMBERED = 1000

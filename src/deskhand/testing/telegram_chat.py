@@ -22,7 +22,8 @@ class Refusal(Exception):
 
 
 class Post(msgspec.Struct):
-    """A message as it stands now. `file` are the bytes that came with it, `edits` the texts that it had before."""
+    """A message as it stands now. `file` are the bytes that came with it, `edits` the texts that it had before.
+    `silent`: nobody was notified of it."""
 
     id: int
     chat: int
@@ -30,6 +31,7 @@ class Post(msgspec.Struct):
     json: Json
     file: bytes = b""
     edits: list[str] = []
+    silent: bool = False
 
     @property
     def text(self) -> str:
@@ -42,7 +44,8 @@ class Post(msgspec.Struct):
 
 
 class Chats:
-    """What the platform knows. The first word from anybody opens their private chat; `group` makes a group."""
+    """What the platform knows. The first word from anybody opens their private chat; `group` makes a group. `removed`
+    are the messages that were deleted, `old` those (chat, message) that are older than two days."""
 
     def __init__(self, bot: int, username: str) -> None:
         self.bot: Json = {"id": bot, "is_bot": True, "first_name": "Desk", "username": username}
@@ -53,9 +56,12 @@ class Chats:
         self.files: dict[str, tuple[str, bytes]] = {}
         self.by_path: dict[str, bytes] = {}
         self.answers: dict[str, Json] = {}
+        self.reactions: dict[int, tuple[str, ...]] = {}
         self.open_queries: set[str] = set()
         self.actions: list[tuple[int, str]] = []
         self.blocked: set[int] = set()
+        self.removed: list[Post] = []
+        self.old: set[tuple[int, int]] = set()
         self.changed: Callable[[], None] = lambda: None
         self._numbers = itertools.count(1)
         self._ids: dict[int, itertools.count[int]] = {}
@@ -65,8 +71,13 @@ class Chats:
     def person(self, id: int, name: str = "Ann") -> Json:
         return self.people.setdefault(id, {"id": id, "is_bot": False, "first_name": name})
 
-    def group(self, id: int, title: str = "Family", *, forum: bool = False) -> None:
+    def group(
+        self, id: int, title: str = "Family", *, forum: bool = False, reactions: Sequence[str] | None = None
+    ) -> None:
+        """A group; `reactions` are the emoji that it allows, None for all."""
         self.chats[id] = {"id": id, "type": "supergroup", "title": title, **({"is_forum": True} if forum else {})}
+        if reactions is not None:
+            self.reactions[id] = tuple(reactions)
 
     def says(self, user: int, text: str, chat: int = 0, **extra: Any) -> Post:
         """Somebody writes; `extra` are further fields of the message, as the Bot API has them."""

@@ -10,6 +10,8 @@ from .telegram_chat import DATE, Chats, Json, Post, Refusal
 Params = dict[str, Any]
 TEXT_UNITS, CAPTION_UNITS, DATA_BYTES, ENTITIES = 4096, 1024, 64, 100
 DOWNLOAD_BYTES = 20 * 2**20
+REACTIONS = frozenset("👍👎❤🔥🥰👏😁🤔😱😢🎉🙏👌💯🤣⚡🏆👀✍🫡")
+"""Of those that there are: https://core.telegram.org/bots/api#reactiontypeemoji."""
 _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")
 
 
@@ -85,7 +87,13 @@ def send_message(chats: Chats, params: Params) -> Json:
     previews = params.get("link_preview_options")
     if previews:
         fields["link_preview_options"] = previews
-    return chats.post(chats.bot["id"], chat, {**fields, **_about(chats, chat, params)}).json
+    return _posted(chats, chat, {**fields, **_about(chats, chat, params)}, params)
+
+
+def _posted(chats: Chats, chat: int, fields: Json, params: Params, file: bytes = b"") -> Json:
+    post = chats.post(chats.bot["id"], chat, fields, file)
+    post.silent = params.get("disable_notification") in (True, "true")
+    return post.json
 
 
 def _ours(chats: Chats, params: Params, what: str) -> Post:
@@ -119,10 +127,16 @@ def _edited(chats: Chats, post: Post, fields: Json, changes: tuple[str, ...]) ->
 
 
 def delete_message(chats: Chats, params: Params) -> bool:
+    """https://core.telegram.org/bots/api#deletemessage: of two days at most, in a group only the bot's own; it is no
+    administrator here."""
     chat = _chat(chats, params)
     post = chats.find(chat, int(params.get("message_id", 0)))
     if post is None:
         raise Refusal(400, "Bad Request: message to delete not found")
+    theirs = post.sender != chats.bot["id"] and chats.chats[chat]["type"] != "private"
+    if theirs or (chat, post.id) in chats.old:
+        raise Refusal(400, "Bad Request: message can't be deleted for everyone")
+    chats.removed.append(post)
     chats.posts[chat].remove(post)
     chats.changed()
     return True
@@ -138,10 +152,11 @@ def _send_file(kind: str) -> Callable[[Chats, Params], Json]:
             raise Refusal(400, "Bad Request: IMAGE_PROCESS_FAILED")
         fields: Json = {"caption": caption} if caption else {}
         if caption:
-            fields |= _checked(caption, params.get("caption_entities"), CAPTION_UNITS, "message caption")
+            checked = _checked(caption, params.get("caption_entities"), CAPTION_UNITS, "message caption")
+            fields |= {f"caption_{name}": value for name, value in checked.items()}
         about = chats.stored(data, name, kind)
         fields[kind] = [about] if kind == "photo" else about
-        return chats.post(chats.bot["id"], chat, {**fields, **_about(chats, chat, params)}, data).json
+        return _posted(chats, chat, {**fields, **_about(chats, chat, params)}, params, data)
 
     return send
 
@@ -165,10 +180,18 @@ def answer_query(chats: Chats, params: Params) -> bool:
 
 
 def set_reaction(chats: Chats, params: Params) -> bool:
-    post = chats.find(_chat(chats, params), int(params["message_id"]))
+    """https://core.telegram.org/bots/api#setmessagereaction: a bot sets one at most, of those that the chat allows."""
+    chat = _chat(chats, params)
+    post, wanted = chats.find(chat, int(params["message_id"])), params.get("reaction") or []
     if post is None:
         raise Refusal(400, "Bad Request: message to react not found")
-    post.json["reactions"] = params.get("reaction", [])
+    if len(wanted) > 1:
+        raise Refusal(400, "Bad Request: REACTIONS_TOO_MANY")
+    allowed = set(chats.reactions.get(chat, REACTIONS)) & REACTIONS
+    if any(each.get("emoji") not in allowed for each in wanted):
+        raise Refusal(400, "Bad Request: REACTION_INVALID")
+    post.json["reactions"] = wanted
+    chats.changed()
     return True
 
 

@@ -45,5 +45,16 @@ COMMANDS: dict[str, ChatCommand] = {
     )
 }
 
+WELCOME = """I am your assistant on your own machine. I work with files, look things up on the web, set reminders, and \
+remember what you tell me. I ask you before I do what cannot be taken back.
+
+Write as you would to a person, for example:
+• Remind me tomorrow at 9 to call the bank
+• What is the weather in Lisbon this weekend?
+• Send me a file, and ask what it says
+
+/help lists all commands, /stop stops what I am doing."""
+"""What somebody reads who comes for the first time."""
+
 OTHER_NAMES = {"memories": "memory"}
 """What other systems call a command of ours -> ours."""

@@ -34,13 +34,15 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Something to be said at `address`. `key` is the idempotency key: at most one row has it."""
+    """Something to be said at `address`. `key` is the idempotency key: at most one row has it. `silent`: nobody is
+    to be notified of it, where a platform can do that."""
 
     key: str
     address: Address
     parts: tuple[SayPart, ...]
     reply_to: str = ""
     ask: Choices | None = None
+    silent: bool = False
 
 
 OutboxState = Literal["drafting", "pending", "sending", "sent", "failed"]

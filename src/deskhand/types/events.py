@@ -43,7 +43,8 @@ class HistoryMessage(Event, frozen=True, tag="history_message"):
 
 
 class MessageEdited(Event, frozen=True, tag="message_edited"):
-    """The person rewrote message `of`. What the model has read stays; the new text is told with the next message."""
+    """The person rewrote message `of`. What the model has read stays; the new text is told with the next message.
+    While the turn is open that the message belongs to, it is received as a further message instead."""
 
     inbox_id: int
     of: str
@@ -285,7 +286,8 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     `pieces` is the answer so far, where it came in several replies; `marks` are the hashes of (tool, arguments, result)
     that the loop guard looks at; `said` is what people wrote in this turn, of which so many as `recalled` says were
     looked up in memory; `ending` is what a tool ends it with, `asked` how often it asked for a yes. `overflows` counts
-    the requests in a row that were too long, `compacted` how many of them the context has been shortened for.
+    the requests in a row that were too long, `compacted` how many of them the context has been shortened for. `heard`
+    are the platform's ids of the messages in it.
     """
 
     principal: Principal
@@ -310,6 +312,7 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     stopped: bool = False
     ending: str = ""
     request: ClientRequest | None = None
+    heard: list[str] = []
 
     def copy(self) -> Turn:
         """The turn as it is now."""
@@ -355,6 +358,7 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     shared: bool = False
     person: str = ""
     participants: dict[str, Participant] = {}
+    edit_told: bool = False
 
 
 AnyEvent = (

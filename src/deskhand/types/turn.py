@@ -22,6 +22,8 @@ from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, c
 
 TURN = "turn"
 """What a stop is given that means what runs, and never the conversation."""
+LATE_EDIT = "late edit"
+"""The name under which the log holds that somebody was told what becomes of an edit of an answered message."""
 MEMORIES = '<context_snapshot source="memories">'
 """Begins the part of a message that tells what memory found for it."""
 TASK_LIST = "<tasks>"

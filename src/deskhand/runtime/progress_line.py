@@ -1,0 +1,82 @@
+"""What is being done, in one line of plain words, for people who wait in a chat. Never what stands in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..types.messages import ToolCall, clean
+from ..types.programs import REHEARSE, RUN, SURVEY
+
+NAME_CHARS = 40
+WORDS = {
+    "read_file": "Reading {path}",
+    "write_file": "Writing {path}",
+    "edit_file": "Changing {path}",
+    "list_files": "Looking through files",
+    "search_files": "Searching files",
+    "list_symbols": "Looking through code",
+    "find_references": "Looking through code",
+    "extract": "Reading a document",
+    "shell": "Running a command",
+    "background_run": "Starting a command",
+    "check_background": "Checking on a command",
+    "process": "Working with a command",
+    "think": "Thinking",
+    "web_fetch": "Reading a page of {url}",
+    "web_search": "Searching the web",
+    "send_message": "Sending a message",
+    "send_file": "Sending {path}",
+    "save_memory": "Noting something",
+    "search_memories": "Looking into memory",
+    "list_memories": "Looking into memory",
+    "search_past": "Looking into earlier conversations",
+    "read_past": "Looking into earlier conversations",
+    "read_skill": "Reading instructions",
+    "list_skills": "Reading instructions",
+    "cron": "Seeing to jobs",
+    "manage_job": "Seeing to jobs",
+    SURVEY: "Looking through files",
+    REHEARSE: "Trying it out on a copy",
+    RUN: "Working on files",
+} | dict.fromkeys(
+    ("manage_tasks", "task_create", "task_get", "task_update", "task_list", "todo_write", "todo_add", "todo_complete"),
+    "Keeping the list of tasks",
+)
+"""What a tool does, by its name. `{path}` is the name of a file, `{url}` a host; of all else nothing is told."""
+
+
+def progress_line(calls: Sequence[ToolCall]) -> str:
+    """What these calls do, as Markdown in one line: the first of them, and how many more there are."""
+    first, *more = dict.fromkeys(map(_words, calls))
+    others = f" and {len(more)} more {'things' if len(more) > 1 else 'thing'}" if more else ""
+    return f"{first}{others}"
+
+
+def _words(call: ToolCall) -> str:
+    words = WORDS.get(call.name)
+    if words is None:
+        return f"Using {_named(call.name.replace('_', ' '))}"
+    try:
+        arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        arguments = {}
+    path, url = str(arguments.get("path") or ""), str(arguments.get("url") or "")
+    return words.format(path=_named(PurePosixPath(path).name) or "a file", url=_named(_host(url)) or "the web")
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _named(name: str) -> str:
+    """A name as code, so that no platform makes a link of it; '' for none."""
+    shown = " ".join(clean(name).replace("`", "'").split())
+    cut = shown if len(shown) <= NAME_CHARS else f"{shown[: NAME_CHARS - 1]}…"
+    return f"`{cut}`" if cut else ""
