@@ -97,7 +97,7 @@ def test_bytes_that_are_no_text(desk: Desk) -> None:
     assert desk("ask", "-s", b"a\xff", b"x\xfe\x80y").stdout == b"You said: x??y\n"
     assert b"You said: x??y" in desk("sessions", "show", b"a\xff").stdout
     ends(desk("sessions", "show", b"b\xff"), 2, "there is no conversation 'b?'")
-    assert desk("kv", "set", b"\xff", b"\xff").returncode == 0
+    assert desk("values", "set", b"\xff", b"\xff").returncode == 0
     desk.still_works()
 
 

@@ -105,14 +105,14 @@ def test_who_only_reads_the_settings_needs_no_http() -> None:
             ("approvals", "grants"),
             "Nothing is allowed or refused for good. An answer to an approval can be: always, or never.\n",
         ),
-        (("dlq", "list"), "Nothing was given up.\n"),
-        (("dlq", "list", "--json"), "[]\n"),
-        (("kv", "list"), "{}\n"),
+        (("failed", "list"), "Nothing was given up.\n"),
+        (("failed", "list", "--json"), "[]\n"),
+        (("values", "list"), "{}\n"),
         (("logs",), "Nothing was logged yet: only what goes wrong is, to "),
         (("sessions",), "No conversations yet. Start one: deskhand\n"),
         (("sessions", "--json"), "[]\n"),
         (("approvals",), "Nothing waits for you.\n"),
-        (("kv", "-n", "mail"), "{}\n"),
+        (("values", "-n", "mail"), "{}\n"),
         (("skills",), "deskhand-help\tbundled\tHow Deskhand itself works."),
         (("agents",), "default\tno model\t*\t"),
         (("audit", "verify"), "0 events, 0 conversations anchored in "),
@@ -133,10 +133,10 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
         (("what is this",), 2, 'to ask something, write: deskhand ask "what is this …"'),
         (("sessions", "show", "nope"), 2, "there is no conversation 'nope'; `deskhand sessions list` shows them"),
         (("approvals", "allow", "ask_1"), 1, "is not open any more, or never was; `deskhand approvals list`"),
-        (("dlq", "retry", "d1"), 2, "there is no 'd1'; `deskhand dlq list` shows what there is"),
+        (("failed", "retry", "d1"), 2, "there is no 'd1'; `deskhand failed list` shows what there is"),
         (("skills", "reset", "brew"), 2, "no skill 'brew' came with Deskhand; there are: deskhand-help"),
-        (("kv", "delete", "x"), 1, "there is no key 'x'"),
-        (("kv", "get", "x", "-a", "who"), 2, "there is no agent 'who'; there are: default"),
+        (("values", "delete", "x"), 1, "there is no key 'x'"),
+        (("values", "get", "x", "-a", "who"), 2, "there is no agent 'who'; there are: default"),
         (("config", "get", "timezon"), 2, "there is no key 'timezon'; did you mean 'timezone'?"),
         (("config", "set", "defaults.step", "1"), 2, "did you mean 'defaults.steps'?"),
         (("config", "set", "defaults.steps", "many"), 2, "'defaults.steps': Expected `int | null`, got `str`"),
@@ -156,18 +156,21 @@ def test_mistakes_end_in_a_sentence(desk: Desk, args: tuple[str, ...], code: int
 
 
 def test_kv(desk: Desk) -> None:
-    assert desk("kv", "set", "seen/1", "yes\n no", "--ns", "mail") == ""
-    assert desk("kv", "get", "seen/1", "-n", "mail") == "yes\n no\n"
-    assert desk("kv", "get", "seen/1", code=1) == ""
-    desk("kv", "set", "seen/2", "2", "-n", "mail", "--ttl", "24")
-    desk("kv", "set", "s%en/3", "3", "-n", "mail")
-    desk("kv", "set", "gone", "x", "-n", "mail", "--ttl", "0.0000001")
-    assert msgspec.json.decode(desk("kv", "list", "-n", "mail", "-p", "seen/")) == {"seen/1": "yes\n no", "seen/2": "2"}
-    assert msgspec.json.decode(desk("kv", "list", "-n", "mail", "-p", "s%")) == {"s%en/3": "3"}
-    assert "gone" not in desk("kv", "list", "-n", "mail")
-    desk("kv", "delete", "seen/1", "-n", "mail")
-    desk("kv", "get", "seen/1", "-n", "mail", code=1)
-    desk("kv", "set", "k", "v", "--ttl", "0", code=2)
+    assert desk("values", "set", "seen/1", "yes\n no", "--ns", "mail") == ""
+    assert desk("values", "get", "seen/1", "-n", "mail") == "yes\n no\n"
+    assert desk("values", "get", "seen/1", code=1) == ""
+    desk("values", "set", "seen/2", "2", "-n", "mail", "--ttl", "24")
+    desk("values", "set", "s%en/3", "3", "-n", "mail")
+    desk("values", "set", "gone", "x", "-n", "mail", "--ttl", "0.0000001")
+    assert msgspec.json.decode(desk("values", "list", "-n", "mail", "-p", "seen/")) == {
+        "seen/1": "yes\n no",
+        "seen/2": "2",
+    }
+    assert msgspec.json.decode(desk("values", "list", "-n", "mail", "-p", "s%")) == {"s%en/3": "3"}
+    assert "gone" not in desk("values", "list", "-n", "mail")
+    desk("values", "delete", "seen/1", "-n", "mail")
+    desk("values", "get", "seen/1", "-n", "mail", code=1)
+    desk("values", "set", "k", "v", "--ttl", "0", code=2)
 
 
 def test_init_makes_everything_once(desk: Desk) -> None:
@@ -345,7 +348,7 @@ def test_agents_of_another_system_are_left_alone(desk: Desk, text: str) -> None:
         (("config", "list"), ("config",)),
         (("sessions", "-n", "5"), ("sessions", "list", "-n", "5")),
         (("help",), ("--help",)),
-        (("help", "kv"), ("kv", "--help")),
+        (("help", "values"), ("values", "--help")),
         (("help", "models"), ("model", "list", "--help")),
     ],
 )
@@ -460,7 +463,7 @@ def test_how_to_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("home", ["/proc/nowhere", "/dev/null"])
 def test_a_home_that_cannot_be_made(home: str) -> None:
     desk = Desk(Path(home))
-    for args in (("kv", "list"), ("init",), ("doctor",), ("sessions", "list")):
+    for args in (("values", "list"), ("init",), ("doctor",), ("sessions", "list")):
         said = desk(*args, code=1 if home == "/proc/nowhere" or args == ("doctor",) else 2)
         assert home in said
         assert "Traceback" not in said

@@ -65,12 +65,12 @@ FILLED: dict[str, tuple[Fill, str]] = {
     "allow": ((("allow", "path", "{home}/a"), ("allow", "path", "{home}/b")), "allow list"),
     "blueprints": ((), "jobs blueprints"),
     "budget": ((("config", "set", "budgets.all", "{{tokens: 5, tokens_per_day: 3}}"),), "budget list --json"),
-    "egress": ((("egress", "allow", "a.example"), ("egress", "allow", "b.example")), "egress list"),
+    "hosts": ((("hosts", "allow", "a.example"), ("hosts", "allow", "b.example")), "hosts list"),
     "jobs": (
         (("jobs", "add", "a", "-s", "daily 09:00", "-p", "x"), ("jobs", "add", "b", "--on", "webhook", "-p", "x")),
         "jobs",
     ),
-    "kv": ((("kv", "set", "a", "1"), ("kv", "set", "b", "2")), "kv list"),
+    "values": ((("values", "set", "a", "1"), ("values", "set", "b", "2")), "values list"),
     "models": ((), "model list anthropic"),
     "providers": ((), "model list"),
     "secrets": ((("secrets", "set", "a", "--env", "A"), ("secrets", "set", "b", "--env", "B")), "secrets"),
@@ -92,7 +92,7 @@ def _entries(desk: Desk, *args: str) -> int:
     text = result.stdout
     if "--json" in args and text.startswith("["):
         return len(msgspec.json.decode(text))
-    if args[0] == "kv":
+    if args[0] == "values":
         return len(msgspec.json.decode(text))
     begun = (line for line in text.splitlines() if line and not line.startswith((" ", "Chosen: ")))
     return len(list(begun))

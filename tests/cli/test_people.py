@@ -152,11 +152,21 @@ def test_pairing(desk: Desk) -> None:
     asked = ((first, 42), (second, 43), (third, 44))
     assert sorted(rows) == sorted([code, f"telegram/bot:{sender}", "60 minutes"] for code, sender in asked)
     assert {row["code"] for row in json.loads(desk("pair", "list", "--json"))} == {first, second, third}
-    assert "telegram/bot:42 would be you, the owner: say --yes" in desk("pair", "approve", first, code=1)
-    assert desk("pair", "approve", first, "--yes") == "Let in: you, the owner, known as telegram/bot:42\n"
-    assert desk("pair", "approve", second.lower(), "--user", "bob", "-r", "family") == (
-        "Let in: bob (family), known as telegram/bot:43\n"
+    asked_first = desk("pair", "approve", first, code=1)
+    assert "telegram/bot:42 will be you, the owner, who may do everything." in asked_first and "--yes" in asked_first
+    named = desk("pair", "approve", first, "--user", "gavin", code=2)
+    assert "gavin would be the first to be let in: say --role owner if that is you, else --role member" in named
+    assert json_identities(desk) == []
+    assert desk("pair", "approve", first, "--yes") == (
+        "telegram/bot:42 will be you, the owner, who may do everything.\n"
+        "Let in: you, the owner, who may do everything, known as telegram/bot:42\n"
     )
+    assert desk("pair", "approve", second.lower(), "--user", "bob", "-r", "family") == (
+        "telegram/bot:43 will be bob, role family.\nLet in: bob, role family, known as telegram/bot:43\n"
+    )
+    fourth = in_store(desk, "ask_in", wrote("45"))
+    assert isinstance(fourth, str)
+    assert "will be gavin, role member, who may talk.\n" in desk("pair", "approve", fourth, "--user", "gavin")
     assert desk("pair", "refuse", third) == "Refused.\n" and desk("pair").startswith("Nobody waits. ")
     assert Identity("telegram", "42", "bot") in json_identities(desk)
     for left in (4, 3, 2, 1):

@@ -58,22 +58,22 @@ def test_a_home_is_made_once(shell: Shell) -> None:
 
 
 def test_key_values(shell: Shell) -> None:
-    shell("kv", "set", "cursor", "42", "--ns", "mail")
-    assert shell("kv", "get", "cursor", "-n", "mail") == "42\n"
-    shell("kv", "get", "cursor", code=1)
-    shell("kv", "get", "cursor", "-n", "mail", "--agent", "coder", code=1)
-    shell("kv", "set", "cursor", "7", "-n", "mail", "--ttl", "0.0000001", DESKHAND_AGENT="coder")
-    shell("kv", "get", "cursor", "-n", "mail", "-a", "coder", code=1)
-    shell("kv", "set", "soon", "1", "-n", "mail", "--ttl", "2", "-a", "coder")
+    shell("values", "set", "cursor", "42", "--ns", "mail")
+    assert shell("values", "get", "cursor", "-n", "mail") == "42\n"
+    shell("values", "get", "cursor", code=1)
+    shell("values", "get", "cursor", "-n", "mail", "--agent", "coder", code=1)
+    shell("values", "set", "cursor", "7", "-n", "mail", "--ttl", "0.0000001", DESKHAND_AGENT="coder")
+    shell("values", "get", "cursor", "-n", "mail", "-a", "coder", code=1)
+    shell("values", "set", "soon", "1", "-n", "mail", "--ttl", "2", "-a", "coder")
     database = connect(shell.home / "state" / "deskhand.db", write=False)
     ((expires_at,),) = database.execute("SELECT expires_at FROM kv WHERE key = 'soon'").fetchall()
     database.close()
     assert 7_000 < float(str(expires_at)) - time.time() <= 7_200
-    shell("kv", "set", "other", "1", "-n", "mail")
-    assert msgspec.json.decode(shell("kv", "list", "-n", "mail", "--prefix", "cur")) == {"cursor": "42"}
-    assert msgspec.json.decode(shell("kv", "list", "-n", "mail", "-p", "o")) == {"other": "1"}
-    shell("kv", "delete", "cursor", "-n", "mail")
-    shell("kv", "get", "cursor", "-n", "mail", code=1)
+    shell("values", "set", "other", "1", "-n", "mail")
+    assert msgspec.json.decode(shell("values", "list", "-n", "mail", "--prefix", "cur")) == {"cursor": "42"}
+    assert msgspec.json.decode(shell("values", "list", "-n", "mail", "-p", "o")) == {"other": "1"}
+    shell("values", "delete", "cursor", "-n", "mail")
+    shell("values", "get", "cursor", "-n", "mail", code=1)
 
 
 def test_lists_and_settings(shell: Shell) -> None:
@@ -184,8 +184,8 @@ def test_it_works_beside_one_that_runs(shell: Shell) -> None:
     argv = [sys.executable, "-c", code, str(shell.home / "state" / "driver.lock")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None and other.stdout.readline() == "held\n"
-        shell("kv", "set", "a", "b")
-        assert shell("kv", "get", "a") == "b\n"
+        shell("values", "set", "a", "b")
+        assert shell("values", "get", "a") == "b\n"
         assert "main" in shell("agents")
         shell("audit", "verify")
         asked = subprocess.Popen([*DESKHAND, "ask", "hello"], env=shell.env, stdout=subprocess.PIPE, text=True)

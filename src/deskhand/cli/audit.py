@@ -11,10 +11,10 @@ from ..runtime.anchor import read_anchors
 from ..store.chain import Break
 from ..store.sqlite import SqliteStore
 from .plain import plain
-from .run import FAILED, config_option, settings_of, with_store
+from .run import FAILED, Group, config_option, settings_of, with_store
 
 
-@click.group()
+@click.group(cls=Group)
 def audit() -> None:
     """Prove that nothing in the log was changed, left out or cut off.
 

@@ -21,7 +21,7 @@ from .table import table
 
 @click.group(cls=Listing)
 def cases() -> None:
-    """Run, list and remove turns that you made tests of with `deskhand replay SESSION --save NAME`.
+    """Run turns that you kept as tests, list and remove them. `deskhand replay SESSION --save NAME` keeps one.
 
     \b
     Examples:

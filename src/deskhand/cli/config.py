@@ -18,10 +18,10 @@ from ..tools.shell import TIMEOUT_S
 from ..types.errors import ConfigError, DeskhandError
 from ..types.limits import Limits
 from .plain import plain
-from .run import USAGE, config_option, fail, settings_of
+from .run import USAGE, Group, config_option, fail, settings_of
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @config_option
 @click.pass_context
 def config(ctx: click.Context, config: str | None) -> None:

@@ -31,7 +31,7 @@ LOOK_S = 1.0
 @limit_option()
 @config_option
 def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: str | None) -> None:
-    """See the work that goes on by itself: which task, how far it is, what it has used and what is left.
+    """Follow long work that goes on by itself: which task, how far it is, what it has used and what is left.
 
     With SESSION: its tasks too. It is begun in a conversation, with /deep REQUEST or /goal TEXT.
 

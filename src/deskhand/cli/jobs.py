@@ -36,7 +36,7 @@ class Jobs(Listing):
 
 @click.group(cls=Jobs)
 def jobs() -> None:
-    """What is done on a schedule, or when something happens, without anybody asking.
+    """Manage scheduled and triggered jobs: what is done at a time, or when something happens.
 
     Each job is a folder in ~/.deskhand/jobs with a JOB.md: what is to be done, and above it when, and for whom.
 
@@ -44,7 +44,7 @@ def jobs() -> None:
     Examples:
       deskhand jobs
       deskhand jobs blueprints
-      deskhand jobs add brief -s "30 7 * * 1-5" -p "What is on today?" --to telegram:12345
+      deskhand jobs add brief -s "30 7 * * 1-5" -p "What is on today?"
       deskhand jobs run brief
     """
 
@@ -157,8 +157,9 @@ def add(name: str, dry_run: bool, config: str | None, **given: Any) -> None:
 
     \b
     Examples:
-      deskhand jobs add brief -s "30 7 * * 1-5" -p "What is on today?" --to telegram:12345
-      deskhand jobs add -b watch-page --slot url=https://example.org/news --to telegram:12345
+      deskhand jobs add brief -s "30 7 * * 1-5" -p "What is on today?"
+      deskhand jobs add -b watch-page --slot url=https://example.org/ \\
+        --to telegram:12345
       deskhand jobs add nightly --file JOB.md --dry-run
     """
     settings, draft = settings_of(config), _draft(name, given)

@@ -14,22 +14,24 @@ from ..runtime.pairing import described
 from ..runtime.people import LocalPeople
 from ..types.people import OWNER_NAME, Identity, Pairing, User
 from .plain import plain
-from .run import Listing, config_option, fail, limit_option, settings_of
+from .run import USAGE, Listing, config_option, fail, limit_option, settings_of
 from .sessions import when
 from .table import table
 from .users import with_people
 
+MAY = {"owner": "do everything", "approver": "talk and answer approvals", "member": "talk", "viewer": "read"}
+
 
 @click.group(cls=Listing)
 def pair() -> None:
-    """Let in who wrote to a bot of yours and was told a code.
+    """Approve people who messaged your bot and were told a code.
 
     A code holds for an hour, once, for who was told it. After five codes that do not hold none is taken for an hour.
 
     \b
     Examples:
       deskhand pair
-      deskhand pair approve K7TQ2MXB --user gavin
+      deskhand pair approve K7TQ2MXB --user gavin --role member
       deskhand pair refuse K7TQ2MXB
     """
 
@@ -73,42 +75,65 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
 
 @pair.command()
 @click.argument("code")
-@click.option(
-    "--user", default="", metavar="NAME", help="Who they are; without it and --role, the first one ever is you."
-)
-@click.option("--role", "-r", default="", metavar="ROLE", help="What a new user may do; without it they are a member.")
+@click.option("--user", default="", metavar="NAME", help="Who they are. Without it and --role, the first one is you.")
+@click.option("--role", "-r", default="", metavar="ROLE", help="What a new user may do; see above.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @config_option
 def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> None:
-    """Let in who was told this code: as the user that you name, or as a new one.
+    """Let in who was told this code, as the user that you name or as a new one.
 
-    Without --user and --role, the very first one to be let in is you, the owner.
+    \b
+    Roles:
+      owner     may do everything
+      approver  may talk, and answer what waits for approval
+      member    may talk
+      viewer    may only read
+    Further roles stand in the configuration (roles.NAME.agents).
+
+    Without --user and --role, the very first one to be let in is you, the owner; in a script say --yes. Everybody after
+    that is a member unless --role says otherwise. A user that there is keeps their roles.
 
     \b
     Examples:
-      deskhand pair approve K7TQ2MXB
+      deskhand pair approve K7TQ2MXB --yes
       deskhand pair approve K7TQ2MXB --user gavin --role approver
     """
     settings = settings_of(config)
 
-    async def first(people: LocalPeople) -> Pairing | None:
-        wanted = code.replace("-", "").replace(" ", "").upper()
-        known = any(each.identities for each in await people.users())
-        return None if known or user or role else next((a for a in await people.pairings() if a.code == wanted), None)
+    async def look(people: LocalPeople) -> tuple[User | None, set[str], bool]:
+        users = await people.users()
+        nobody = not any(each.identities for each in users)
+        return await people.proposed(code, user, role), {each.name for each in users}, nobody
 
-    asked = with_people(settings, first)
-    if asked is not None and not yes:
-        if not sys.stdin.isatty():
-            fail(f"{_who(asked)} would be you, the owner: say --yes if that is so, or who else it is with --user NAME")
-        if not click.confirm(f"{_who(asked)} would be you, the owner, who may do everything. Is it you?"):
-            fail("not let in; say who it is: --user NAME")
+    new, users, nobody = with_people(settings, look)
+    if new is not None:
+        if nobody and user and not role and user not in users:
+            fail(f"{user} would be the first to be let in: say --role owner if that is you, else --role member", USAGE)
+        who = ", ".join(described(each) for each in new.identities)
+        click.echo(f"{plain(who)} will be {as_role(new)}.", err=True)
+        if nobody and not (user or role or yes):
+            _ask_whether_owner()
 
     async def use(people: LocalPeople) -> User:
         return await people.approve(code, user, role)
 
     let_in = with_people(settings, use)
-    whose = "you, the owner" if let_in.name == OWNER_NAME else f"{let_in.name} ({', '.join(let_in.roles)})"
-    click.echo(f"Let in: {whose}, known as {', '.join(described(each) for each in let_in.identities)}")
+    click.echo(f"Let in: {as_role(let_in)}, known as {', '.join(described(each) for each in let_in.identities)}")
+
+
+def _ask_whether_owner() -> None:
+    if not sys.stdin.isatty():
+        fail("nothing was changed: say --yes if that is you, or who else it is with --user NAME --role ROLE")
+    if not click.confirm("Is it you?"):
+        fail("not let in; say who it is: --user NAME --role ROLE")
+
+
+def as_role(user: User) -> str:
+    """Who somebody is, and what they may do."""
+    if user.name == OWNER_NAME:
+        return "you, the owner, who may do everything"
+    may = ", and ".join(MAY[role] for role in user.roles if role in MAY)
+    return f"{user.name}, role {', '.join(user.roles) or 'none'}" + (f", who may {may}" if may else "")
 
 
 @pair.command()

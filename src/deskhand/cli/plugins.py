@@ -14,11 +14,11 @@ from ..runtime.plugins import Failed, Loaded, available, named
 from ..runtime.toolbox import plugins_of
 from ..types.errors import DeskhandError
 from .plain import plain
-from .run import USAGE, config_option, fail, limit_option, settings_of
+from .run import USAGE, Group, config_option, fail, limit_option, settings_of
 from .table import table
 
 
-@click.group()
+@click.group(cls=Group)
 def plugins() -> None:
     """List plugins, switch them on and off.
 

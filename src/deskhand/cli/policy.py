@@ -29,7 +29,7 @@ from ..tools.base import Tools
 from ..types.errors import ConfigError
 from ..types.people import User
 from .plain import one_line, plain
-from .run import FAILED, ME, USAGE, agent_of, agent_option, config_option, fail, run, settings_of, with_store
+from .run import FAILED, ME, USAGE, Group, agent_of, agent_option, config_option, fail, run, settings_of, with_store
 from .sessions import when
 from .table import table
 
@@ -45,7 +45,7 @@ def place_options(command: C) -> C:
     return click.option("--channel", default="terminal", help="On this channel.", show_default=True)(command)
 
 
-@click.group(no_args_is_help=True)
+@click.group(cls=Group, no_args_is_help=True)
 def policy() -> None:
     """See what the rules say, and try others.
 
@@ -83,7 +83,8 @@ def why_(
     \b
     Examples:
       deskhand policy why shell --untrusted
-      deskhand policy why web_fetch https://example.org/ --as kids --channel telegram --group
+      deskhand policy why web_fetch https://example.org/ --as kids \\
+        --channel telegram --group
     """
     settings = settings_of(config)
     name = agent_of(settings, agent)
@@ -161,8 +162,8 @@ def test(file: Path, config: str | None) -> None:
 
     \b
     FILE is YAML: a list of calls, each with `tool` and `expect`, and if you like
-    `arguments`, `agent`, `as`, `channel`, `group`, `untrusted`, `host`, `planning`
-    and `because` (a part of the reason):
+    `arguments`, `agent`, `as`, `channel`, `group`, `untrusted`, `host`,
+    `planning` and `because` (a part of the reason):
       - {tool: shell, arguments: "rm -r build", as: kids, expect: deny}
 
     \b

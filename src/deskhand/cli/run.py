@@ -23,6 +23,7 @@ from ..types.identity import Principal
 from .plain import plain
 
 FAILED, USAGE, NEEDS_APPROVAL, INTERRUPTED = 1, 2, 3, 130
+SENTENCE_CHARS = 1_000
 ME = Principal("owner", ("owner",))
 """Whoever can open the files of this home owns it."""
 
@@ -73,7 +74,18 @@ def limit_option(
     )
 
 
-class Listing(click.Group):
+class Group(click.Group):
+    """A group that says of each command all of its first sentence, on as many lines as that takes."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        known = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, each.get_short_help_str(SENTENCE_CHARS)) for name, each in known if each and not each.hidden]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+class Listing(Group):
     """A group that lists where no command is named: `deskhand sessions` is `deskhand sessions list`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

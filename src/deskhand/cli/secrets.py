@@ -31,7 +31,7 @@ def secrets() -> None:
     Examples:
       deskhand secrets set github
       deskhand secrets rule github api.github.com
-      deskhand egress allow api.github.com
+      deskhand hosts allow api.github.com
     """
 
 
@@ -118,7 +118,8 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
     \b
     Examples:
       deskhand secrets rule github api.github.com --method GET --path /repos/
-      deskhand secrets rule github github.com --header "Authorization: Basic {basic:x-access-token}"
+      deskhand secrets rule github github.com \\
+        --header "Authorization: Basic {basic:x-access-token}"
       deskhand secrets rule github api.github.com --drop
     """
     settings = settings_of(config)
@@ -134,7 +135,7 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
         fail(str(error), USAGE)
     _note(settings, "secret rule", f"{name} {made.host}")
     click.echo(f"{name} goes to {made.host} as {made.header.partition(':')[0]}, and nowhere else")
-    click.echo(f"If commands may not reach that host yet: deskhand egress allow {made.host}")
+    click.echo(f"If commands may not reach that host yet: deskhand hosts allow {made.host}")
 
 
 @secrets.command("remove")

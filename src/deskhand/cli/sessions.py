@@ -114,7 +114,7 @@ def export(name: str, form: str, compaction: int | None, config: str | None) -> 
     Examples:
       deskhand sessions export nov21-0930 > log.jsonl
       deskhand sessions export nov21-0930 --format jsonl > talk.jsonl
-      deskhand sessions export nov21-0930 --format jsonl --compaction -1 > transcript.jsonl
+      deskhand sessions export nov21-0930 --format jsonl --compaction -1
     """
     events = events_of(settings_of(config), name)
     if compaction is not None:

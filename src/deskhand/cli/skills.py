@@ -13,14 +13,14 @@ from ..runtime.toolbox import skill_sources, skills_of
 from ..skills.skill import BUNDLED, Skill, Skills, Source
 from .plain import one_line, plain
 from .proposals import accept, proposals, reject, revert, show, try_
-from .run import USAGE, agent_of, agent_option, config_option, fail, limit_option, settings_of
+from .run import USAGE, Group, agent_of, agent_option, config_option, fail, limit_option, settings_of
 from .table import table
 
 ASIDE = ".changed"
 """Where changed skills are put, beside them: no skill is looked for there."""
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @agent_option
 @limit_option()
 @config_option

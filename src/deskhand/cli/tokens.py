@@ -28,7 +28,7 @@ def tokens() -> None:
     \b
     Examples:
       deskhand tokens create phone --scopes read,chat
-      curl -H "Authorization: Bearer dh_..." http://127.0.0.1:8000/api/status
+      curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8000/api/status
       deskhand tokens revoke tok_5f0c
     """
 

@@ -17,7 +17,7 @@ from ..runtime.edit import write_private
 from ..runtime.lock import holder_of
 from ..runtime.unit import Kind, Unit, file_of, label, render, unit_of
 from .plain import plain
-from .run import config_option, fail, service_settings
+from .run import Group, config_option, fail, service_settings
 
 NOWHERE = (
     "there is nothing here that could run it for you: {why}. Run `deskhand serve` in whatever keeps programs running "
@@ -122,7 +122,7 @@ def _installed(config: str | None) -> Keeper:
     return keeper
 
 
-@click.group()
+@click.group(cls=Group)
 def service() -> None:
     """Have the system run it from login on, and again when it fails.
 

@@ -55,20 +55,40 @@ class Pairings(Records):
         self._admin("see who wants to be let in")
         return [Pairing(*row) for row in await self._store.rows("pairing_open", (self._clock.now(),))]
 
+    async def proposed(self, code: str, user: str = "", role: str = "") -> User | None:
+        """Who `approve` would let in, as whom; None where the code does not hold, which counts for nothing here."""
+        self._admin("see who wants to be let in")
+        wanted = _normal(code)
+        asked = next((each for each in await self.pairings() if each.code == wanted), None)
+        return self._as_user(asked, user, role) if asked is not None else None
+
+    def _as_user(self, asked: Pairing, user: str, role: str) -> User:
+        """Who this is once they are let in. A user that there is keeps their roles."""
+        if user:
+            user_name(user)
+        wanted = role_name(role or "member", self._roster.roles())
+        snapshot = self._roster.look()
+        identity = Identity(asked.channel, asked.external_id, asked.account)
+        first = not (role or snapshot.of)
+        name = user or (OWNER_NAME if first else _free(identity, snapshot.users))
+        known = snapshot.users.get(name)
+        return User(name, known.roles if known is not None else (wanted,), (identity,))
+
     async def approve(self, code: str, user: str = "", role: str = "") -> User:
         self._admin("let somebody in")
         if user:
             user_name(user)
-        wanted = role_name(role or "member", self._roster.roles())
+        role_name(role or "member", self._roster.roles())
         async with self._roster.settling:
             asked = await self._holding(code)
-            snapshot = self._roster.look()
-            identity = Identity(asked.channel, asked.external_id, asked.account)
-            first = not (role or snapshot.of)
-            name = user or (OWNER_NAME if first else _free(identity, snapshot.users))
+            new = self._as_user(asked, user, role)
+            identity, name = new.identities[0], new.name
             changes = [Change("pairing_settle", ("approved", asked.code))]
-            if name not in snapshot.users:
-                changes += [Change("user_add", (name, self._clock.now())), Change("user_role_add", (name, wanted))]
+            if name not in self._roster.look().users:
+                changes += [
+                    Change("user_add", (name, self._clock.now())),
+                    Change("user_role_add", (name, new.roles[0])),
+                ]
             where = (await self._store.rows("pairing_address", (asked.code,)))[0][0]
             link = (asked.channel, asked.account, asked.external_id, name, where, self._clock.now())
             changes += [Change("user_identity_add", link), self._said(where, f"in:{asked.code}", _welcome(name))]

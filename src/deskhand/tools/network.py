@@ -34,7 +34,7 @@ async def request_host(host: str, context: Context) -> Done:
     except AddressRefused as error:
         raise ToolError(str(error)) from error
     if is_address(entry.host):
-        raise ToolError(f"{entry} is an IP address: a person allows those with `deskhand egress allow {entry}`")
+        raise ToolError(f"{entry} is an IP address: a person allows those with `deskhand hosts allow {entry}`")
     knowing = read_so_far(context.label)
     row = (context.agent, context.session, str(entry), knowing, context.clock.now(), context.principal.id)
     told = done(f"Commands of this conversation may reach {entry} now. Run the command again.")

@@ -1,4 +1,4 @@
-"""`deskhand egress`: the hosts that commands may reach."""
+"""`deskhand hosts`: the hosts that commands may reach."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from .run import (
 
 
 @click.group(cls=Listing)
-def egress() -> None:
-    """The hosts that commands may reach, and what they did reach.
+def hosts() -> None:
+    """Show and set which hosts commands may reach, and see what they did reach.
 
     \b
     Examples:
-      deskhand egress allow pypi.org
-      deskhand egress list
+      deskhand hosts allow pypi.org
+      deskhand hosts list
     """
 
 
-@egress.command("allow")
+@hosts.command("allow")
 @click.argument("host")
 @click.option("--after-reading", is_flag=True, help="Also when a conversation has read something from outside.")
 @agent_option
@@ -53,9 +53,9 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
 
     \b
     Examples:
-      deskhand egress allow pypi.org
-      deskhand egress allow "*.example.org" --agent coder
-      deskhand egress allow git.example.org:8443
+      deskhand hosts allow pypi.org
+      deskhand hosts allow "*.example.org" --agent coder
+      deskhand hosts allow git.example.org:8443
     """
     settings = settings_of(config)
     try:
@@ -69,12 +69,12 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
         note = Change("people_note", (now, ME.id, "host allowed", f"{entry} {name}".strip()))
         await store.change([Change("egress_grant_set", (name, "", entry, int(after_reading), now, ME.id)), note])
         click.echo(f"Commands of {name or 'every agent'} may reach {entry} now")
-        click.echo(f'Take it back with: deskhand egress revoke "{entry}"')
+        click.echo(f'Take it back with: deskhand hosts revoke "{entry}"')
 
     with_store(settings, use)
 
 
-@egress.command("list")
+@hosts.command("list")
 @click.option("--used", is_flag=True, help="What commands reached, and what they were refused.")
 @limit_option()
 @config_option
@@ -83,8 +83,8 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
 
     \b
     Examples:
-      deskhand egress list
-      deskhand egress list --used
+      deskhand hosts list
+      deskhand hosts list --used
     """
     settings = settings_of(config)
     zone = ZoneInfo(settings.config.timezone)
@@ -106,12 +106,12 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
         for line in lines[:limit]:
             click.echo(plain(line))
         if not lines:
-            click.echo("Commands reach no host. Allow one with: deskhand egress allow pypi.org")
+            click.echo("Commands reach no host. Allow one with: deskhand hosts allow pypi.org")
 
     with_store(settings, use)
 
 
-@egress.command("revoke")
+@hosts.command("revoke")
 @click.argument("host")
 @agent_option
 @config_option
@@ -120,7 +120,7 @@ def revoke(host: str, agent: str, config: str | None) -> None:
 
     \b
     Example:
-      deskhand egress revoke pypi.org
+      deskhand hosts revoke pypi.org
     """
     settings = settings_of(config)
     try:
@@ -133,7 +133,7 @@ def revoke(host: str, agent: str, config: str | None) -> None:
         count, *_ = await store.change([Change("egress_grant_drop", (entry, agent, "*")), note])
         if not count:
             how = "allowed by the configuration" if entry in settings.config.egress.allow else "not allowed"
-            fail(f"{entry} is {how}: deskhand egress list", FAILED)
+            fail(f"{entry} is {how}: deskhand hosts list", FAILED)
         click.echo(f"Taken back: {count}")
 
     with_store(settings, use)

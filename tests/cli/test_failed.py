@@ -46,18 +46,18 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def test_list(desk: Desk) -> None:
-    lines = desk("dlq", "list").splitlines()
+    lines = desk("failed", "list").splitlines()
     assert lines[0].startswith("d1\t1970-01-01 00:00\ttalk\tit crashed␛[31m four times")
     assert lines[1].endswith("\tnot sent on telegram: chat not found")
-    assert desk("dlq", "--limit", "1").splitlines() == lines[:1]
+    assert desk("failed", "--limit", "1").splitlines() == lines[:1]
 
 
 def test_a_conversation_is_tried_again(desk: Desk) -> None:
-    said = desk("dlq", "retry", "d1")
+    said = desk("failed", "retry", "d1")
     assert said.startswith(
         "1 message handed in again.\nNothing is running now; it goes on with: deskhand --session talk"
     )
-    assert [row["id"] for row in msgspec.json.decode(desk("dlq", "list", "--json"))] == ["o1"]
+    assert [row["id"] for row in msgspec.json.decode(desk("failed", "list", "--json"))] == ["o1"]
 
     async def waiting() -> list[str]:
         store = SqliteStore(desk.home / "state" / "deskhand.db")
@@ -69,7 +69,7 @@ def test_a_conversation_is_tried_again(desk: Desk) -> None:
 
 
 def test_an_answer_is_sent_again(desk: Desk) -> None:
-    assert "marked as a possible duplicate" in desk("dlq", "retry", "o1")
+    assert "marked as a possible duplicate" in desk("failed", "retry", "o1")
 
     async def due() -> list[str]:
         store = SqliteStore(desk.home / "state" / "deskhand.db")
@@ -81,7 +81,7 @@ def test_an_answer_is_sent_again(desk: Desk) -> None:
 
 
 def test_drop(desk: Desk) -> None:
-    desk("dlq", "drop", "d1")
-    desk("dlq", "drop", "o1")
-    assert desk("dlq", "list") == "Nothing was given up.\n"
+    desk("failed", "drop", "d1")
+    desk("failed", "drop", "o1")
+    assert desk("failed", "list") == "Nothing was given up.\n"
     assert "please do it" in desk("sessions", "export", "talk")

@@ -1,4 +1,4 @@
-"""`deskhand dlq`: what was given up, to look at, to try again, or to forget."""
+"""`deskhand failed`: what was given up, to look at, to try again, or to forget."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ class Letter(msgspec.Struct, frozen=True):
 
 
 @click.group(cls=Listing)
-def dlq() -> None:
-    """See what was given up: conversations that crashed again and again, answers that could not be sent.
+def failed() -> None:
+    """List what failed for good, and try it again: conversations that crashed again and again, and
+    answers that could not be sent.
 
     \b
     Examples:
-      deskhand dlq list
-      deskhand dlq retry d7
-      deskhand dlq drop o3
+      deskhand failed list
+      deskhand failed retry d7
+      deskhand failed drop o3
     """
 
 
-@dlq.command("list")
+@failed.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 @limit_option()
 @config_option
@@ -52,7 +53,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
 
     \b
     Example:
-      deskhand dlq list
+      deskhand failed list
     """
     settings = settings_of(config)
     letters = with_store(settings, _letters)[:limit]
@@ -69,7 +70,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         table(("id", "when", "conversation", "why"), rows)
 
 
-@dlq.command()
+@failed.command()
 @click.argument("letter_id", metavar="ID")
 @config_option
 def retry(letter_id: str, config: str | None) -> None:
@@ -77,7 +78,7 @@ def retry(letter_id: str, config: str | None) -> None:
 
     \b
     Example:
-      deskhand dlq retry d7
+      deskhand failed retry d7
     """
     settings = settings_of(config)
     letter = _find(settings, letter_id)
@@ -100,7 +101,7 @@ def retry(letter_id: str, config: str | None) -> None:
         click.echo(f"Nothing is running now; it goes on with: {back_to(letter.session, settings)}")
 
 
-@dlq.command()
+@failed.command()
 @click.argument("letter_id", metavar="ID")
 @config_option
 def drop(letter_id: str, config: str | None) -> None:
@@ -108,7 +109,7 @@ def drop(letter_id: str, config: str | None) -> None:
 
     \b
     Example:
-      deskhand dlq drop o3
+      deskhand failed drop o3
     """
     settings = settings_of(config)
     letter = _find(settings, letter_id)
@@ -129,7 +130,7 @@ def _find(settings: Settings, letter_id: str) -> Letter:
     letters = with_store(settings, _letters)
     found = next((letter for letter in letters if letter.id == letter_id), None)
     if found is None:
-        fail(f"there is no {letter_id!r}; `deskhand dlq list` shows what there is", USAGE)
+        fail(f"there is no {letter_id!r}; `deskhand failed list` shows what there is", USAGE)
     return found
 
 

@@ -1,4 +1,4 @@
-"""`deskhand kv`: an agent's key-values, for people and for the hooks of jobs."""
+"""`deskhand values`: an agent's key-values, for people and for the hooks of jobs."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def _place(command: C) -> C:
 
 
 @click.group(cls=Listing)
-def kv() -> None:
-    """Read and write an agent's key-values.
+def values() -> None:
+    """Read and write values that an agent has stored under a key (tools `kv_set`, `kv_get`).
 
     \b
     Examples:
-      deskhand kv set cursor 42 --ns mail
-      deskhand kv get cursor --ns mail
-      deskhand kv list --prefix seen/
+      deskhand values set cursor 42 --ns mail
+      deskhand values get cursor --ns mail
+      deskhand values list --prefix seen/
     """
 
 
-@kv.command()
+@values.command()
 @click.argument("key")
 @_place
 def get(key: str, agent: str, ns: str, config: str | None) -> None:
@@ -45,7 +45,7 @@ def get(key: str, agent: str, ns: str, config: str | None) -> None:
 
     \b
     Example:
-      deskhand kv get cursor --ns mail
+      deskhand values get cursor --ns mail
     """
     settings = settings_of(config)
     name, now = agent_of(settings, agent), SystemClock().now()
@@ -60,7 +60,7 @@ def get(key: str, agent: str, ns: str, config: str | None) -> None:
     click.echo(value)
 
 
-@kv.command("set")
+@values.command("set")
 @click.argument("key")
 @click.argument("value")
 @click.option("--ttl", type=click.FloatRange(min=0, min_open=True), metavar="HOURS", help="Forget it after that long.")
@@ -70,7 +70,7 @@ def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: s
 
     \b
     Example:
-      deskhand kv set seen/17 yes --ns mail --ttl 24
+      deskhand values set seen/17 yes --ns mail --ttl 24
     """
     settings = settings_of(config)
     name, now = agent_of(settings, agent), SystemClock().now()
@@ -83,7 +83,7 @@ def set_(key: str, value: str, ttl: float | None, agent: str, ns: str, config: s
     with_store(settings, use)
 
 
-@kv.command()
+@values.command()
 @click.argument("key")
 @_place
 def delete(key: str, agent: str, ns: str, config: str | None) -> None:
@@ -91,7 +91,7 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
 
     \b
     Example:
-      deskhand kv delete cursor --ns mail
+      deskhand values delete cursor --ns mail
     """
     settings = settings_of(config)
     name, now = agent_of(settings, agent), SystemClock().now()
@@ -105,7 +105,7 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
         fail(f"there is no key {key!r}")
 
 
-@kv.command("list")
+@values.command("list")
 @click.option("--prefix", "-p", default="", help="Only keys that begin so.")
 @limit_option(names=())  # -n is the namespace
 @_place
@@ -114,7 +114,7 @@ def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | Non
 
     \b
     Example:
-      deskhand kv list --ns mail --prefix seen/
+      deskhand values list --ns mail --prefix seen/
     """
     settings = settings_of(config)
     name, now = agent_of(settings, agent), SystemClock().now()
