@@ -253,8 +253,14 @@ def test_allow_list_revoke(deskhand: Run, home: Path) -> None:
     folder.mkdir()
     assert deskhand("allow", "list").stdout.startswith("Nothing beside the rules.")
     said = deskhand("allow", "path", str(folder)).stdout
-    assert said.startswith(f"default may now read {folder}\n") and f"deskhand allow revoke '{folder}'" in said
+    assert (
+        said.startswith(f"default may now read, but not write, what is in {folder}\n")
+        and f"deskhand allow revoke '{folder}'" in said
+    )
     assert deskhand("allow", "path", "~/my folder", "--write").stdout.startswith("default may now read and write")
+    (folder / "f").write_text("x")
+    named = deskhand("allow", "path", "~/my folder/f", "--write").stderr
+    assert f"is a file; allow the folder that holds it: deskhand allow path '{folder}' --write" in named
     assert deskhand("allow", "list").stdout == f"default  read, write  {folder}  (by owner)\n"
     link = home.parent / "link"
     link.symlink_to(folder)

@@ -199,9 +199,15 @@ async def test_allowed_folders(hands: Hands, tmp_path: Path) -> None:
     beside = tmp_path / "beside"
     beside.mkdir()
     (beside / "f").write_text("there")
-    with pytest.raises(OutsideWorkspace):
+    with pytest.raises(OutsideWorkspace, match=f"not read. .* deskhand allow path {beside}$"):
         await hands(read_file, path=str(beside / "f"))
+    edits = [{"old": "there", "new": "here"}]
+    for change in ((write_file, {"content": "x"}), (edit_file, {"edits": edits})):
+        with pytest.raises(OutsideWorkspace, match=f"not written. .* deskhand allow path {beside} --write$"):
+            await hands(change[0], path=str(beside / "f"), **change[1])
     await hands.allow(beside)
+    with pytest.raises(OutsideWorkspace, match=f"deskhand allow path {beside} --write$"):
+        await hands(edit_file, path=str(beside / "f"), edits=edits)
     assert await hands(read_file, path=str(beside / "f")) == "1 | there"
     with pytest.raises(OutsideWorkspace, match="--write"):
         await hands(write_file, path=str(beside / "g"), content="x")

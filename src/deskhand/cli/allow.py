@@ -45,17 +45,21 @@ def allow() -> None:
 @agent_option
 @config_option
 def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
-    """Let the agent read a folder, also in commands.
+    """Let the agent read a folder, also in commands; with --write, write there too.
 
     \b
-    Example:
+    Examples:
+      deskhand allow path ~/Downloads
       deskhand allow path ~/Downloads --write
     """
     settings = settings_of(config)
     name = agent_of(settings, agent)
     real = Path(folder).expanduser().resolve()
+    if real.is_file():
+        command = f"deskhand allow path {shlex.quote(str(real.parent))}{' --write' if write else ''}"
+        fail(f"{folder!r} is a file; allow the folder that holds it: {command}", USAGE)
     if not real.is_dir():
-        fail(f"{folder!r} is not a folder; allow the folder that holds the file", USAGE)
+        fail(f"there is no folder {folder!r}", USAGE)
     try:
         settings.agent(name)
         checked([Mount(str(real))])
@@ -67,7 +71,10 @@ def path_(folder: str, write: bool, agent: str, config: str | None) -> None:
     async def use(store: SqliteStore) -> None:
         row = (name, str(real), int(write), SystemClock().now(), ME.id)
         await store.change((Change("path_grant_set", row),))
-        click.echo(f"{name} may now read{' and write' if write else ''} {real}")
+        may = "read and write" if write else "read, but not write,"
+        click.echo(f"{name} may now {may} what is in {real}")
+        if not write:
+            click.echo(f"To let it write there too: deskhand allow path {shlex.quote(str(real))} --write")
         click.echo(f"Take it back with: deskhand allow revoke {shlex.quote(str(real))}")
 
     with_store(settings, use)

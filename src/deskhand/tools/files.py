@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from difflib import get_close_matches
+from functools import partial
 from hashlib import sha256
 from typing import Literal
 
@@ -73,7 +74,7 @@ async def write_file(
     """
     if not content and not empty:
         raise ToolError("the content is empty; say empty=true if that is meant")
-    before = await _bytes(path, context)
+    before = await _bytes(path, context, to_write=True)
     if before is not None and mode == "create":
         raise ToolError(f"{path!r} exists already; use another name, or mode overwrite")
     if before is not None and len(before) > READ_BYTES:
@@ -94,7 +95,7 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
     edits: exact replacements, made one after the other
     patch: a unified diff of this one file, instead of edits
     """
-    before = await _text_bytes(path, context)
+    before = await _checked(path, await _bytes(path, context, to_write=True), context)
     known = context.reach.seen.get(_seen_as(path, context))
     if known is not None and known != sha256(before).hexdigest():
         raise ToolError(f"{path!r} has changed since you read it; read it again first")
@@ -180,12 +181,8 @@ def _read_now(path: str, files: Workspace) -> bytes | None:
     return before
 
 
-async def _text_bytes(path: str, context: Context) -> bytes:
-    """The bytes of a text file. Raises ToolError where there is none, or it is no text, or too much."""
-    return await _checked(path, await _bytes(path, context), context)
-
-
 async def _checked(path: str, data: bytes | None, context: Context) -> bytes:
+    """The bytes of a text file. Raises ToolError where there is none, or it is no text, or too much."""
     if data is None:
         raise ToolError(f"there is no file {path!r}{await anyio.to_thread.run_sync(_similar, path, context)}")
     if b"\0" in data[:BINARY_LOOK_BYTES]:
@@ -196,10 +193,11 @@ async def _checked(path: str, data: bytes | None, context: Context) -> bytes:
     return data
 
 
-async def _bytes(path: str, context: Context, most: int = READ_BYTES + 1) -> bytes | None:
-    """The file's bytes (`most` of them), or None where there is none."""
+async def _bytes(path: str, context: Context, most: int = READ_BYTES + 1, *, to_write: bool = False) -> bytes | None:
+    """The file's bytes (`most` of them), or None where there is none. Raises ToolError where it may not be read, or not
+    written where it is `to_write`."""
     try:
-        return await anyio.to_thread.run_sync(context.reach.files.read, path, most)
+        return await anyio.to_thread.run_sync(partial(context.reach.files.read, path, most, to_write=to_write))
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None

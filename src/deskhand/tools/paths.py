@@ -185,9 +185,10 @@ class Workspace:
         """A descriptor for `path`, which cannot lie outside. It neither waits for a FIFO nor creates anything."""
         return self._reach(path, flags, write=False)
 
-    def read(self, path: str, limit_bytes: int = 10 << 20, offset: int = 0) -> bytes:
-        """At most `limit_bytes` of a regular file. It leaves no trace in the time of the last access."""
-        descriptor = self.open_beneath(path)
+    def read(self, path: str, limit_bytes: int = 10 << 20, offset: int = 0, *, to_write: bool = False) -> bytes:
+        """At most `limit_bytes` of a regular file. It leaves no trace in the time of the last access. `to_write`:
+        it must lie where it may be written too."""
+        descriptor = self._reach(path, os.O_RDONLY, write=to_write)
         leave_no_trace(descriptor)
         try:
             mode = os.fstat(descriptor).st_mode
@@ -263,7 +264,8 @@ class Workspace:
 
     def _reach(self, path: str, flags: int, write: bool) -> int:
         """Open `path` in the root where it lies; a link into another root is followed there."""
-        root, inner = self._place(path, write)
+        holder = not flags & (os.O_DIRECTORY | os.O_PATH)
+        root, inner = self._place(path, write, holder=holder)
         flags |= os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK if not flags & os.O_PATH else os.O_CLOEXEC
         with _explained(path):
             try:
@@ -273,15 +275,17 @@ class Workspace:
                     raise
             # Where does it lead? The answer may be stale at once: it only chooses the root to open beneath.
             real = os.path.realpath(f"{root.real}/{inner}")
-            root, inner = self._place(real, write, shown=path)
+            root, inner = self._place(real, write, shown=path, holder=holder)
             try:
                 return self._open(root.descriptor, inner, flags)
             except OSError as error:
                 if error.errno == errno.EXDEV:
-                    raise _outside(path, real, write) from error
+                    raise _outside(path, real, write, holder=holder) from error
                 raise
 
-    def _place(self, path: str, write: bool, shown: str = "") -> tuple[_Root, str]:
+    def _place(self, path: str, write: bool, shown: str = "", *, holder: bool = False) -> tuple[_Root, str]:
+        """The root in which a path lies, and its way from there. `holder`: it names a file, so that what can be allowed
+        is the folder that holds it."""
         _must_be_a_name(path)
         if not path.startswith("/"):
             path = f"{self._roots[0].real}/{path}"
@@ -294,7 +298,7 @@ class Workspace:
         # The innermost root decides whether writing is allowed there.
         inside.sort(key=lambda found: (len(found[0].real), found[0].write), reverse=True)
         if not inside or (write and not inside[0][0].write):
-            raise _outside(shown or path, os.path.normpath(path), write)
+            raise _outside(shown or path, os.path.normpath(path), write, holder=holder)
         return inside[0]
 
     @contextmanager
@@ -336,7 +340,7 @@ class Workspace:
         """Raises ProtectedPath or OutsideWorkspace by where the path really lies: links and `..` do not help."""
         around = [root for root in self._roots if real.is_relative_to(root.real)]
         if not around or not max(around, key=lambda root: len(root.real)).write:
-            raise _outside(shown, str(real), write=True)
+            raise _outside(shown, str(real), write=True, holder=True)
         reasons = (why_protected(real.relative_to(root.real).parts) for root in around)
         why = next(filter(None, reasons), "")
         if why and not approved:
@@ -365,8 +369,10 @@ def _must_be_a_name(path: str) -> None:
         raise ToolError(f"the path {path!r} has a character that cannot be seen, {strange!r}: use plain names")
 
 
-def _outside(path: str, target: str, write: bool) -> OutsideWorkspace:
-    folder = target if not PurePosixPath(target).suffix else str(PurePosixPath(target).parent)
+def _outside(path: str, target: str, write: bool, *, holder: bool) -> OutsideWorkspace:
+    """What to do about a path outside. Nobody is told what is there: only its name says whether it is a folder."""
+    holder = holder or bool(PurePosixPath(target).suffix)
+    folder = str(PurePosixPath(target).parent) if holder else target
     command = f"deskhand allow path {shlex.quote(folder)}{' --write' if write else ''}"
     verb = "written" if write else "read"
     return OutsideWorkspace(
