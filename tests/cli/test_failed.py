@@ -50,6 +50,8 @@ def test_list(desk: Desk) -> None:
     assert lines[0].startswith("d1\t1970-01-01 00:00\ttalk\tit crashed␛[31m four times")
     assert lines[1].endswith("\tnot sent on telegram: chat not found")
     assert desk("failed", "--limit", "1").splitlines() == lines[:1]
+    status = desk("status", code=1).splitlines()
+    assert status[0].startswith("Deskhand is not running") and "2 things failed for good: deskhand failed" in status[-1]
 
 
 def test_a_conversation_is_tried_again(desk: Desk) -> None:

@@ -193,6 +193,9 @@ def test_status_tells_what_runs_and_how_it_is(served: Served) -> None:
     with served.serving() as process:
         served.until(lambda: served.run("status", "-q").returncode == 0)
         said = served.run("status").stdout
+        assert said.startswith("Deskhand works. Its page: http://127.0.0.1:")
+        assert said.splitlines()[1:] == ["Nothing waits for you, and nothing is wrong."]
+        said = served.run("status", "--verbose").stdout
         assert f"Process {served.worker_of(process.pid)} works since" in said and "Its page: http://127.0.0.1:" in said
         for part in ("driver", "store", "web", "owed", "configuration", "sandbox"):
             assert f"  {part}" in said

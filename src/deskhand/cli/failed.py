@@ -56,7 +56,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
       deskhand failed list
     """
     settings = settings_of(config)
-    letters = with_store(settings, _letters)[:limit]
+    letters = with_store(settings, given_up)[:limit]
     if as_json:
         click.echo(msgspec.json.encode(letters))
     elif not letters:
@@ -117,7 +117,8 @@ def drop(letter_id: str, config: str | None) -> None:
     click.echo(f"Dropped {letter.id}: {plain(letter.reason)}")
 
 
-async def _letters(store: SqliteStore) -> list[Letter]:
+async def given_up(store: SqliteStore) -> list[Letter]:
+    """All that failed for good, the latest first."""
     dead = [Letter(f"d{i}", session, at, reason, n) for i, session, n, at, reason in await store.rows("dead_list", ())]
     unsent = [
         Letter(f"o{i}", session, at, f"not sent on {channel}: {error}")
@@ -127,7 +128,7 @@ async def _letters(store: SqliteStore) -> list[Letter]:
 
 
 def _find(settings: Settings, letter_id: str) -> Letter:
-    letters = with_store(settings, _letters)
+    letters = with_store(settings, given_up)
     found = next((letter for letter in letters if letter.id == letter_id), None)
     if found is None:
         fail(f"there is no {letter_id!r}; `deskhand failed list` shows what there is", USAGE)

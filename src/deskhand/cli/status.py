@@ -1,4 +1,4 @@
-"""`deskhand status`: what runs, since when, where, and how each part of it is."""
+"""`deskhand status`: whether it works, what waits for a person, and what is wrong; or how each part is."""
 
 from __future__ import annotations
 
@@ -10,32 +10,41 @@ import anyio
 import click
 import msgspec
 
+from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
 from ..runtime.lock import holder_of
+from ..runtime.people import open_people
 from ..runtime.socket import ask_health
+from ..runtime.statements import statements
+from ..store.sqlite import SqliteStore
+from ..types.errors import DeskhandError
 from ..types.health import Fact, Health
+from .failed import given_up
 from .plain import plain
-from .run import FAILED, config_option, service_settings
+from .run import FAILED, ME, config_option, service_settings
 
 COLOURS = {"ok": "green", "starting": "cyan", "degraded": "yellow", "down": "red"}
+WORDS = {"ok": "works", "starting": "is starting", "degraded": "works, but not all of it", "down": "does not work"}
 CHORES = frozenset({"watch", "sweep", "anchor", "health", "socket"})
 """Parts of which nobody wants to hear while they are well."""
-NOTHING = """Nothing runs: Deskhand works while a terminal is open. To have it stay: deskhand serve
+NOTHING = """Deskhand is not running: it works only while a terminal is open. To have it stay: deskhand serve
 For good: deskhand service install"""
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing: the exit code tells.")
+@click.option("--verbose", "-v", is_flag=True, help="Show how each part is, and the process that runs.")
 @config_option
-def status(as_json: bool, quiet: bool, config: str | None) -> None:
-    """What runs, since when, at which address, and how each part of it is.
+def status(as_json: bool, quiet: bool, verbose: bool, config: str | None) -> None:
+    """Show whether Deskhand works, what waits for you and what is wrong.
 
     Exit codes: 0 it runs and works, in part at least; 1 nothing runs, it does not answer, or it is down.
 
     \b
     Examples:
       deskhand status
+      deskhand status --verbose
       deskhand status --json | jq .facts
     """
     settings = service_settings(config, quiet=True)
@@ -43,26 +52,73 @@ def status(as_json: bool, quiet: bool, config: str | None) -> None:
     if as_json:
         click.echo(msgspec.json.encode(health))
     elif not quiet:
-        _show(settings, health)
+        _show(settings, health, verbose=verbose)
     sys.exit(FAILED if health is None or health.state == "down" else 0)
 
 
-def _show(settings: Settings, health: Health | None) -> None:
+def _show(settings: Settings, health: Health | None, *, verbose: bool) -> None:
     zone = ZoneInfo(settings.config.timezone)
-    serving = holder_of(settings.home.serving)
-    runs = serving or holder_of(settings.home.lock)
-    if health is None and runs is None:
-        click.echo(NOTHING)
-    elif health is None:
-        who = f"Process {runs.pid}" if runs and runs.pid else "A process"
-        click.echo(f"{who} runs and does not answer. What it says: deskhand logs")
+    if health is None:
+        click.echo(_without_answer(settings))
+    else:
+        state = click.style(f"Deskhand {WORDS[health.state]}.", fg=COLOURS[health.state], bold=True)
+        click.echo(f"{state} Its page: {plain(health.address)}" if health.address else state)
+    waits = anyio.run(_waits, settings)
+    for line in waits:
+        click.echo(f"  {line}")
     if health is None:
         return
-    state = click.style(health.state, fg=COLOURS[health.state], bold=True)
-    how = "works" if serving is not None else "works in a terminal"
-    click.echo(f"Deskhand {health.version}: {state}. Process {health.pid} {how} since {_when(health.since, zone)}")
-    if health.address:
-        click.echo(f"Its page: {plain(health.address)}")
+    wrong = [fact for fact in health.facts if fact.state in ("degraded", "down")]
+    for fact in wrong if not verbose else ():
+        click.echo(_wrong(fact, zone))
+    if not (waits or wrong):
+        click.echo("Nothing waits for you, and nothing is wrong.")
+    if verbose:
+        _show_parts(settings, health, zone)
+
+
+def _without_answer(settings: Settings) -> str:
+    runs = holder_of(settings.home.serving) or holder_of(settings.home.lock)
+    if runs is None:
+        return NOTHING
+    who = f"Process {runs.pid}" if runs.pid else "A process"
+    return f"{who} runs and does not answer. What it says: deskhand logs"
+
+
+async def _waits(settings: Settings) -> list[str]:
+    """What waits for whoever sits here, a line for each kind; nothing where that cannot be read."""
+    if not settings.home.database.exists():
+        return []
+    store = SqliteStore(settings.home.database, statements())
+    try:
+        asks = await store.open_asks(ME)
+        people = open_people(store, SystemClock(), dict, dict)
+        strangers = await people.pairings()
+        letters = await given_up(store)
+    except (DeskhandError, OSError):
+        return []
+    finally:
+        await store.close()
+    found = (
+        (len([ask for ask in asks if ask.tool]), "approval waits", "approvals wait", "deskhand approvals"),
+        (len([ask for ask in asks if not ask.tool]), "question waits", "questions wait", "deskhand approvals"),
+        (len(strangers), "person wants to be let in", "people want to be let in", "deskhand pair"),
+        (len(letters), "thing failed for good", "things failed for good", "deskhand failed"),
+    )
+    return [f"{count} {many if count > 1 else one}: {command}" for count, one, many, command in found if count]
+
+
+def _wrong(fact: Fact, zone: ZoneInfo) -> str:
+    """What is wrong with a part, and what to do, in one line."""
+    mark = click.style(plain(fact.name), fg=COLOURS[fact.state])
+    said = [plain(" ".join(each.split())) for each in (fact.detail, fact.last_error) if each]
+    since = f" (since {_when(fact.last_error_at, zone)})" if fact.last_error_at else ""
+    return f"  {mark}: {'. '.join(said) or fact.state}{since}"
+
+
+def _show_parts(settings: Settings, health: Health, zone: ZoneInfo) -> None:
+    how = "works" if holder_of(settings.home.serving) is not None else "works in a terminal"
+    click.echo(f"\nVersion {health.version}. Process {health.pid} {how} since {_when(health.since, zone)}")
     for fact in health.facts:
         if fact.name in CHORES and fact.state == "ok":
             continue
