@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from deskhand.cli.keys import completed, matching
+from deskhand.cli.mentions import completed_path
 
 from .terminal import DESK, Terminal
 
@@ -238,6 +239,74 @@ def test_it_needs_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(DESKHAND, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path))
     assert done.returncode == 2
     assert 'deskhand ask "…"' in done.stderr
+
+
+def test_a_long_paste_is_a_mark_and_is_sent_whole(opened: Open) -> None:
+    chat = opened(columns=60)
+    chat.wait_ready()
+    lines = "\r".join(f"row {n} of it" for n in range(120))
+    for paste in (lines, lines.replace("row", "item")):
+        chat.type(f"\x1b[200~{paste}\x1b[201~")
+    chat.wait_for("> [pasted 120 lines][pasted 120 lines, no. 2]")
+    assert "row 5 of it" not in chat.all
+    chat.type("\x7f")
+    chat.wait_gone("no. 2")
+    chat.type("\x7f")
+    chat.wait_gone("[pasted")
+    chat.type(f"see \x1b[200~{lines}\x1b[201~ please")
+    chat.wait_for("> see [pasted 120 lines] please")
+    chat.type("\r")
+    chat.wait_for("You said: see row 0 of it")
+    chat.wait_for("row 119 of it please")
+    chat.wait_gone("at work")
+    chat.type("\x1b[200~two\rlines\x1b[201~")
+    chat.wait_for("> two\n")
+    assert "lines" in chat.shown
+
+
+def test_files_of_the_workspace_are_completed_and_attached(opened: Open, tmp_path: Path) -> None:
+    notes = tmp_path / "agents" / "default" / "workspace" / "my notes"
+    notes.mkdir(parents=True)
+    (notes / "todo.md").write_text("- buy milk")
+    (notes / "todo.bin").write_bytes(b"\0" * 100)
+    (tmp_path / "secret.txt").write_text("not theirs")
+    chat = opened()
+    chat.wait_ready()
+    chat.type("what is in @my")
+    chat.wait_for("  @my notes/")
+    chat.type("\t")
+    chat.wait_for('@"my notes/')
+    chat.type("to\t")
+    chat.wait_for('@"my notes/todo.')
+    chat.wait_for("  @my notes/todo.bin")
+    chat.type("m\t")
+    chat.wait_for('@"my notes/todo.md"')
+    chat.type('and @"my notes/todo.bin", @ann or @../../../secret.txt?\r')
+    chat.wait_for("[my notes/todo.md]")
+    chat.wait_for("You said: what is in")
+    chat.type("\x04")
+    assert chat.wait() == 0
+    log = subprocess.run(
+        [*DESKHAND, "sessions", "export", "test"], capture_output=True, text=True, env=environment(tmp_path)
+    ).stdout
+    assert "[File: my notes/todo.md]\\n- buy milk" in log and "not theirs" not in log
+    assert "[my notes/todo.bin is a file of the workspace, 100 bytes]" in log and "@ann or" in log
+
+
+PATHS = [
+    ("see @do", ["docs/", "done.md"], "see @do"),
+    ("see @doc", ["docs/"], "see @docs/"),
+    ("see @docs/a", ["docs/a b.md"], 'see @"docs/a b.md" '),
+    ('see @"docs/a', ["docs/a b.md", "docs/a c.md"], 'see @"docs/a '),
+    ("@", ["a.md"], "@a.md "),
+    ("me@home", ["a.md"], "me@home"),
+    ("@a.md and", ["a.md"], "@a.md and"),
+]
+
+
+@pytest.mark.parametrize(("text", "found", "after"), PATHS)
+def test_paths_are_completed(text: str, found: list[str], after: str) -> None:
+    assert completed_path(text, found) == after
 
 
 def test_commands_are_completed() -> None:

@@ -16,6 +16,7 @@ from anyio.abc import TaskGroup
 
 from ..runtime.app import App
 from ..runtime.config import Settings
+from ..tools.paths import Workspace
 from ..types.door import Progress
 from ..types.errors import DeskhandError
 from ..types.events import MessageReceived, Recorded
@@ -27,6 +28,7 @@ from .asks import answer, back_to, name_of
 from .edits import Edits
 from .keys import Keys
 from .live import with_app
+from .mentions import paths, with_mentioned
 from .model import choose as keep
 from .paint import Paint
 from .plain import plain
@@ -41,6 +43,8 @@ MEANT_S = 0.4
 """A key pressed sooner after an approval appeared was meant for the line that was being typed."""
 AGAIN_S = 2.0
 FRAME_S = 0.1
+LISTED_S = 1.0
+"""For so long a folder is taken to hold what it held."""
 
 
 def chat(session: str, *, latest: bool, agent: str, model: str, config: str | None) -> NoReturn:
@@ -105,7 +109,7 @@ class Chat:
     def __init__(self, app: App, settings: Settings, session: str, agent: str) -> None:
         self._app, self._settings, self._session, self._agent = app, settings, session, agent
         self._now = app.parts.clock.monotonic
-        self.screen = Screen(self._live, self._status, open_history(settings.home.history))
+        self.screen = Screen(self._live, self._status, self.paths, open_history(settings.home.history))
         paint = Paint(lambda: self.screen.columns, colour_system())
         self.view = View(paint, self._now, usage=settings.config.show_usage, zone=ZoneInfo(settings.config.timezone))
         self._paint = paint
@@ -113,10 +117,13 @@ class Chat:
         self._stopping = False
         self._pressed_at = -AGAIN_S
         self._early: deque[int] = deque(maxlen=100)
+        self._files: Workspace | None = None
+        self._listed: tuple[str, float, list[str]] = ("", -LISTED_S, [])
 
     async def run(self) -> None:
         """Until the person leaves."""
         after = await self._where_to_begin()
+        await self._open_files()
         self.screen.print(self._greeting(after))
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
@@ -127,6 +134,13 @@ class Chat:
             tasks.cancel_scope.cancel()
         self._goodbye()
 
+    async def _open_files(self) -> None:
+        """Look up what the agent may reach now. Without a workspace no file is completed, and none attached."""
+        try:
+            self._files = (await self._app.current.agent_of(self._session).reach()).files
+        except DeskhandError:
+            self._files = None
+
     async def _where_to_begin(self) -> int:
         """The event after which the last few turns begin."""
         events = await self._app.store.events(self._session)
@@ -136,7 +150,7 @@ class Chat:
     def _greeting(self, after: int) -> list[str]:
         model = next(iter(self._settings.agent(self._agent).models), "")
         lines = [self._paint.line(("deskhand", "bold"), (f"  {model}  {self._agent}", "quiet"))]
-        hint = "Write a message. / shows commands, Ctrl+C stops, Ctrl+D leaves."
+        hint = "Write a message. / shows commands, @ attaches a file, Ctrl+C stops, Ctrl+D leaves."
         lines.append(self._paint.line((hint, "quiet")))
         if after:
             lines.append(self._paint.line((f"… earlier: deskhand sessions show {self._session}", "quiet")))
@@ -206,6 +220,13 @@ class Chat:
         if self.view.ask is not None:
             self._start(self._answer, self.view.ask.id, choice)
 
+    def paths(self, beginning: str) -> list[str]:
+        asked, at, found = self._listed
+        if asked != beginning or self._now() - at > LISTED_S:
+            found = paths(self._files, beginning) if self._files is not None else []
+            self._listed = (beginning, self._now(), found)
+        return found
+
     def interrupt(self) -> None:
         if self.view.working and not self._stopping:
             self._stopping = True
@@ -237,11 +258,17 @@ class Chat:
         _, _, place = self._session.partition("/terminal:")
         address = Address("terminal", chat=place or self._session)
         now, ids = self._app.parts.clock.now(), self._app.parts.ids
-        said = Said(Message("user", (Text(text),)))
+        said = Said(await self._with_files(text))
         receipt = await self._app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, self._session))
         if receipt.status == "accepted" and receipt.inbox_id not in self._early:
             self.view.queued[receipt.inbox_id] = plain(text)
         return receipt
+
+    async def _with_files(self, text: str) -> Message:
+        await self._open_files()
+        if self._files is None or text.lstrip().startswith(("/", "!")):
+            return Message("user", (Text(text),))
+        return await with_mentioned(text, self._files, self._app.blobs.put)
 
     async def _answer(self, ask_id: str, choice: str) -> Receipt:
         return await answer(self._app, (self._session, ask_id), choice)

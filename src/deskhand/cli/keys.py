@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from prompt_toolkit.application import get_app
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.keys import Keys as Key
 
 from ..types.commands import COMMANDS
 from ..types.messages import clean
+from .mentions import being_written, completed_path
+from .pastes import Pastes
 
 ANSWERS = {"y": "once", "a": "always", "n": "no", "N": "never"}
 REMEMBERED_CHARS = 20_000
@@ -34,6 +38,10 @@ class Desk(Protocol):
         ...
 
     def leave(self) -> None: ...
+
+    def paths(self, beginning: str) -> list[str]:
+        """The files of the workspace whose paths begin so."""
+        ...
 
     @property
     def may_answer(self) -> bool:
@@ -63,10 +71,12 @@ def completed(text: str) -> str:
 
 
 class Keys:
-    """Enter sends, Alt+Enter is a new line, Tab completes, Ctrl+C stops, Ctrl+D leaves, and four keys answer."""
+    """Enter sends, Alt+Enter is a new line, Tab completes, Ctrl+C stops, Ctrl+D leaves, and four keys answer. A long
+    paste is shown as a mark, which Backspace removes as a whole."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._pastes = Pastes()
         self.bindings = KeyBindings()
         add = self.bindings.add
         add("enter")(self._send)
@@ -76,12 +86,15 @@ class Keys:
         add("c-c")(self._interrupt)
         add("c-d")(self._leave)
         add("c-l")(self._clear)
+        add(Key.BracketedPaste)(self._paste)
+        add("backspace", filter=Condition(lambda: bool(self._mark_before())))(self._remove_mark)
         for key in ANSWERS:
             add(key, filter=Condition(lambda: desk.may_answer))(self._answer)
 
     def _send(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        text = buffer.text = clean(buffer.text)
+        text = buffer.text = clean(self._pastes.expanded(buffer.text))
+        self._pastes.clear()
         if text.strip():
             if len(text) <= REMEMBERED_CHARS:
                 buffer.append_to_history()
@@ -93,10 +106,22 @@ class Keys:
 
     def _complete(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        text = completed(buffer.text)
-        if text != buffer.text:
-            buffer.text = text
+        before = buffer.document.text_before_cursor
+        beginning = being_written(before)
+        text = completed(before) if beginning is None else completed_path(before, self._desk.paths(beginning))
+        if text != before:
+            buffer.text = text + buffer.document.text_after_cursor
             buffer.cursor_position = len(text)
+
+    def _paste(self, event: KeyPressEvent) -> None:
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        event.current_buffer.insert_text(self._pastes.collapsed(text))
+
+    def _mark_before(self) -> str:
+        return self._pastes.mark_before(get_app().current_buffer.document.text_before_cursor)
+
+    def _remove_mark(self, event: KeyPressEvent) -> None:
+        event.current_buffer.delete_before_cursor(len(self._mark_before()))
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         if event.current_buffer.text:

@@ -23,8 +23,10 @@ from prompt_toolkit.styles import Style
 from rich.console import Console
 
 from .keys import matching
+from .mentions import being_written
 
 INPUT_LINES = 8
+HINTS = 8
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "hint": "ansibrightblack", "status": "ansibrightblack"})
 PLAIN_STYLE = Style.from_dict({"prompt": "bold"})
 
@@ -47,10 +49,17 @@ def open_history(path: Path) -> History:
 
 
 class Screen:
-    """Owns the terminal while `run` runs. `live(height)` and `status()` are asked for at each redraw."""
+    """Owns the terminal while `run` runs. `live(height)`, `status()` and `paths(beginning)`, which gives the paths
+    that may be meant, are asked for at each redraw."""
 
-    def __init__(self, live: Callable[[int], list[str]], status: Callable[[], str], history: History) -> None:
-        self._live, self._status = live, status
+    def __init__(
+        self,
+        live: Callable[[int], list[str]],
+        status: Callable[[], str],
+        paths: Callable[[str], list[str]],
+        history: History,
+    ) -> None:
+        self._live, self._status, self._paths = live, status, paths
         self._pending: list[str] = []
         self._shown: list[str] = []
         self._news = anyio.Event()
@@ -113,9 +122,7 @@ class Screen:
             return ANSI("\n".join(self._shown))
 
         def hint() -> AnyFormattedText:
-            return [
-                ("class:hint", "\n".join(f"  {name:<10} {help_}" for name, help_ in matching(self._buffer.text)[:8]))
-            ]
+            return [("class:hint", "\n".join(self._hints()[:HINTS]))]
 
         def status() -> AnyFormattedText:
             return [("class:status", self._status())]
@@ -123,7 +130,7 @@ class Screen:
         above = FormattedTextControl(live)
         field = BufferControl(self._buffer, input_processors=[BeforeInput("> ", style="class:prompt")])
         shows = Condition(lambda: bool(self._shown))
-        hints = Condition(lambda: bool(matching(self._buffer.text)))
+        hints = Condition(lambda: bool(self._hints()))
         return HSplit(
             [
                 ConditionalContainer(Window(above, dont_extend_height=True), shows),
@@ -137,6 +144,14 @@ class Screen:
                 Window(FormattedTextControl(status), height=1),
             ]
         )
+
+    def _hints(self) -> list[str]:
+        """What can come of the command, or of the path, that is being written."""
+        commands = matching(self._buffer.text)
+        if commands:
+            return [f"  {name:<10} {help_}" for name, help_ in commands]
+        beginning = being_written(self._buffer.document.text_before_cursor)
+        return [] if beginning is None else [f"  @{path}" for path in self._paths(beginning)]
 
     def _look(self, application: object) -> None:
         """Ask once for each redraw what is going on: it is not cheap."""
