@@ -171,7 +171,7 @@ def rewrite_of(name: str, arguments: msgspec.Raw, files: Workspace) -> Rewrite |
 
 def _read_now(path: str, files: Workspace) -> bytes | None:
     try:
-        before = files.read(path, READ_BYTES + 1)
+        before = files.read(path, READ_BYTES + 1, to_write=True)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
