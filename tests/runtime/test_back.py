@@ -134,9 +134,10 @@ async def test_branch_through_the_door(tmp_path: Path) -> None:
         receipt = await app.door.branch(WEB, ANN, second - 1, "default/web:other")
         assert (receipt.status, receipt.session, receipt.after) == ("accepted", "default/web:other", 2)
         begun = (await store.events(receipt.session))[0].event
-        assert begun == e.Branched(WEB, first, ANN, "Taxes")
+        said = [recorded.at for recorded in await store.events(WEB) if recorded.n in (1, 2)]
+        assert begun == e.Branched(WEB, first, ANN, "Taxes (2)", tuple(said))
         rows = {row.session: row for row in await store.sessions(ANN)}
-        assert rows[receipt.session].title == rows[WEB].title == "Taxes"
+        assert (rows[receipt.session].title, rows[WEB].title) == ("Taxes (2)", "Taxes")
         assert (rows[receipt.session].agent, rows[receipt.session].channel) == ("default", "web")
         await say_to(app, "three", ANN, receipt.session)
         assert await last(app, receipt.session) == "heard one / three"

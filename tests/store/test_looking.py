@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskhand.store.looking import BATCH, excerpt, words_of
+from deskhand.store.schema import connect
+from deskhand.store.sql import load_sql
 from deskhand.store.sqlite import SqliteStore
 from deskhand.types.commit import Commit
 from deskhand.types.events import (
@@ -192,3 +194,27 @@ async def test_what_a_program_says_was_said_before_is_found_too(store: SqliteSto
     assert (question.n, question.role) == (1, "user")
     (answer,) = await store.search(BOB, "drawer")
     assert (answer.n, answer.role) == (2, "assistant")
+
+
+async def test_a_page_is_read_from_an_index(tmp_path: Path) -> None:
+    """The pages in the midst of many do not cost more than the first: nothing is sorted, and nothing read through."""
+    store = SqliteStore(tmp_path / "s.db")
+    sql = load_sql("deskhand.store", "queries.sql")
+    asked = {
+        "session_of": (1, "", 1.0, "", 9),
+        "session_titled": (1, "", 1.0, "", "%a%", 9),
+        "event_latest": ('["undone"]', 1, "", 9, 9),
+        "event_amends": ("s", 1, 9),
+        "event_read": ("s", 1, 9),
+    }
+    read = connect(tmp_path / "s.db", write=False)
+    plans = {
+        name: " ".join(str(row[3]) for row in read.execute(f"EXPLAIN QUERY PLAN {sql[name]}", args))
+        for name, args in asked.items()
+    }
+    read.close()
+    await store.close()
+    assert not any("TEMP B-TREE" in plan for plan in plans.values()), plans
+    assert "session_latest" in plans["session_of"] and "session_latest" in plans["session_titled"]
+    assert "PRIMARY KEY (rowid<?)" in plans["event_latest"]
+    assert "event_amends (session=? AND n>?)" in plans["event_amends"]

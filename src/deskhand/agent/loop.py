@@ -26,7 +26,7 @@ from .calls import Calls
 from .compact import shortened
 from .journal import Journal
 from .profile import Agent, Ports
-from .rewind import Past, branched, rewound, widened
+from .rewind import MANY, Past, branched, rewound, widened
 from .state import State, asked, fold
 from .step import answer, next_step
 
@@ -219,7 +219,8 @@ class Driver:
         past = Past(self.session, await store.events(self.session), state.zone)
         try:
             if isinstance(body, Command) and body.name == "branch":
-                commit = branched(past, row.principal, state.n, "", self._ports.clock.now())
+                taken = {other.title for other in await store.titled(row.principal, past.heading, MANY)}
+                commit = branched(past, row.principal, state.n, "", self._ports.clock.now(), taken)
                 if not await store.history(commit.session):
                     await store.commit(commit)
                 said = f"Go on from here in “{commit.session}” as well; this conversation stays as it is."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Collection, Sequence
 from datetime import tzinfo
 
 import msgspec
@@ -23,12 +25,15 @@ from ..types.events import (
 )
 from ..types.identity import Command, Principal, Rewind, Waiting
 from ..types.messages import Usage
-from ..types.options import TITLE_CHARS
+from ..types.options import TITLE_CHARS, SessionOptions
 from ..types.turn import interrupted, received, said_again
 from .compact import compacted, ledger
 from .state import State, fold
 
 QUOTE_CHARS = 60
+MANY = 1000
+"""So many titles are looked at for one that tells a branch apart."""
+_NUMBERED = re.compile(r"(?<=.) \(\d+\)$")
 
 
 class Taken(msgspec.Struct):
@@ -68,6 +73,11 @@ class Past:
             last = -1 if self.now.archived else last
             self._last.append(last)
             self._rest.append(self.now.turn is None and not isinstance(event, Undone | Branched))
+
+    @property
+    def heading(self) -> str:
+        """The title, without the number of a branch."""
+        return _NUMBERED.sub("", self.now.options.title or self.title)
 
     def in_view(self, n: int) -> list[Taken]:
         """The turns that the conversation consisted of after event n, the latest first."""
@@ -150,10 +160,31 @@ def widened(state: State, row: Waiting, past: Past) -> list[AnyEvent]:
     return [Compacted(compacted(full), "", 0, then), CommandRun(row.inbox_id, row.principal, "uncompact", "", said)]
 
 
-def branched(past: Past, principal: Principal, at_n: int, to: str, at: float) -> Commit:
-    """A session `to` ('': named after this one) that goes on from the last rest up to event `at_n`. Raises Refused."""
+def branched(past: Past, principal: Principal, at_n: int, to: str, at: float, taken: Collection[str] = ()) -> Commit:
+    """A session `to` ('': named after this one) that goes on from the last rest up to event `at_n`. Its title is none
+    of those that are `taken`. Raises Refused."""
     n = past.rest(at_n)
-    back, title = past.state(n), past.now.options.title or past.title
-    then = replace(ledger(back), usage=Usage(), options=past.now.options, archived=False, sent={})
-    begun = Branched(past.session, n, principal, title)
-    return Commit(to or f"{past.session}.b{n}", 1, at, (begun, Compacted(compacted(back), "", 0, then)), close=True)
+    back, options, title = past.state(n), past.now.options, ""
+    if past.heading:
+        numbered = (f"{past.heading} ({number})" for number in itertools.count(2))
+        title = next(each for each in numbered if each not in taken)
+    if options.title:
+        options = options.updated(SessionOptions(title=title))
+    then = replace(ledger(back), usage=Usage(), options=options, archived=False, sent={})
+    kept = compacted(back)
+    begun = Branched(past.session, n, principal, title, _times(past, [key for key, _ in kept]))
+    return Commit(to or f"{past.session}.b{n}", 1, at, (begun, Compacted(kept, "", 0, then)), close=True)
+
+
+def _times(past: Past, kept: Sequence[int]) -> tuple[float, ...]:
+    """When the messages of these events were said. A branch begins with some that are events of another log."""
+    brought: list[tuple[int, float]] = []
+    match [recorded.event for recorded in past.log[:2]]:
+        case [Branched(times=times), Compacted(kept=before)]:
+            brought = [(key, at) for (key, _), at in zip(before, times, strict=False)]
+        case _:
+            pass
+    return tuple(
+        brought[i][1] if i < len(brought) and brought[i][0] == key else past.log[key - 1].at
+        for i, key in enumerate(kept)
+    )

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 from msgspec.structs import asdict, replace
 
-from ..agent.rewind import Past, branched
+from ..agent.rewind import MANY, Past, branched
 from ..agent.state import State
 from ..policy.approval import read_choice
 from ..policy.roles import may_send
@@ -266,9 +266,10 @@ class LocalDoor:
         if to and (to.partition("/")[0] != agent or not await self._may_write(principal, to, Address("web"))):
             wrong = f"{to!r} cannot begin as a branch: name it {agent}/web:{principal.id}:NAME"
             return Receipt("refused", reason=wrong)
-        log = await self._store.events(session)
+        past = Past(session, await self._store.events(session), self._access.zone)
+        taken = {row.title for row in await self._store.titled(principal, past.heading, MANY)}
         try:
-            commit = branched(Past(session, log, self._access.zone), principal, at_n, to or "", self._clock.now())
+            commit = branched(past, principal, at_n, to or "", self._clock.now(), taken)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
         await self._store.commit(commit)

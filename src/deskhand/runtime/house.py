@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..skills.write import write_skill
 from ..tools.base import Reach
 from ..tools.deferred import offering
 from ..types.diffs import CallDiff, FileDiff
-from ..types.errors import ConfigError, Refused
+from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import Recorded
 from ..types.goals import LongWork
 from ..types.health import Health
@@ -61,7 +62,7 @@ from .erasing import erase
 from .grants import StandingGrant, grants, revoke
 from .models import Models, catalogue_of, facts_of, is_small
 from .presets import presets
-from .setting_up import store_key
+from .setting_up import owner_of, store_key
 from .toolbox import skills_of
 from .trace import Trace
 
@@ -87,6 +88,12 @@ class RunningHouse:
     @property
     def agents(self) -> Sequence[str]:
         return self._app.settings.agents
+
+    async def owner_name(self) -> str:
+        settings = self._app.settings
+        with suppress(ToolError):  # what the agent has made of that file keeps nobody out
+            return await anyio.to_thread.run_sync(owner_of, settings, settings.agents[0])
+        return ""
 
     async def status(self, agent: str) -> StatusView:
         settings, name = self._app.settings, agent

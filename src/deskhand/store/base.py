@@ -84,7 +84,7 @@ class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 class Hit(msgspec.Struct, frozen=True, gc=False):
     """A place where something was said. `marks` are where in the excerpt the words stand that were searched for, in
-    characters: (start, end)."""
+    characters: (start, end). `seq` is the number of its event over all sessions."""
 
     session: str
     n: int
@@ -93,6 +93,7 @@ class Hit(msgspec.Struct, frozen=True, gc=False):
     excerpt: str
     marks: tuple[tuple[int, int], ...]
     title: str
+    seq: int = 0
 
 
 class Used(msgspec.Struct, frozen=True, gc=False):
@@ -121,6 +122,12 @@ class Activity(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     name: str
     detail: str
     status: ResultStatus = "ok"
+
+
+Behind = tuple[float, str]
+"""Where a page of sessions goes on: behind the one that has this `last_at` and key."""
+FIRST: Behind = (float("inf"), "")
+LAST_SEQ = 2**62
 
 
 class Page(list[Recorded]):
@@ -182,8 +189,15 @@ class Store(Protocol):
         """What happened after `seq` in all sessions that `principal` may see, in pages as above."""
         ...
 
-    async def latest(self, principal: Principal, kinds: Collection[str], limit: int) -> list[Recorded]:
-        """The last events of these kinds in all sessions that `principal` may see, in order."""
+    async def latest(
+        self, principal: Principal, kinds: Collection[str], limit: int, before: int = LAST_SEQ
+    ) -> list[Recorded]:
+        """The last events of these kinds in all sessions that `principal` may see, in order: those whose `seq` is less
+        than `before`. Fewer than `limit` where they are large."""
+        ...
+
+    async def amendments(self, session: str, after: int, limit: int) -> Page:
+        """What changes how earlier events are shown: undos, edits and reactions after number `after`."""
         ...
 
     def last_seq(self) -> int:
@@ -239,8 +253,15 @@ class Store(Protocol):
 
     async def delivered(self, session: str) -> list[Delivered]: ...
 
-    async def sessions(self, principal: Principal, limit: int = 50) -> list[SessionRow]:
-        """The sessions that `principal` takes part in; an owner sees all. The latest first."""
+    async def sessions(self, principal: Principal, limit: int = 50, behind: Behind = FIRST) -> list[SessionRow]:
+        """The sessions that `principal` takes part in; an owner sees all. The latest first, of the same time by their
+        key; those that come behind this place."""
+        ...
+
+    async def titled(
+        self, principal: Principal, words: str, limit: int = 50, behind: Behind = FIRST
+    ) -> list[SessionRow]:
+        """The same, of those that have all of these words in their title."""
         ...
 
     async def open_asks(self, principal: Principal) -> list[OpenAsk]:
@@ -251,14 +272,21 @@ class Store(Protocol):
         """In which session this is open, an ask or a call that a program was given; '' where it is not."""
         ...
 
-    async def search(self, principal: Principal, query: str, limit: int = 20, session: str = "") -> list[Hit]:
+    async def search(
+        self, principal: Principal, query: str, limit: int = 20, session: str = "", before: int | None = None
+    ) -> list[Hit]:
         """What people and models said in the sessions that `principal` may see (or in one of them), the best first:
-        where all words of the query stand, or words that begin so. Whatever else is in the query counts as blank."""
+        where all words of the query stand, or words that begin so. Whatever else is in the query counts as blank. With
+        `before` the latest first, of those whose `seq` is less."""
         ...
 
     async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
         """What models used in the sessions that `principal` may see, by session, model and day, from the day of
         `since` on; the latest day first."""
+        ...
+
+    async def usage_in(self, sessions: Sequence[str]) -> dict[str, tuple[int, int, int]]:
+        """How many tokens models have read and written in each of these, in how many calls."""
         ...
 
     async def activity(self, principal: Principal, limit: int = 50) -> list[Activity]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
+import msgspec
 from msgspec.structs import replace
 
 from ..types.errors import StoreUnavailable
@@ -26,7 +27,7 @@ from ..types.events import (
 )
 from ..types.identity import Principal
 from ..types.messages import clean
-from .base import Activity, Hit, OpenAsk, Used
+from .base import FIRST, Activity, Behind, Hit, OpenAsk, SessionRow, Used
 from .schema import plain_errors
 from .writer import Writer
 
@@ -62,19 +63,45 @@ class Looking:
         rows = self._all(self._sql["ask_session"], (ask_id,))
         return str(rows[0][0]) if rows else ""
 
-    async def search(self, principal: Principal, query: str, limit: int = 20, session: str = "") -> list[Hit]:
+    async def titled(
+        self, principal: Principal, words: str, limit: int = 50, behind: Behind = FIRST
+    ) -> list[SessionRow]:
+        wanted, found = words.lower().split()[:QUERY_WORDS], list[SessionRow]()
+        pattern = _pattern(max(wanted, key=len, default=""))
+        while len(found) < limit:
+            args = (*_scope(principal), *behind, pattern, BATCH)
+            rows = [SessionRow(*row) for row in self._all(self._sql["session_titled"], args)]
+            found += [row for row in rows if all(word in row.title.lower() for word in wanted)]
+            if len(rows) < BATCH:
+                break
+            behind = rows[-1].last_at, rows[-1].session
+        return found[:limit]
+
+    async def search(
+        self, principal: Principal, query: str, limit: int = 20, session: str = "", before: int | None = None
+    ) -> list[Hit]:
         words = words_of(query)
         if not words:
             return []
         await self._catch_up()
         wanted = " ".join(f'"{word}"*' for word in words)
-        rows = self._all(self._sql["said_find"], (*_scope(principal), wanted, session, limit))
+        args = (*_scope(principal), wanted, session, limit)
+        best, latest = self._sql["said_find"], self._sql["said_latest"]
+        rows = self._all(best, args) if before is None else self._all(latest, (*args, before))
         with plain_errors(self.path):
             return [_hit(row, decode_event(row[4]), words) for row in rows]
 
     async def usage(self, principal: Principal, since: float = 0.0) -> list[Used]:
         await self._catch_up()
         return [Used(*row) for row in self._all(self._sql["usage_of"], (*_scope(principal), int(since // DAY_S)))]
+
+    async def usage_in(self, sessions: Sequence[str]) -> dict[str, tuple[int, int, int]]:
+        await self._catch_up()
+        listed = msgspec.json.encode(list(sessions)).decode()
+        return {
+            session: (read, written, calls)
+            for session, read, written, calls in self._all(self._sql["usage_in"], (listed,))
+        }
 
     async def activity(self, principal: Principal, limit: int = 50) -> list[Activity]:
         rows = self._all(self._sql["event_activity"], (*_scope(principal), limit))
@@ -86,7 +113,7 @@ class Looking:
 
     def _named(self, act: Activity) -> Activity:
         """With its tool's name, where the call lies further back."""
-        for (body,) in self._all(self._sql["event_calls_before"], (act.session, act.n)) if not act.name else ():
+        for _, body in self._all(self._sql["event_calls_before"], (act.session, act.n)) if not act.name else ():
             reply = decode_event(body)
             calls = reply.message.calls if isinstance(reply, ModelReplied) else ()
             if name := next((call.name for call in calls if call.id == act.call_id), ""):
@@ -159,6 +186,11 @@ def _folded(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
 
 
+def _pattern(word: str) -> str:
+    """What LIKE finds at least where this word is: the database knows no capitals but those of ASCII."""
+    return f"%{''.join(c if c.isascii() and c.isalnum() else '_' for c in word)}%"
+
+
 def _scope(principal: Principal) -> Args:
     return int("owner" in principal.roles), principal.id
 
@@ -177,9 +209,9 @@ def _said(event: AnyEvent) -> tuple[str, str]:
 
 
 def _hit(row: Row, event: AnyEvent, words: Sequence[str]) -> Hit:
-    session, n, at, title, _ = row
+    session, n, at, title, _, seq = row
     role, text = _said(event)
-    return Hit(session, n, at, role, *excerpt(text, words), title)
+    return Hit(session, n, at, role, *excerpt(text, words), title, seq)
 
 
 def _ask(session: str, title: str, at: float, event: AnyEvent) -> OpenAsk:

@@ -97,9 +97,21 @@ def _held(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> No
         case CommandRun(principal=Principal(kind="system", on_behalf_of=person), reply=reply) if person:
             _begun(db, sql, recorded, Principal(person), " ".join(reply[: TITLE_CHARS * 2].split())[:TITLE_CHARS])
         case CommandRun(name="start" | "stop", args=args, refused=False) if args != TURN:
+            _begun_by_command(db, sql, recorded)
             db.execute(sql["session_over"], (session, recorded.n))
         case CommandRun(name=name, args=args, refused=False) if name in GOALS and (goal := goal_of(name, args)):
+            _begun_by_command(db, sql, recorded)
             db.execute(sql["long_work_goal"], (session, int(goal != OFF)))
+        case _:
+            _begun_by_command(db, sql, recorded)
+
+
+def _begun_by_command(db: apsw.Connection, sql: Mapping[str, str], recorded: Recorded) -> None:
+    """Whose command is the first thing in a session may read what came of it."""
+    match recorded.event:
+        case CommandRun(principal=Principal(kind="person") as principal):
+            if not db.execute(sql["session_get"], (recorded.session,)).fetchone():
+                _begun(db, sql, recorded, principal, "")
         case _:
             pass
 

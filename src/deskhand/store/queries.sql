@@ -36,10 +36,14 @@ SELECT seq, session, n, at, kind, body FROM event WHERE session = ? AND n > ? OR
 SELECT seq, session, n, at, kind, body FROM event
 WHERE seq > ?1 AND (?2 OR session IN (SELECT session FROM session_member WHERE principal = ?3)) ORDER BY seq LIMIT ?4
 
--- event_latest --
+-- event_latest: before this number --
 SELECT seq, session, n, at, kind, body FROM event
-WHERE kind IN (SELECT value FROM json_each(?1))
-AND (?2 OR session IN (SELECT session FROM session_member WHERE principal = ?3)) ORDER BY seq DESC LIMIT ?4
+WHERE seq < ?4 AND kind IN (SELECT value FROM json_each(?1))
+AND (?2 OR session IN (SELECT session FROM session_member WHERE principal = ?3)) ORDER BY seq DESC LIMIT ?5
+
+-- event_amends: what reaches back to events before it; the index event_amends holds these kinds alone --
+SELECT seq, session, n, at, kind, body FROM event
+WHERE session = ? AND kind IN ('undone', 'message_edited', 'reacted') AND n > ? ORDER BY n LIMIT ?
 
 -- event_last_seq --
 SELECT coalesce(max(seq), 0) FROM event
@@ -184,9 +188,15 @@ DELETE FROM session WHERE session = ?
 -- session_member_forget --
 DELETE FROM session_member WHERE session = ?
 
--- session_of: those that this principal takes part in; an owner sees all --
+-- session_of: those that this principal takes part in; an owner sees all. The latest first, from behind this place on --
 SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session
-WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2) ORDER BY last_at DESC LIMIT ?3
+WHERE (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
+AND (last_at, session) < (?3, ?4) ORDER BY last_at DESC, session DESC LIMIT ?5
+
+-- session_titled: the same, of those whose title may hold this pattern --
+SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session
+WHERE (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
+AND (last_at, session) < (?3, ?4) AND lower(title) LIKE ?5 ORDER BY last_at DESC, session DESC LIMIT ?6
 
 -- session_messages: how often people and models said something in these --
 SELECT session, count(*) FROM event WHERE session IN (SELECT value FROM json_each(?))
@@ -279,11 +289,18 @@ INSERT INTO said(rowid, words) VALUES(?, ?)
 DELETE FROM said WHERE rowid IN (SELECT seq FROM event WHERE session = ?)
 
 -- said_find: what fits best first, of equals the latest --
-SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body FROM said
+SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body, event.seq FROM said
 JOIN event ON event.seq = said.rowid LEFT JOIN session ON session.session = event.session
 WHERE said MATCH ?3 AND event.body IS NOT NULL AND (?4 = '' OR event.session = ?4)
 AND (?1 OR event.session IN (SELECT session FROM session_member WHERE principal = ?2))
 ORDER BY said.rank, event.seq DESC LIMIT ?5
+
+-- said_latest: the latest first, before this number --
+SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body, event.seq FROM said
+JOIN event ON event.seq = said.rowid LEFT JOIN session ON session.session = event.session
+WHERE said MATCH ?3 AND said.rowid < ?6 AND event.body IS NOT NULL AND (?4 = '' OR event.session = ?4)
+AND (?1 OR event.session IN (SELECT session FROM session_member WHERE principal = ?2))
+ORDER BY said.rowid DESC LIMIT ?5
 
 -- usage_add --
 INSERT INTO usage VALUES(?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
@@ -294,10 +311,14 @@ INSERT INTO usage VALUES(?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
 -- usage_forget --
 DELETE FROM usage WHERE session = ?
 
--- usage_of: from that day on, the latest first --
+-- usage_in: what was used in these, all in all --
+SELECT session, sum(input_tokens), sum(output_tokens), sum(calls) FROM usage
+WHERE session IN (SELECT value FROM json_each(?)) AND (model <> '' OR input_tokens + output_tokens > 0) GROUP BY session
+
+-- usage_of: from that day on, the latest first. A message that was said elsewhere has no model, and used nothing here --
 SELECT usage.session, coalesce(session.title, ''), model, day * 86400, calls, input_tokens, output_tokens,
   cached_tokens, cache_write_tokens FROM usage LEFT JOIN session ON session.session = usage.session
-WHERE day >= ?3 AND (?1 OR usage.session IN (SELECT session FROM session_member WHERE principal = ?2))
+WHERE day >= ?3 AND (model <> '' OR input_tokens + output_tokens > 0) AND (?1 OR usage.session IN (SELECT session FROM session_member WHERE principal = ?2))
 ORDER BY day DESC, usage.session, model
 
 -- looked_up_behind: whether anything is new --
@@ -316,7 +337,7 @@ AND (kind IN ('tool_finished', 'call_closed') OR (kind = 'model_replied' AND ins
 AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2)) ORDER BY seq DESC LIMIT ?3
 
 -- event_calls_before: the latest first --
-SELECT body FROM event WHERE session = ? AND n < ? AND kind = 'model_replied' AND body IS NOT NULL
+SELECT at, body FROM event WHERE session = ? AND n < ? AND kind = 'model_replied' AND body IS NOT NULL
 AND instr(body, x'22746f6f6c5f63616c6c22') ORDER BY n DESC LIMIT 8
 
 -- call_grants_of: of all people, or of one --

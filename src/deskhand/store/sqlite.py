@@ -17,7 +17,18 @@ from ..types.errors import Refused, StaleSession, StoreCorrupt
 from ..types.events import Erased, Recorded, decode_event, encode_event, kind
 from ..types.identity import Inbound, Principal, Waiting
 from . import project
-from .base import INBOX_LIMIT, Accepted, Delivered, First, OpenSession, Page, SessionRow
+from .base import (
+    FIRST,
+    INBOX_LIMIT,
+    LAST_SEQ,
+    Accepted,
+    Behind,
+    Delivered,
+    First,
+    OpenSession,
+    Page,
+    SessionRow,
+)
 from .chain import START, Break, Link, content_digest, next_hash, verify
 from .looking import Looking, forget
 from .schema import connect, migrate, migrations, plain_errors
@@ -298,10 +309,15 @@ class SqliteStore(Looking):
     async def events_since(self, principal: Principal, seq: int, limit: int) -> Page:
         return self._page("event_since", (seq, int("owner" in principal.roles), principal.id, limit))
 
-    async def latest(self, principal: Principal, kinds: Collection[str], limit: int) -> list[Recorded]:
+    async def latest(
+        self, principal: Principal, kinds: Collection[str], limit: int, before: int = LAST_SEQ
+    ) -> list[Recorded]:
         listed = msgspec.json.encode(sorted(kinds)).decode()
-        found = self._page("event_latest", (listed, int("owner" in principal.roles), principal.id, limit))
+        found = self._page("event_latest", (listed, int("owner" in principal.roles), principal.id, before, limit))
         return found[::-1]
+
+    async def amendments(self, session: str, after: int, limit: int) -> Page:
+        return self._page("event_amends", (session, after, limit))
 
     def last_seq(self) -> int:
         return int(self._all(self._sql["event_last_seq"])[0][0])
@@ -351,9 +367,9 @@ class SqliteStore(Looking):
     async def delivered(self, session: str) -> list[Delivered]:
         return [Delivered(*row) for row in self._all(self._sql["outbox_unreported"], (session,))]
 
-    async def sessions(self, principal: Principal, limit: int = 50) -> list[SessionRow]:
+    async def sessions(self, principal: Principal, limit: int = 50, behind: Behind = FIRST) -> list[SessionRow]:
         owner = int("owner" in principal.roles)
-        return [SessionRow(*row) for row in self._all(self._sql["session_of"], (owner, principal.id, limit))]
+        return [SessionRow(*row) for row in self._all(self._sql["session_of"], (owner, principal.id, *behind, limit))]
 
     async def may_see(self, principal: Principal, session: str) -> bool:
         if "owner" in principal.roles:

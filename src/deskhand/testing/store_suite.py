@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from random import Random
 
 import anyio
 from msgspec.structs import replace
 
-from ..store.base import INBOX_LIMIT, OpenSession, Store
+from ..store.base import FIRST, INBOX_LIMIT, Behind, OpenSession, Store
 from ..types.commit import Change, Commit, Outgoing
 from ..types.errors import Refused, StaleSession, StoreError
 from ..types.events import (
@@ -21,6 +22,7 @@ from ..types.events import (
     Ledger,
     MessageDelivered,
     MessageReceived,
+    Reacted,
     Recorded,
     TurnEnded,
 )
@@ -387,6 +389,59 @@ async def people_see_their_own_sessions(open_store: Open) -> None:
         assert seen == [("ann", "agent/a"), ("bob", "agent/b"), ("olga", "agent/a"), ("olga", "agent/b")]
 
 
+async def pages_joined_are_the_whole(open_store: Open) -> None:
+    """Whatever comes while somebody turns the pages: each session, event and place is there once, in its order, as it
+    was when they began."""
+    chance, people = Random(7), (ANN, BOB)
+    made = 0
+
+    async with opened(open_store) as store:
+
+        async def more(count: int, at: float) -> None:
+            nonlocal made
+            for _ in range(count):
+                made, who = made + 1, chance.choice(people)
+                said = received(made, f"Über the river {made}", who)
+                events = (said, TurnEnded("done"), Reacted(0, who, str(made), "+", True))
+                await store.commit(Commit(f"agent/{made:03}", 1, at, events, close=True))
+
+        for i in range(30):
+            await more(2, T0 + i // 3)  # several at one time
+        for who in (ANN, OWNER):
+            await _paged(store, who, lambda: more(3, T0 + 99), chance)
+        assert [row.title for row in await store.titled(ANN, "über RIVER nowhere")] == []
+        amended = [r.event for r in await store.amendments("agent/001", 0, 9)]
+        assert [type(event) for event in amended] == [Reacted] and not await store.amendments("agent/001", 3, 9)
+
+
+async def _paged(store: Store, who: Principal, more: Callable[[], Awaitable[None]], chance: Random) -> None:
+    kinds, most = ("message_received",), 10_000
+    whole = [row.session for row in await store.sessions(who, most)]
+    titled = [row.session for row in await store.titled(who, "river Über", most)]
+    events = [recorded.seq for recorded in await store.latest(who, kinds, most)]
+    found = [hit.seq for hit in await store.search(who, "river", most, before=2**60)]
+    assert whole == titled and found == events[::-1] and len(whole) == len(events)
+    behind: list[Behind] = [FIRST, FIRST]
+    seq = hit = 2**60
+    read: list[list[str]] = [[], []]
+    seen: list[list[int]] = [[], []]
+    while True:
+        limit = chance.randint(1, 9)
+        rows = await store.sessions(who, limit, behind[0]), await store.titled(who, "ÜBER", limit, behind[1])
+        page = await store.latest(who, kinds, limit, seq)
+        hits = await store.search(who, "river", limit, before=hit)
+        if not (page or hits or any(rows)):
+            break
+        for i, each in enumerate(rows):
+            read[i] += [row.session for row in each]
+            behind[i] = (each[-1].last_at, each[-1].session) if each else behind[i]
+        seq, hit = page[0].seq if page else seq, hits[-1].seq if hits else hit
+        seen[0] += [recorded.seq for recorded in page[::-1]]
+        seen[1] += [each.seq for each in hits]
+        await more()
+    assert (read[0], read[1], seen[0], seen[1]) == (whole, whole, found, found)
+
+
 async def erasing_leaves_only_the_shape(open_store: Open) -> None:
     async with opened(open_store) as store:
         row = await store.accept(inbound("a", "a secret"), ANN, S)
@@ -438,6 +493,7 @@ CASES: tuple[Case, ...] = (
     what_waits_holds_up_its_place_alone,
     deliveries_are_reported_once,
     people_see_their_own_sessions,
+    pages_joined_are_the_whole,
     a_new_conversation_is_for_who_takes_part_in_it,
     erasing_leaves_only_the_shape,
     news_are_seen_elsewhere,

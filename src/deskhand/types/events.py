@@ -272,12 +272,13 @@ class Undone(Event, frozen=True, tag="undone"):
 
 class Branched(Event, frozen=True, tag="branched"):
     """The first event of a session that goes on from how session `of` was after event `at_n`, which the `Compacted`
-    behind this holds."""
+    behind this holds. `times` are when each of its messages was said, seconds since the epoch; none in old logs."""
 
     of: str
     at_n: int
     principal: Principal
     title: str = ""
+    times: tuple[float, ...] = ()
 
 
 class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -201,7 +201,7 @@ async def openagent(web: Web, socket: WebSocket, grant: Grant) -> None:
 async def activity(web: Web, socket: WebSocket, grant: Grant) -> None:
     """The calls of tools in all conversations of this person, and what came of them."""
     await socket.accept()
-    talk, calls = Talk(web, socket, grant, ""), Calls(web.redact)
+    talk, calls = Talk(web, socket, grant, ""), Calls(web.redact, web.store)
     who, agent = grant.principal, web.house.agents[0]
 
     async def tell() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
+from ..types.people import OWNER_NAME
 from .errors import HttpProblem
 from .guard import COOKIE, client_of
 from .routing import Call, Endpoint
@@ -17,9 +18,10 @@ class Redeem(msgspec.Struct, frozen=True):
 
 
 class Me(msgspec.Struct, frozen=True):
-    """Who this credential is. `authenticated` is for openagent-core's clients."""
+    """Who this credential is, and what they are called. `authenticated` is for openagent-core's clients."""
 
     user: str
+    name: str
     roles: tuple[str, ...]
     scopes: tuple[str, ...]
     browser: bool
@@ -49,7 +51,8 @@ async def me(call: Call) -> Me:
     if grant is None:
         raise AssertionError("the table says that this needs a credential")
     who = grant.principal
-    return Me(who.id, who.roles, grant.scopes, grant.browser)
+    name = await call.web.house.owner_name() if who.id == OWNER_NAME else ""
+    return Me(who.id, name or who.id, who.roles, grant.scopes, grant.browser)
 
 
 async def leave(call: Call) -> Response:

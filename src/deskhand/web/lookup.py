@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ..store.base import Hit, OpenAsk, Used
+from ..store.base import LAST_SEQ, Hit, OpenAsk, Used
 from .errors import not_found
 from .names import key_of, name_of
 from .routing import Call, Endpoint
@@ -25,15 +25,19 @@ CHOICES = ("once", "always", "no", "never")
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """`q` are words, or their beginnings. `session` is one conversation by its name, '' for all."""
+    """`q` are words, or their beginnings. `session` is one conversation by its name, '' for all. `order`: what fits
+    best first, or the latest first; then `before` is the `seq` of the last one of the page before."""
 
     q: str = ""
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 20
     session: str = ""
+    order: Literal["best", "latest"] = "best"
+    before: Annotated[int, msgspec.Meta(ge=0, le=LAST_SEQ)] = LAST_SEQ
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A place where it was said. In `excerpt` U+E000 and U+E001 stand around what was searched for."""
+    """A place where it was said. In `excerpt` U+E000 and U+E001 stand around what was searched for. `seq` is the number
+    of its event over all conversations."""
 
     name: str
     title: str
@@ -41,6 +45,7 @@ class Found(msgspec.Struct, frozen=True):
     at: float
     role: str
     excerpt: str
+    seq: int
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -50,13 +55,15 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class Sum(msgspec.Struct, frozen=True):
-    """`cost` is in US dollars by the prices of the catalogue; None where one of them is not known."""
+    """`cost` is in US dollars by the prices of the catalogue; None where one of them is not known. `known_cost` is what
+    those that are known come to."""
 
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
     api_calls: int
     cost: float | None
+    known_cost: float = 0.0
 
 
 class SessionUsage(msgspec.Struct, frozen=True):
@@ -69,6 +76,7 @@ class SessionUsage(msgspec.Struct, frozen=True):
     total_tokens: int
     api_calls: int
     cost: float | None
+    known_cost: float = 0.0
 
 
 class UsageLine(msgspec.Struct, frozen=True):
@@ -80,6 +88,7 @@ class UsageLine(msgspec.Struct, frozen=True):
     total_tokens: int
     api_calls: int
     cost: float | None
+    known_cost: float = 0.0
 
 
 class UsageView(msgspec.Struct, frozen=True):
@@ -95,6 +104,7 @@ class AskView(msgspec.Struct, frozen=True):
 
     ask_id: str
     name: str
+    key: str
     title: str
     tool: str
     arguments: str
@@ -112,8 +122,12 @@ class AskView(msgspec.Struct, frozen=True):
 async def search(call: Call) -> list[Found]:
     wanted, who, agent = call.query, call.principal, call.web.house.agents[0]
     inside = await seen(call, key_of(wanted.session, who, agent)) if wanted.session else ""
-    hits = await call.web.store.search(who, wanted.q[:500], wanted.limit, inside)
-    return [Found(name_of(hit.session, who, agent), hit.title, hit.n, hit.at, hit.role, marked(hit)) for hit in hits]
+    before = wanted.before if wanted.order == "latest" else None
+    hits = await call.web.store.search(who, wanted.q[:500], wanted.limit, inside, before)
+    return [
+        Found(name_of(hit.session, who, agent), hit.title, hit.n, hit.at, hit.role, marked(hit), hit.seq)
+        for hit in hits
+    ]
 
 
 def marked(hit: Hit) -> str:
@@ -152,16 +166,17 @@ async def usage(call: Call) -> UsageView:
 def summed(rows: Iterable[Used], price: Callable[[str], Price | None]) -> Sum:
     """What these came to."""
     read = written = calls = 0
-    cost: float | None = 0.0
+    known, whole = 0.0, True
     for row in rows:
         read, written, calls = read + row.input_tokens, written + row.output_tokens, calls + row.calls
         each = price(row.model)
-        if each is None or cost is None:
-            cost = None
-        else:
-            fresh = row.input_tokens - row.cached_tokens
-            cost += (fresh * each.read + row.cached_tokens * each.cached + row.output_tokens * each.written) / 1e6
-    return Sum(read, written, read + written, calls, None if cost is None else round(cost, 6))
+        if each is None:
+            whole = False
+            continue
+        fresh = row.input_tokens - row.cached_tokens
+        known += (fresh * each.read + row.cached_tokens * each.cached + row.output_tokens * each.written) / 1e6
+    known = round(known, 6)
+    return Sum(read, written, read + written, calls, known if whole else None, known)
 
 
 async def approvals(call: Call) -> list[AskView]:
@@ -173,6 +188,7 @@ def _ask(call: Call, ask: OpenAsk) -> AskView:
     return AskView(
         ask.ask_id,
         name_of(ask.session, call.principal, call.web.house.agents[0]),
+        ask.session,
         ask.title,
         ask.tool,
         redact(ask.arguments),

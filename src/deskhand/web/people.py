@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import msgspec
 
 from ..types.people import OWNER_NAME, SCOPES, Identity, Note, Pairing, People, Scope, TokenRow, User
 from .errors import HttpProblem, bad, not_found
 from .routing import Call, Endpoint
+from .settings import is_loopback
 
 DAY_S = 86_400.0
 Name = Annotated[str, msgspec.Meta(max_length=200)]
@@ -54,7 +56,8 @@ class NewLogin(msgspec.Struct, frozen=True):
 
 
 class LoginView(msgspec.Struct, frozen=True):
-    """Opens the page once, within ten minutes; `qr_svg` is the same for a phone's camera."""
+    """Opens the page once, within ten minutes; `qr_svg` is the same for a phone's camera, '' where the address leads to
+    this machine alone: a phone would look for Deskhand in itself."""
 
     url: str
     qr_svg: str
@@ -167,7 +170,7 @@ async def _token(call: Call) -> None:
 async def make_login(call: Call) -> LoginView:
     code = await acting(call).make_login(call.body.user or call.principal.id)
     url = f"{call.site}/#login={code}"
-    return LoginView(url, qr_svg(url))
+    return LoginView(url, "" if is_loopback(urlsplit(call.site).hostname or "") else qr_svg(url))
 
 
 def qr_svg(text: str) -> str:

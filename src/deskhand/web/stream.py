@@ -39,9 +39,10 @@ _encode = msgspec.json.Encoder().encode
 
 class From(msgspec.Struct, frozen=True):
     """`after` is the number of the last event that the client has; the header `Last-Event-ID` says the same, and wins.
-    0 is the beginning."""
+    0 is the beginning. `last`: of what is missing, no more than so many of the last events; 0 for all."""
 
     after: Annotated[int, msgspec.Meta(le=2**53)] = 0
+    last: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
 
 
 def as_sse(item: Recorded | Progress) -> bytes:
@@ -61,6 +62,9 @@ async def events(call: Call) -> EventStream:
     """`GET /api/sessions/{name}/events`."""
     session = await seen(call)
     after = resume_from(call, call.query.after)
+    if call.query.last:
+        ends = await call.web.store.rows("event_head", (session,))
+        after = max([after, *(n - call.query.last for n, _ in ends)])
     return sse(call, call.web.door.follow_in_batches(session, call.principal, after))
 
 

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ..store.base import SessionRow
+from ..store.base import FIRST, Behind, SessionRow
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
 from ..types.messages import File, Image, Message, Part, Text
 from .errors import HttpProblem, bad, not_found
-from .names import CHANNEL, address_of, name_of
+from .names import CHANNEL, address_of, key_of, name_of
 from .routing import Call, Endpoint
 from .seen import seen, session_of
 from .stream import From, events
@@ -43,16 +43,31 @@ class SessionView(msgspec.Struct, frozen=True):
     token_usage: dict[str, int] = {}
 
 
-class SessionsView(msgspec.Struct, frozen=True):
-    """The latest first."""
+class SessionsView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The latest first. `more`: ask again with `before` for those that come behind; left out where
+    there are none."""
 
     sessions: list[SessionView]
+    more: str | None = None
 
 
 class Page(msgspec.Struct, frozen=True):
-    """`limit`: at most so many; without it, all."""
+    """`limit`: at most so many; without it, all. `before` is the `more` of the page before. `title`: those that have
+    these words in it. `name`: that one alone, if it is there. `brief`: without what was said and used in them, which
+    takes longer."""
 
     limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    before: Annotated[str, msgspec.Meta(max_length=1100)] = ""
+    title: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    name: Annotated[str, msgspec.Meta(max_length=1024)] = ""
+    brief: bool = False
+
+
+class LogPart(msgspec.Struct, frozen=True):
+    """The events after number `after`; with a `limit` no more than that, and fewer where they are large."""
+
+    after: Annotated[int, msgspec.Meta(le=2**53)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
 
 
 class Attached(msgspec.Struct, frozen=True):
@@ -87,17 +102,11 @@ class ReceiptView(msgspec.Struct, frozen=True):
     inbox_id: int
 
 
-async def views(rows: Sequence[SessionRow], call: Call) -> list[SessionView]:
-    """These sessions with what was said and used in them."""
-    store, agent = call.web.store, call.web.house.agents[0]
-    listed = msgspec.json.encode([row.session for row in rows]).decode()
-    counts = dict(await store.rows("session_messages", (listed,)))
-    used: dict[str, list[int]] = {}
-    for each in await store.usage(call.principal):
-        spent = used.setdefault(each.session, [0, 0, 0])
-        spent[0] += each.input_tokens
-        spent[1] += each.output_tokens
-        spent[2] += each.calls
+async def views(rows: Sequence[SessionRow], call: Call, *, brief: bool = False) -> list[SessionView]:
+    """These sessions, unless `brief` with what was said and used in them."""
+    store, agent, keys = call.web.store, call.web.house.agents[0], [row.session for row in rows]
+    counts = {} if brief else dict(await store.rows("session_messages", (msgspec.json.encode(keys).decode(),)))
+    used = {} if brief else await store.usage_in(keys)
     found = []
     for row in rows:
         name = name_of(row.session, call.principal, agent)
@@ -116,12 +125,37 @@ def token_usage(read: int, written: int, calls: int) -> dict[str, int]:
 
 
 async def sessions(call: Call) -> SessionsView:
-    rows = await call.web.store.sessions(call.principal, min(call.query.limit or ALL, ALL))
-    return SessionsView(await views(rows, call))
+    store, who, query = call.web.store, call.principal, call.query
+    limit, behind = min(query.limit or ALL, ALL), behind_of(query.before) if query.before else FIRST
+    if query.name:
+        key = key_of(query.name, who, call.web.house.agents[0])
+        rows = [SessionRow(*row) for row in await store.rows("session_get", (key,))]
+        rows = rows if await store.may_see(who, key) else []
+    elif query.title.strip():
+        rows = await store.titled(who, query.title, limit + 1, behind)
+    else:
+        rows = await store.sessions(who, limit + 1, behind)
+    shown = rows[:limit]
+    more = f"{shown[-1].last_at!r} {shown[-1].session}" if len(rows) > limit else None
+    return SessionsView(await views(shown, call, brief=query.brief), more)
+
+
+def behind_of(more: str) -> Behind:
+    """Where the next page begins. Raises HttpProblem for what is no place."""
+    at, _, key = more.partition(" ")
+    try:
+        return float(at), key
+    except ValueError as error:
+        raise bad("`before` is the `more` of the page before.") from error
 
 
 async def log(call: Call) -> list[Recorded]:
-    return await call.web.store.events(await seen(call), max(0, call.query.after))
+    return await call.web.store.events(await seen(call), max(0, call.query.after), call.query.limit)
+
+
+async def amendments(call: Call) -> list[Recorded]:
+    session, after, limit = await seen(call), max(0, call.query.after), call.query.limit or ALL
+    return await call.web.store.amendments(session, after, limit)
 
 
 async def say(call: Call) -> ReceiptView:
@@ -199,7 +233,17 @@ ENDPOINTS = (
         "read",
         log,
         "Everything that happened in a conversation after event `after`",
-        query=From,
+        query=LogPart,
+        returns=list[Recorded],
+        tag="conversations",
+    ),
+    Endpoint(
+        "GET",
+        f"{_S}/amendments",
+        "read",
+        amendments,
+        "What changes earlier events: undos, edits, reactions",
+        query=LogPart,
         returns=list[Recorded],
         tag="conversations",
     ),

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import msgspec
 
-from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
+from ..store.base import LAST_SEQ, Store
+from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished, decode_event
 from ..types.messages import ResultStatus
 from .dialect_computer import result_of
 from .names import name_of
@@ -42,14 +43,18 @@ class Activity(msgspec.Struct, frozen=True, omit_defaults=True):
     success: bool | None = None
 
 
-class ActivityView(msgspec.Struct, frozen=True):
-    """The latest last."""
+class ActivityView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The latest last. `more`: ask again with `before` for what was earlier; left out where nothing was."""
 
     events: list[Activity]
+    more: int | None = None
 
 
 class Latest(msgspec.Struct, frozen=True):
+    """`before` is the `more` of the page before."""
+
     limit: int = 50
+    before: Annotated[int, msgspec.Meta(ge=0, le=LAST_SEQ)] = LAST_SEQ
 
 
 async def watch(call: Call) -> EventStream:
@@ -67,18 +72,23 @@ async def one_by_one(events: AsyncGenerator[Recorded]) -> AsyncGenerator[Sequenc
 
 
 async def activity(call: Call) -> ActivityView:
-    recorded = await call.web.store.latest(call.principal, KINDS, LOOK_BACK)
-    limit = min(max(call.query.limit, 0), MOST)
-    calls, agent = Calls(call.web.redact), call.web.house.agents[0]
-    found = [line for each in recorded for line in calls.add(each, name_of(each.session, call.principal, agent))]
-    return ActivityView(found[len(found) - limit :] if limit < len(found) else found)
+    store, limit, agent = call.web.store, min(max(call.query.limit, 0), MOST), call.web.house.agents[0]
+    found, before = list[Activity](), call.query.before
+    while len(found) < limit and (page := await store.latest(call.principal, KINDS, LOOK_BACK, before)):
+        calls = Calls(call.web.redact, store)
+        lines = [list(calls.add(each, name_of(each.session, call.principal, agent))) for each in page]
+        for recorded, made in zip(reversed(page), reversed(lines), strict=True):
+            if found and len(found) + len(made) > limit:
+                return ActivityView(found, before)
+            found, before = [*made[-limit:], *found], recorded.seq
+    return ActivityView(found, before if len(found) >= limit > 0 else None)
 
 
 class Calls:
     """Makes lines of activity from events, fed in order."""
 
-    def __init__(self, redact: Callable[[str], str]) -> None:
-        self._redact, self._open = redact, dict[tuple[str, str], tuple[str, float]]()
+    def __init__(self, redact: Callable[[str], str], store: Store) -> None:
+        self._redact, self._store, self._open = redact, store, dict[tuple[str, str], tuple[str, float]]()
 
     def add(self, recorded: Recorded, name: str) -> Iterator[Activity]:
         event, at = recorded.event, recorded.at
@@ -92,10 +102,20 @@ class Calls:
             yield self._ended(recorded, name, event.call_id, event.reason, event.status)
 
     def _ended(self, recorded: Recorded, name: str, call_id: str, text: str, status: ResultStatus) -> Activity:
-        tool, began = self._open.pop((recorded.session, call_id), ("", recorded.at))
+        known = self._open.pop((recorded.session, call_id), None) or self._called(recorded, call_id)
+        tool, began = known or ("", recorded.at)
         took = max(0, round((recorded.at - began) * 1000))
         preview = result_of(tool, self._redact(text), status)[:PREVIEW_CHARS]
         return Activity("tool_result", name, tool, call_id, recorded.at, None, preview, took, status == "ok")
+
+    def _called(self, recorded: Recorded, call_id: str) -> tuple[str, float] | None:
+        """The call, where it lies further back than this page."""
+        for at, body in self._store.look("event_calls_before", (recorded.session, recorded.n)):
+            reply = decode_event(body)
+            calls = reply.message.calls if isinstance(reply, ModelReplied) else ()
+            if name := next((call.name for call in calls if call.id == call_id), ""):
+                return name, at
+        return None
 
     def _redact_raw(self, raw: msgspec.Raw) -> msgspec.Raw:
         return msgspec.Raw(self._redact(bytes(raw).decode(errors="replace")).encode())
