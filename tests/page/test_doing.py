@@ -147,6 +147,7 @@ def test_edit_retry_undo_and_branch(page: Page) -> None:
     page.get_by_role("button", name="Branch from here").first.click()
     expect(page.get_by_text("Branched here")).to_be_visible()
     assert page.url != before
+    expect(page.get_by_role("heading", level=1)).to_have_text("first (2)")
     expect(page.locator(".bubble")).to_have_text("first")
     say(page, "in the branch")
     expect(answer(page, "You said: in the branch")).to_be_visible()
@@ -178,14 +179,3 @@ def test_files_are_attached_and_pictures_pasted(page: Page) -> None:
     expect(picture).to_be_visible()
     assert picture.evaluate("image => image.complete && image.naturalWidth") == 1
     expect(page.locator(".bubble .file-card")).to_contain_text("list.txt")
-
-
-def test_a_long_conversation_shows_its_end_and_more_on_demand(page: Page, desk: Desk) -> None:
-    page.goto(f"/#/c/{desk.long}")
-    expect(answer(page, "Answer 624")).to_be_visible()
-    assert page.locator(".turn").count() < 100, "only the end is drawn"
-    expect(page.locator(".scroll").get_by_text("Answer 624")).to_be_in_viewport()
-    page.get_by_role("button", name="Show earlier").click()
-    expect(answer(page, "Answer 580")).to_have_count(1)
-    say(page, "and on")
-    expect(answer(page, "You said: and on")).to_be_in_viewport()

@@ -11,6 +11,7 @@ from .conftest import Desk, answer, comes_true, desk_at, say, state_of, watched
 
 pytestmark = pytest.mark.timeout(120)
 PHONE: ViewportSize = {"width": 390, "height": 844}
+QR = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9"/></svg>'
 
 
 def test_everything_by_keyboard(page: Page, desk: Desk) -> None:
@@ -258,35 +259,6 @@ def test_what_was_said_is_found_and_shown_in_its_place(page: Page, desk: Desk) -
     expect(conversations.get_by_text("Nothing has")).to_be_visible()
 
 
-def test_what_was_found_stays_in_its_place_while_the_rest_of_it_comes(page: Page, desk: Desk) -> None:
-    """A long conversation arrives in pieces: what comes later moves nothing."""
-    page.goto(f"/#/c/{desk.long}")
-    page.get_by_role("button", name="Show earlier").wait_for()
-    comes_true(page, "async () => (await import('/js/talk.js')).talk.value.turns.length > 60")
-    page.evaluate("""async () => {
-        const { talk } = await import('/js/talk.js'), { here, sought } = await import('/js/state.js');
-        window.whole = talk.value;
-        sought.value = { name: here.value.name, n: whole.turns[16].first };
-        talk.value = { ...whole, turns: whole.turns.slice(0, 24) };
-    }""")
-    found = page.locator(".bubble").get_by_text("Question 17:")
-    expect(found).to_be_in_viewport()
-    more = """async (count) => {
-        const { talk } = await import('/js/talk.js');
-        talk.value = { ...whole, turns: whole.turns.slice(0, count) };
-    }"""
-    for count in (30, 40, 60):
-        page.evaluate(more, count)
-        expect(page.locator(".turn")).to_have_count(min(count, 30))
-        expect(found).to_be_in_viewport()
-    page.evaluate("async () => { (await import('/js/talk.js')).talk.value = whole; }")
-    expect(found).to_be_in_viewport()
-    assert page.evaluate("document.scrollingElement.scrollTop") == 0, "the page itself stays where it is"
-    page.get_by_role("region", name="Conversation").hover()
-    page.mouse.wheel(0, 4000)
-    expect(found).not_to_be_in_viewport()
-
-
 def test_standing_answers_are_listed_and_taken_back(page: Page) -> None:
     say(page, "post it")
     page.get_by_role("button", name="Always allow exactly this").click()
@@ -309,6 +281,15 @@ def test_standing_answers_are_listed_and_taken_back(page: Page) -> None:
 
 def test_people_tokens_and_the_phone(page: Page) -> None:
     page.goto("/#/house/people")
+    page.get_by_role("button", name="Make a link").click()
+    expect(page.get_by_text("a phone cannot follow the link")).to_be_visible()
+    expect(page.get_by_text("deskhand config set web.hosts")).to_be_visible()
+    expect(page.get_by_role("img", name="The link as a QR code")).to_have_count(0)
+
+    def under_a_name(route: Route) -> None:
+        route.fulfill(status=201, json={"url": "//desk.example/#login=x", "qr_svg": QR})
+
+    page.route("**/api/logins", under_a_name)
     page.get_by_role("button", name="Make a link").click()
     code = page.get_by_role("img", name="The link as a QR code")
     expect(code).to_be_visible()
@@ -352,6 +333,7 @@ def test_signing_out_forgets_everything(page: Page, desk: Desk, browser: Browser
 
 def test_a_list_that_comes_late_does_not_replace_a_newer_one(page: Page) -> None:
     late: list[tuple[Route, APIResponse]] = []
+    comes_true(page, "async () => (await import('/js/list.js')).sessions.value !== null")
 
     def hold_the_first(route: Route) -> None:
         if late:
@@ -359,7 +341,7 @@ def test_a_list_that_comes_late_does_not_replace_a_newer_one(page: Page) -> None
         else:
             late.append((route, route.fetch()))
 
-    page.route("**/api/sessions?limit=200", hold_the_first)
+    page.route("**/api/sessions?limit=60&brief=true", hold_the_first)
     page.reload()
     say(page, "in the newer list alone")
     link = page.get_by_role("navigation", name="Conversations").get_by_role("link", name="in the newer list alone")

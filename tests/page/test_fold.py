@@ -183,8 +183,10 @@ def test_undone_branched_compacted_and_marked(page: Page) -> None:
     assert undone["open"]
     branch = folded(page, e.Branched("default/web:owner:y", 3, OWNER, "A branch"), kept, received("on", 1))
     assert [kinds(turn) for turn in branch["turns"]] == [["user", "answer"], ["divider"], ["user"]]
-    assert branch["branch"] == {"of": "default/web:owner:y", "n": 3}
+    assert branch["branch"] == {"of": "default/web:owner:y", "n": 3, "times": []}
     assert branch["title"] == "A branch"
+    dated = folded(page, e.Branched("default/web:owner:y", 3, OWNER, "A branch", (7.0, 8.0)), kept)
+    assert [item["at"] for item in dated["turns"][0]["items"]] == [7.0, 8.0]
     shorter = folded(page, *turns, e.Compacted((), "what was", 7, e.Ledger()))
     assert shorter["turns"][1]["items"][0]["dropped"] == 7
     marked = folded(page, *turns, e.MessageDelivered("default/web:owner:x#2.0", "77", "may be a duplicate"))

@@ -111,10 +111,13 @@ class DecisionView(msgspec.Struct, frozen=True):
 
 class StateView(msgspec.Struct, frozen=True):
     """How the conversation was after event `n`: what the model saw of it, the prompt before that (shown to owners), the
-    tokens used and what was decided up to there. `rest`: no turn was open, so that one can go back to it."""
+    tokens used and what was decided up to there. `rest`: no turn was open, so that one can go back to it. The turns
+    before and after it ended with these events."""
 
     n: int
     rest: bool
+    turn_before: int | None
+    turn_after: int | None
     context: list[ShownView]
     prompt: list[str]
     usage: Usage
@@ -211,7 +214,11 @@ async def state(call: Call) -> StateView:
     context = [ShownView(each.key // FORMS, each.message.role, redact(told(each.message))) for each in then.messages]
     owner = "owner" in call.principal.roles  # what an agent is told is between it and its owner
     prompt = [redact(block) for block in call.web.house.prompt(then)] if owner else []
-    return StateView(n, then.turn is None, context, prompt, then.usage, list(decisions(log[:n], redact)))
+    ends = [each.n for each in log if isinstance(each.event, e.TurnEnded)]
+    before = next((end for end in reversed(ends) if end < n), None)
+    after = next((end for end in ends if end > n), None)
+    decided = list(decisions(log[:n], redact))
+    return StateView(n, then.turn is None, before, after, context, prompt, then.usage, decided)
 
 
 def told(message: Message) -> str:

@@ -65,7 +65,7 @@ export function Composer() {
       <${IconButton} name="clip" label="Attach files" onClick=${() => picker.current.click()} />
       ${running && html`<div class="modes" role="radiogroup" aria-label="While it works, this message should">${MODES.map(([id, label, means]) => html`<button key=${id} type="button" role="radio" aria-checked=${String(mode.value === id)} title=${means} tabindex=${mode.value === id ? 0 : -1} onClick=${() => { mode.value = id; }} onKeyDown=${turn}>${label}</button>`)}</div>`}
       <span class="grow cut tiny muted">${running && html`<span class="only-wide">${MODES.find(([id]) => id === mode.value)[2]}</span>`}</span>
-      ${running && html`<button type="button" class="btn stop" onClick=${stop} title="Stop (Esc)"><${Icon} name="stop" />Stop</button>`}
+      ${running && html`<button type="button" class="btn stop" aria-label="Stop" onClick=${stop} title="Stop (Esc)"><${Icon} name="stop" /><span class="only-wide">Stop</span></button>`}
       <button type="submit" class="send" aria-label="Send" title="Send (Enter)" disabled=${!ready}><${Icon} name="send" /></button>
     </div>
   </form>`;

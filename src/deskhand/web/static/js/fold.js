@@ -1,9 +1,10 @@
 // The log of a session as what is shown of it: a pure fold. `fold(state, recorded)` takes an event, `hear(state, progress)`
-// what happens between two of them; both give a new state and leave the old one as it was.
+// what happens between two of them; both give a new state and leave the old one as it was. A fold may begin in the midst of
+// a log: `first` is the number of its first event.
 
 /** A session of which nothing is known yet. */
 export const EMPTY = Object.freeze({
-  n: 0, session: "", title: "", turns: [], live: null, outputs: {}, results: {}, asks: [], open: false, status: "",
+  n: 0, first: 0, session: "", title: "", turns: [], live: null, outputs: {}, results: {}, asks: [], open: false, status: "",
   options: {}, usage: { read: 0, written: 0, cached: 0 }, model: "", branch: null, seen: [], broke: null,
 });
 const OUTPUT_CHARS = 16000;
@@ -15,7 +16,7 @@ export const attached = (message) => (message?.parts ?? []).filter((part) => ["i
 export function fold(state, recorded) {
   if (recorded.n <= state.n) return state;
   const event = recorded.event;
-  const next = { ...state, n: recorded.n, session: recorded.session, status: "" };
+  const next = { ...state, n: recorded.n, first: state.first || recorded.n, session: recorded.session, status: "" };
   if (event.inbox_id) next.seen = [...state.seen.slice(-63), event.inbox_id];
   (EVENTS[event.type] ?? unknown)(next, event, recorded);
   return next;
@@ -146,6 +147,7 @@ const EVENTS = {
   },
   model_replied(next, event, recorded) {
     next.live = null;
+    next.open = true; // also where the fold began behind the message that opened the turn
     const usage = event.usage ?? {}, turn = current(next, recorded);
     turn.usage = { read: turn.usage.read + (usage.input_tokens ?? 0), written: turn.usage.written + (usage.output_tokens ?? 0) };
     turn.model = next.model = event.model;
@@ -225,7 +227,7 @@ const EVENTS = {
     Object.assign(next, { open: false, live: null, asks: [], broke: recorded.n });
   },
   branched(next, event, recorded) {
-    Object.assign(next, { branch: { of: event.of, n: event.at_n }, broke: recorded.n, title: event.title ?? "" });
+    Object.assign(next, { branch: { of: event.of, n: event.at_n, times: event.times ?? [] }, broke: recorded.n, title: event.title ?? "" });
   },
 };
 
@@ -241,7 +243,7 @@ function tell(next, there, message) {
 /** A branch begins with the messages that it took along. */
 function kept(next, event, recorded) {
   if (!next.branch || next.turns.length) return;
-  for (const [n, message] of event.kept ?? []) tell(next, { n, at: recorded.at }, message);
+  (event.kept ?? []).forEach(([n, message], i) => tell(next, { n, at: next.branch.times[i] ?? recorded.at }, message));
   if (next.turns.at(-1)?.end === null) Object.assign(current(next, { ...recorded }), { end: recorded.at, reason: "kept" });
   aside(next, recorded, { kind: "divider", text: "Branched here: from now on this is a conversation of its own" });
 }

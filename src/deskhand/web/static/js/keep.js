@@ -24,15 +24,16 @@ async function within(mode, work) {
   }
 }
 
-/** The events of this conversation that were seen last, from the first one on, or []. */
+/** The last events of this conversation that were seen, one after the other, or []. */
 export async function remembered(name) {
   return (await within("readonly", (store) => store.get(name)))?.events ?? [];
 }
 
-/** Keep them. A log that is too long to be kept whole is not kept at all: half a log would be shown as all of it. */
+/** Keep these, the last of the log, behind those that were kept before. */
 export async function remember(name, events) {
-  if (!events.length || events.length > EVENTS || events[0].n !== 1) return within("readwrite", (store) => store.delete(name));
-  await within("readwrite", (store) => store.put({ name, at: Date.now(), events }));
+  const before = (await remembered(name)).filter(({ n }) => n < events[0].n);
+  const joined = before.at(-1)?.n === events[0].n - 1 ? [...before, ...events] : events;
+  await within("readwrite", (store) => store.put({ name, at: Date.now(), events: joined.slice(-EVENTS) }));
   const all = (await within("readonly", (store) => store.getAll())) ?? [];
   const old = all.sort((one, other) => other.at - one.at).slice(SESSIONS);
   for (const each of old) await within("readwrite", (store) => store.delete(each.name));

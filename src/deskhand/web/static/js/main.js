@@ -1,7 +1,9 @@
 // Where the page begins: who one is, then what is shown.
 import { html, render, useEffect } from "./lib.js";
-import { alerts, attempt, checkHealth, developer, drawer, here, loadAsks, loadSessions, me, online, palette, panel, post, problem, signIn, spoken, spokenNow, watch } from "./state.js";
-import { retryNow, sendWaiting, show, stop, talk } from "./talk.js";
+import { alerts, attempt, checkHealth, developer, drawer, here, me, online, palette, panel, post, problem, signIn, spoken, spokenNow } from "./state.js";
+import { askHere, session, sessions, watch } from "./list.js";
+import { retryNow, sendWaiting, show, stop, talk, view } from "./talk.js";
+import { finding } from "./find.js";
 import { worker } from "./trusted.js";
 import { moment } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
@@ -31,16 +33,16 @@ function Login() {
 
 function App() {
   useEffect(() => {
-    loadSessions().then(loadAsks);
     checkHealth();
     const watching = watch(), timer = setInterval(checkHealth, 30_000);
     return () => { watching.close(); clearInterval(timer); };
   }, []);
   const place = here.value;
   useEffect(() => { if (place.place === "talk") show(place.name); }, [place]);
+  useEffect(() => { askHere(); }, [place.name, sessions.value === null]);
   useEffect(() => { if (online.value) sendWaiting(); }, [online.value]);
   useEffect(() => {
-    const title = place.place === "house" ? "Settings" : talk.value.title;
+    const title = place.place === "house" ? "Settings" : place.name && (talk.value.title || session.value?.title);
     document.title = `${talk.value.asks.length ? "(!) " : ""}${title ? `${title} · ` : ""}Deskhand`;
   });
   return html`<div class="app" data-view=${developer.value ? "developer" : "simple"} data-panel=${panel.value || null}>
@@ -94,7 +96,12 @@ addEventListener("keydown", (event) => {
   if (!me.value) return;
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); palette.value = !palette.value; return; }
   if (event.altKey && event.key.toLowerCase() === "a") { event.preventDefault(); document.querySelector(".ask.open button")?.focus(); return; }
-  if (event.key === "/" && !typing(event.target) && !event.ctrlKey && !event.metaKey) {
+  if (event.key.toLowerCase() === "f" && (event.ctrlKey || event.metaKey) && !event.shiftKey && here.value.name && !finding.value && (view.value || talk.value.first > 1)) {
+    event.preventDefault(); // the browser's own finds what is drawn; pressed once more, it comes
+    finding.value = true;
+    return;
+  }
+  if (event.key === "/" && (event.ctrlKey || event.metaKey || !typing(event.target))) {
     event.preventDefault();
     drawer.value = matchMedia("(max-width: 760px)").matches;
     requestAnimationFrame(() => document.getElementById("search")?.focus());
@@ -107,6 +114,7 @@ function escape() {
   if (palette.value) palette.value = false;
   else if (drawer.value) drawer.value = false;
   else if (problem.value) problem.value = null;
+  else if (finding.value && here.value.place === "talk") finding.value = false;
   else if (panel.value) panel.value = "";
   else if (talk.value.open && here.value.place === "talk") stop();
 }

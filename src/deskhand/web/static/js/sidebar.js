@@ -1,7 +1,8 @@
 // The list of conversations, the search over all that was said, and the ways to everything else.
 import { html, useEffect, useRef, useState } from "./lib.js";
-import { get } from "./api.js";
-import { activity, chooseTheme, developer, drawer, go, health, here, hrefOf, me, sessions, signOut, sought, theme } from "./state.js";
+import { activity, asks, moreSessions, sessions } from "./list.js";
+import { Block, More, usePages } from "./more.js";
+import { chooseTheme, developer, drawer, go, health, here, hrefOf, me, signOut, sought, theme } from "./state.js";
 import { day, moment } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 
@@ -20,29 +21,53 @@ export function Sidebar() {
     <label class="search"><${Icon} name="search" /><span class="sr">Search everything that was said</span>
       <input id="search" type="search" placeholder="Search" autocomplete="off" value=${query} onInput=${(event) => setQuery(event.target.value)}
         onKeyDown=${(event) => { if (event.key === "Escape" && query) { event.preventDefault(); setQuery(""); } if (event.key === "ArrowDown") { event.preventDefault(); list.current.querySelector("a")?.focus(); } }} />
-      <kbd aria-hidden="true">/</kbd></label>
+      <kbd aria-hidden="true">Ctrl /</kbd></label>
     <div class="side-list" ref=${list} onKeyDown=${arrows}>${query.trim() ? html`<${Found} query=${query.trim()} />` : html`<${List} />`}</div>
     <${Foot} />
   </nav>`;
 }
 
+const DRAWN_MS = 60;
+
+/** Arrows go from one to the next, Home and End to the first and the last that is here. */
 function arrows(event) {
-  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
-  const links = [...event.currentTarget.querySelectorAll("a")], next = links[links.indexOf(document.activeElement) + (event.key === "ArrowDown" ? 1 : -1)];
+  if (!["ArrowDown", "ArrowUp", "Home", "End"].includes(event.key)) return;
+  const box = event.currentTarget, links = () => [...box.querySelectorAll("a")], at = links().indexOf(document.activeElement);
   event.preventDefault();
-  (next ?? document.getElementById("search")).focus();
+  if (event.key === "Home" || event.key === "End") box.scrollTop = event.key === "Home" ? 0 : box.scrollHeight;
+  const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key], found = () => (next === -1 && event.key === "ArrowUp" ? document.getElementById("search") : links().at(next));
+  if (event.key.startsWith("Arrow")) found()?.focus();
+  else setTimeout(() => found()?.focus(), DRAWN_MS); // what comes into sight is drawn first
 }
 
+const ROWS = 40;
+
 function List() {
-  if (sessions.value === null) return html`<p class="hint">One moment …</p>`;
-  if (!sessions.value.length) return html`<p class="hint">Your conversations will be listed here. The ones from the terminal and from chat programs are too.</p>`;
+  const all = sessions.value, more = moreSessions.value;
+  if (all === null) return html`<p class="hint">One moment …</p>`;
+  if (!all.length) return html`<p class="hint">Your conversations will be listed here. The ones from the terminal and from chat programs are too.</p>`;
   const groups = [];
-  for (const one of sessions.value) {
+  for (const one of all) {
     const name = day(one.last_at);
     if (groups.at(-1)?.name !== name) groups.push({ name, all: [] });
     groups.at(-1).all.push(one);
   }
-  return groups.map((group) => html`<section key=${group.name} aria-label=${group.name}><h3 class="side-head">${group.name}</h3><ul>${group.all.map((one) => html`<li key=${one.key}><${Entry} one=${one} /></li>`)}</ul></section>`);
+  return html`<${Asking} />${groups.map((group) => html`<section key=${group.name} aria-label=${group.name}><h3 class="side-head">${group.name}</h3><${Rows} rows=${group.all} /></section>`)}
+    ${more && html`<${More} key=${all.at(-1).key} more=${more} label="Show older conversations" />`}`;
+}
+
+/** The rows of a group, in blocks that begin at the end: what comes on top changes the first block alone. */
+function Rows({ rows }) {
+  const blocks = [];
+  for (let end = rows.length; end > 0; end -= ROWS) blocks.unshift({ key: Math.ceil(end / ROWS), of: rows.slice(Math.max(0, end - ROWS), end) });
+  return blocks.map(({ key, of }) => html`<${Block} key=${key}>${() => of.map((one) => html`<li key=${one.key}><${Entry} one=${one} /></li>`)}<//>`);
+}
+
+/** Those that wait for an answer, however old they are. */
+function Asking() {
+  const waiting = new Map(asks.value.map((ask) => [ask.key, ask]));
+  if (!waiting.size) return null;
+  return html`<section aria-label="Waiting for you"><h3 class="side-head">Waiting for you</h3><ul>${[...waiting.values()].map((one) => html`<li key=${one.key}><${Entry} one=${{ channel: "web", last_at: one.asked_at, ...one }} /></li>`)}</ul></section>`;
 }
 
 function Entry({ one }) {
@@ -56,21 +81,18 @@ function Entry({ one }) {
   </a>`;
 }
 
+const HITS = 30;
+const hitsOf = (rows) => ({ rows, next: rows.length < HITS ? null : rows.at(-1).seq }), titlesOf = ({ sessions: rows, more }) => ({ rows, next: more });
+
 function Found({ query }) {
-  const [found, setFound] = useState(null);
-  useEffect(() => {
-    let void_ = false;
-    const timer = setTimeout(() => get(`/api/search?limit=30&q=${encodeURIComponent(query)}`).then((hits) => !void_ && setFound({ hits }), (error) => !void_ && setFound({ error })), 160);
-    return () => { void_ = true; clearTimeout(timer); };
-  }, [query]);
-  const titles = (sessions.value ?? []).filter((one) => one.title.toLowerCase().includes(query.toLowerCase()));
-  const hits = found?.hits ?? [];
-  return html`<div role="region" aria-label="What was found" aria-live="polite">
-    ${titles.length > 0 && html`<h3 class="side-head">Titles</h3><ul>${titles.slice(0, 8).map((one) => html`<li key=${one.key}><${Entry} one=${one} /></li>`)}</ul>`}
-    ${hits.length > 0 && html`<h3 class="side-head">In conversations</h3><ul>${hits.map((hit) => html`<li key=${`${hit.name}.${hit.n}`}><a class="entry tall" href=${hrefOf(hit.name)} onClick=${() => { sought.value = { name: hit.name, n: hit.n }; }}><span class="cut">${hit.title || "Untitled"}</span><span class="hit"><${Marked} text=${hit.excerpt} /></span></a></li>`)}</ul>`}
-    ${found?.error && !found.error.missing && html`<p class="hint">${found.error.message}</p>`}
-    ${found?.error?.missing && html`<p class="hint">This server searches titles only.</p>`}
-    ${found && !hits.length && !titles.length && html`<p class="hint">Nothing has “${query}” in it. Try fewer or other words.</p>`}
+  const [asked, setAsked] = useState("");
+  useEffect(() => { const timer = setTimeout(() => setAsked(query), 160); return () => clearTimeout(timer); }, [query]);
+  const word = encodeURIComponent(asked), titles = usePages(asked && `/api/sessions?limit=8&brief=true&title=${word}`, titlesOf), hits = usePages(asked && `/api/search?limit=${HITS}&order=latest&q=${word}`, hitsOf);
+  return html`<div role="region" aria-label="What was found">
+    ${titles.rows?.length > 0 && html`<h3 class="side-head">Titles</h3><ul>${titles.rows.map((one) => html`<li key=${one.key}><${Entry} one=${one} /></li>`)}</ul>${titles.more && html`<p class="more"><button type="button" class="btn little quiet" onClick=${titles.more}>More titles</button></p>`}`}
+    ${hits.rows?.length > 0 && html`<h3 class="side-head">In conversations</h3><ul>${hits.rows.map((hit) => html`<li key=${`${hit.name}.${hit.n}`}><a class="entry tall" href=${hrefOf(hit.name)} onClick=${() => { sought.value = { name: hit.name, n: hit.n, query }; }}><span class="cut">${hit.title || "Untitled"}</span><span class="hit"><${Marked} text=${hit.excerpt} /></span></a></li>`)}</ul>${hits.more && html`<${More} key=${hits.next} more=${hits.more} label="More hits" />`}`}
+    ${hits.error && html`<p class="hint">${hits.error.message}</p>`}
+    <p class="hint" role="status">${hits.rows && !hits.rows.length && titles.rows && !titles.rows.length ? `Nothing has “${query}” in it. Try fewer or other words.` : ""}</p>
   </div>`;
 }
 
@@ -83,15 +105,15 @@ export function Marked({ text }) {
 }
 
 function Foot() {
-  const worst = health.value?.status;
+  const worst = health.value?.status, called = me.value.name || me.value.user;
   return html`<div class="side-foot">
     <a class="entry" href="#/house/models" aria-current=${here.value.place === "house" ? "page" : null}><${Icon} name="gear" /><span class="grow">Settings</span>
-      ${worst && worst !== "ok" && html`<span class="tag warn">${worst}</span>`}</a>
+      ${asks.value.length > 0 && html`<span class="tag warn">${asks.value.length} waiting</span>`}${worst && worst !== "ok" && html`<span class="tag warn">${worst}</span>`}</a>
     <div class="row">
       <button type="button" class="entry grow" role="switch" aria-checked=${developer.value} onClick=${() => { developer.value = !developer.value; }}
         title="The developer view shows traces, raw events, arguments and the slider over a session"><${Icon} name="code" /><span class="grow">Developer view</span><span class="switch" aria-checked=${String(developer.value)} aria-hidden="true"></span></button>
     </div>
-    <div class="row who"><span class="avatar" aria-hidden="true">${(me.value.user[0] ?? "?").toUpperCase()}</span><span class="grow cut">${me.value.user}</span>
+    <div class="row who"><span class="avatar" aria-hidden="true">${(called[0] ?? "?").toUpperCase()}</span><span class="grow cut" title=${me.value.user}>${called}</span>
       <${IconButton} name=${theme.value === "dark" ? "sun" : "moon"} label=${theme.value === "dark" ? "Use light colours" : "Use dark colours"} onClick=${() => chooseTheme(theme.value === "dark" ? "light" : "dark")} />
       <${IconButton} name="out" label="Sign out of this browser" onClick=${signOut} /></div>
   </div>`;

@@ -1,11 +1,9 @@
 // What the page knows, as signals. Nothing here draws.
-import { computed, effect, signal } from "./lib.js";
-import { at, call, fresh, follow, get, onAnswer, post } from "./api.js";
+import { effect, signal } from "./lib.js";
+import { at, call, fresh, get, onAnswer, post } from "./api.js";
 
 /** undefined: not asked yet; null: nobody. */
 export const me = signal(undefined);
-export const sessions = signal(null);
-export const activity = signal({}); // key of a session -> "running" | "asking"
 export const here = signal({ name: "", place: "talk", page: "" }); // where one is: a conversation, or a page of settings
 export const online = signal(true);
 export const health = signal(null);
@@ -24,7 +22,6 @@ effect(() => { localStorage.setItem("deskhand.view", developer.value ? "develope
 effect(() => { document.documentElement.dataset.theme = theme.value; });
 
 export const may = (scope) => Boolean(me.value?.scopes.includes(scope));
-export const session = computed(() => (sessions.value ?? []).find((one) => one.name === here.value.name) ?? null);
 
 export function announce(text, now = false) {
   (now ? spokenNow : spoken).value = text;
@@ -77,11 +74,18 @@ export async function signIn() {
   }
 }
 
+/** What the owner is called is set on the page `setup`: it may be another name when one leaves it. */
+let page = "";
+effect(() => {
+  const now = here.value.page;
+  if (page === "setup" && now !== "setup") get("/api/auth/me").then((found) => { me.value = found; }, () => undefined);
+  page = now;
+});
+
 export async function signOut() {
   await attempt(() => post("/api/logout"));
   me.value = null;
   for (const key of Object.keys(localStorage)) if (key.startsWith("deskhand.me") || key.startsWith("deskhand.wait")) localStorage.removeItem(key);
-  sessions.value = null;
   indexedDB.deleteDatabase("deskhand");
 }
 
@@ -103,51 +107,7 @@ export function go(name) {
   location.hash = name ? hrefOf(name) : "#/";
 }
 
-// ------------------------------------------------------------------ the list
-
-let asked = 0, listed = 0; // which request for the list was the last, and of which one it is
-
-export async function loadSessions() {
-  const mine = ++asked;
-  try {
-    const found = (await get("/api/sessions?limit=200")).sessions;
-    if (mine < listed) return; // a newer list came before this one
-    listed = mine;
-    sessions.value = found;
-    localStorage.setItem("deskhand.me.sessions", JSON.stringify(sessions.value.slice(0, 60)));
-  } catch (error) {
-    if (error.status === 0 && sessions.value === null) sessions.value = JSON.parse(localStorage.getItem("deskhand.me.sessions") ?? "[]");
-    else if (error.status !== 401 && error.status !== 0) complain(error);
-  }
-}
-
-const RUNS = { message_received: "running", approval_asked: "asking", question_asked: "asking", approval_answered: "running", question_answered: "running", turn_ended: "", undone: "" };
-let later;
-
-/** A list of conversations that is true without asking all the time. */
-export function watch() {
-  const hear = (recorded) => {
-    const kind = recorded.event.type, doing = RUNS[kind];
-    if (doing !== undefined) activity.value = { ...activity.value, [recorded.session]: doing };
-    const known = (sessions.value ?? []).some((one) => one.key === recorded.session);
-    if (!known || ["turn_ended", "message_received", "options_set", "branched", "erased"].includes(kind)) soon();
-  };
-  return follow(() => "/api/watch", { recorded: hear, state: (state) => { if (state === "open") { online.value = true; loadSessions(); } } });
-}
-
-/** What waited for an answer before this page was open. */
-export async function loadAsks() {
-  try {
-    const names = new Set((await get("/api/approvals")).map((ask) => ask.name));
-    const keys = (sessions.value ?? []).filter((one) => names.has(one.name)).map((one) => [one.key, "asking"]);
-    activity.value = { ...Object.fromEntries(keys), ...activity.value };
-  } catch { /* the list works without */ }
-}
-
-export function soon() {
-  clearTimeout(later);
-  later = setTimeout(loadSessions, 150);
-}
+// ------------------------------------------------------------------ how it is
 
 export async function checkHealth() {
   try {
@@ -161,7 +121,6 @@ export async function checkHealth() {
 
 export async function change(name, options) {
   await call("PATCH", at(name), options);
-  soon();
 }
 
 export { at, call, fresh, get, post };

@@ -3,9 +3,13 @@ import { batch, computed, effect, signal } from "./lib.js";
 import { at, call, follow, fresh, post } from "./api.js";
 import { EMPTY, fold, hear } from "./fold.js";
 import { forget, remember, remembered, setWaiting, waiting } from "./keep.js";
-import { activity, announce, attempt, go, here, me, online, soon } from "./state.js";
+import { activity } from "./list.js";
+import { MOST, PAGE, amendments, amends, folded, part } from "./log.js";
+import { announce, attempt, go, here, me, online } from "./state.js";
 
-export const talk = signal(EMPTY);
+export const talk = signal(EMPTY); // the end of the log, which grows
+export const view = signal(null); // an earlier part of the log that one looks at, as {events, state}; null: the end
+export const shown = computed(() => view.value?.state ?? talk.value);
 export const missing = signal(""); // why it cannot be shown
 export const loading = signal(false);
 export const toEnd = signal(0); // grows when the end should come into sight
@@ -15,16 +19,21 @@ export const unsent = computed(() => sent.value.filter((message) => message.name
 /** The events of this conversation that are here, as they came. */
 export const rawEvents = () => events;
 
-let name = "", events = [], queue = [], frame = 0, stream = null, keeping = 0;
+let name = "", events = [], queue = [], frame = 0, stream = null, keeping = 0, since = null, turning = "", follows = true;
+
+/** Whether the end is in sight: then what is far above it may go. */
+export function atEnd(yes) {
+  follows = yes;
+}
 
 /** Show this conversation ('' is a new one) and follow it. */
 export async function show(wanted) {
   if (wanted === name && (stream || !wanted)) return;
   leave();
   name = wanted;
-  batch(() => { talk.value = EMPTY; missing.value = ""; loading.value = Boolean(wanted); });
+  batch(() => { talk.value = EMPTY; view.value = null; missing.value = ""; loading.value = Boolean(wanted); });
   if (!wanted) return;
-  const known = await remembered(wanted);
+  const known = (await remembered(wanted)).slice(-PAGE);
   if (name !== wanted || stream) return;
   for (const recorded of known) take({ recorded });
   flush();
@@ -36,8 +45,7 @@ function leave() {
   stream?.close();
   stream = null;
   keep();
-  events = [];
-  queue = [];
+  [events, queue, since, follows] = [[], [], null, true];
 }
 
 /** Keep the log as far as it is here, for when the server is not. */
@@ -56,13 +64,13 @@ effect(() => {
   clearTimeout(keeping);
   stream?.close();
   [name, events, queue, stream, keeping] = ["", [], [], null, 0];
-  talk.value = EMPTY;
+  [talk.value, view.value] = [EMPTY, null];
 });
 
 function listen() {
   const wanted = name;
   let lost = 0;
-  stream = follow(() => at(wanted, `/events?after=${events.at(-1)?.n ?? 0}`), {
+  stream = follow(() => at(wanted, `/events?after=${events.at(-1)?.n ?? 0}&last=${PAGE}`), {
     recorded: (recorded) => take({ recorded }),
     progress: (piece) => take({ piece }),
     closed: ({ reason }) => { missing.value = reason; },
@@ -96,16 +104,19 @@ function flush() {
   frame = 0;
   if (!queue.length) return;
   let state = talk.value;
-  const before = state;
+  const before = state, back = queue.some(({ recorded }) => recorded && amends(recorded));
   for (const { recorded, piece } of queue) {
     if (recorded) {
+      if (events.length && recorded.n > state.n + 1) [events, state] = [[], EMPTY]; // more was missed than is asked for at once
       if (recorded.n > state.n) events.push(recorded);
       state = fold(state, recorded);
     } else state = hear(state, piece);
   }
   queue = [];
+  if (follows && before.open && !state.open && events.length > MOST) state = folded(events = events.slice(-PAGE));
   batch(() => {
     talk.value = state;
+    if (back && view.value) look(view.value.events);
     if (state.session) activity.value = { ...activity.value, [state.session]: state.asks.length ? "asking" : state.open ? "running" : "" };
     const left = sent.value.filter((message) => !(message.name === name && state.seen.includes(message.inbox)));
     if (left.length !== sent.value.length) { sent.value = left; setWaiting(left.filter((message) => !message.inbox)); }
@@ -123,6 +134,71 @@ function tell(before, state) {
     const answer = state.turns.at(-1)?.items.findLast((item) => item.kind === "answer" || item.kind === "note");
     announce(answer ? `Answer: ${answer.text.slice(0, 400)}` : "Done");
   }
+}
+
+// ------------------------------------------------------------------ up and down a long log
+
+function refold() {
+  const { live, outputs, results, status } = talk.value;
+  talk.value = { ...folded(events), live, outputs, results, status };
+}
+
+/** Look at these events, with what was undone, edited or reacted to since. */
+function look(found) {
+  const n = found.at(-1).n, later = [...(since ?? []), ...events.filter(amends)].filter((recorded) => recorded.n > n);
+  view.value = { events: found, state: folded([...found, ...later]) };
+}
+
+/** These reach down to the end: from here on they are one with it. */
+function join(found) {
+  events = [...found.filter(({ n }) => n < events[0].n), ...events].slice(-MOST);
+  batch(() => { view.value = null; refold(); });
+}
+
+/** Ask for a part of the log, one at a time, and show what `take` makes of it. */
+async function turn(after, to, take) {
+  const wanted = name;
+  if (turning === wanted || !events.length) return;
+  turning = wanted;
+  try {
+    const [found, all] = await Promise.all([part(wanted, Math.max(0, after), to), since ?? amendments(wanted)]);
+    if (name !== wanted) return;
+    since = all;
+    if (found.length || view.value) batch(() => take(found));
+  } finally {
+    if (turning === wanted) turning = "";
+  }
+}
+
+/** Show a page more of what was before. What is far below goes, where it is too much. */
+export function earlier() {
+  const { first } = shown.value;
+  return first > 1 && turn(first - 1 - PAGE, first - 1, (found) => {
+    const all = [...found, ...(view.value?.events ?? events)];
+    if (!view.value && all.length <= MOST) return join(found);
+    if (!view.value) { events = events.slice(-PAGE); refold(); }
+    look(all.slice(0, MOST));
+  });
+}
+
+/** Show a page more of what came next. What is far above goes. */
+export function afterwards() {
+  const last = view.value?.events.at(-1).n ?? 0;
+  return view.value && turn(last, Math.min(last + PAGE, events[0].n - 1), (found) => {
+    const all = [...view.value.events, ...found];
+    if (all.at(-1).n >= events[0].n - 1) join(all);
+    else look(all.slice(-MOST));
+  });
+}
+
+/** Show what happened around event `n`, wherever that is. */
+export function jump(n) {
+  if (n >= talk.value.first) view.value = null;
+  else if (!view.value || n < view.value.events[0].n || n > view.value.events.at(-1).n) {
+    const after = Math.max(0, n - PAGE / 2);
+    return turn(after, Math.min(after + PAGE, events[0].n - 1), (found) => (found.at(-1).n >= events[0].n - 1 ? join(found) : look(found)));
+  }
+  return undefined;
 }
 
 // ------------------------------------------------------------------ what one does
@@ -144,7 +220,6 @@ async function send(message) {
     keepSent(sent.value.map((other) => (other.id === message.id ? { ...other, inbox, name: known, failed: "" } : other)));
     if (here.value.name === message.name && known !== message.name) go(known);
     if (here.value.name === known && !stream) { name = ""; show(known); }
-    soon();
   } catch (error) {
     keepSent(sent.value.map((other) => (other.id === message.id ? { ...other, failed: error.status === 0 ? "" : error.message } : other)));
     if (error.status === 0) { clearTimeout(again); again = setTimeout(sendWaiting, AGAIN_MS); }
@@ -187,5 +262,5 @@ export const rewind = (to_n, more = {}) => attempt(() => post(at(here.value.name
 
 export async function branch(at_n) {
   const made = await attempt(() => post(at(here.value.name, "/branch"), { at_n }));
-  if (made) { soon(); go(made.name); announce("A branch is open"); }
+  if (made) { go(made.name); announce("A branch is open"); }
 }

@@ -1,7 +1,8 @@
 // What waits for an answer anywhere, and what was allowed or refused for good.
 import { html, useEffect } from "../lib.js";
 import { at, call, post } from "../api.js";
-import { activity, announce, attempt, hrefOf, may } from "../state.js";
+import { asks } from "../list.js";
+import { announce, attempt, hrefOf, may } from "../state.js";
 import { Proposed, isEdit } from "../diff.js";
 import { moment } from "../format.js";
 import { Loaded, None, Section, Sure, useAsk } from "./parts.js";
@@ -10,7 +11,7 @@ const WORDS = { once: "Allow once", always: "Always exactly this", no: "Do not a
 
 export function Approvals() {
   const waiting = useAsk("/api/approvals"), grants = useAsk("/api/grants");
-  const { value } = activity;
+  const { value } = asks;
   useEffect(() => { waiting.again(); }, [value]);
   const answer = (one, choice) => attempt(async () => { await post(at(one.name, `/asks/${encodeURIComponent(one.ask_id)}`), { choice }); announce("Answered"); waiting.again(); grants.again(); });
   const revoke = (id) => attempt(async () => { await call("DELETE", `/api/grants/${encodeURIComponent(id)}`); announce("Taken back"); grants.again(); });

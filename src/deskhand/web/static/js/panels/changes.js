@@ -1,7 +1,8 @@
 // What agents changed in files and key-values, and a way back from each of it.
 import { html, useEffect, useState } from "../lib.js";
 import { get, post } from "../api.js";
-import { activity, announce, attempt, hrefOf, may } from "../state.js";
+import { activity } from "../list.js";
+import { announce, attempt, hrefOf, may } from "../state.js";
 import { many, moment } from "../format.js";
 import { Files, named } from "../diff.js";
 import { Loaded, None, Section, useAsk } from "./parts.js";

@@ -1,7 +1,7 @@
 // What is done without anybody asking: what comes next, how it went, and making one from a few blanks.
 import { html, useEffect, useState } from "../lib.js";
 import { call, post } from "../api.js";
-import { announce, attempt, checkHealth, hrefOf, may, sessions } from "../state.js";
+import { announce, attempt, checkHealth, hrefOf, may } from "../state.js";
 import { many, moment } from "../format.js";
 import { Loaded, None, Section, Sure, useAsk } from "./parts.js";
 
@@ -75,7 +75,7 @@ function Make({ made }) {
 }
 
 function Blanks({ one, back, made }) {
-  const [shown, setShown] = useState(null), [refused, setRefused] = useState("");
+  const [shown, setShown] = useState(null), [refused, setRefused] = useState(""), talks = useAsk("/api/sessions?brief=true");
   const draft = (form) => {
     const { _to, _name, _text, ...fields } = Object.fromEntries(new FormData(form));
     return { name: _name ?? "", to: _to ?? "", ...(one ? { blueprint: one.name, slots: fields } : { text: _text }) };
@@ -97,15 +97,15 @@ function Blanks({ one, back, made }) {
     <div class="row"><button type="button" class="btn little" onClick=${back}>Back</button><strong>${one ? one.title : "Something else"}</strong></div>
     ${one ? Object.entries(one.form.properties).map(([name, blank]) => html`<label class="field" key=${name}><span>${blank.title}</span>${blank.enum ? html`<select class="input" name=${name}>${blank.enum.map((each) => html`<option key=${each} selected=${each === blank.default}>${each}</option>`)}</select>` : html`<input class="input" name=${name} type=${KINDS[blank.format] ?? "text"} required=${required(name)} defaultValue=${blank.default ?? ""} placeholder=${blank.examples?.[0] ?? ""} />`}</label>`)
       : html`<label class="field"><span>Its name</span><input class="input" name="_name" required pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" placeholder="look-around" /></label><label class="field"><span>Its file</span><textarea class="input mono" name="_text" rows="9" spellcheck="false" required defaultValue=${EMPTY}></textarea></label>`}
-    <label class="field"><span>Where does it answer?</span><select class="input" name="_to">${places().map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select></label>
+    <label class="field"><span>Where does it answer?</span><select class="input" name="_to">${places(talks.data?.sessions ?? []).map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select></label>
     ${refused && html`<p class="note warn" role="alert">${refused}</p>`}
     ${shown && html`<div class="small" role="status"><p><strong>${shown.when}</strong></p><p class="muted">${shown.next_at.map(moment).join(" · ")}</p><p>${shown.forecast}</p>${shown.command && html`<p><code class="wrap">${shown.command}</code></p>`}</div>`}
     <div><button class="btn main">Make it</button></div></form>`;
 }
 
 /** A conversation on this page, or one of the chats in which there were conversations. */
-function places() {
-  const chats = (sessions.value ?? []).filter((one) => one.channel && !OWN.has(one.channel)).map((one) => one.key.slice(one.key.indexOf("/") + 1).split(":"));
+function places(sessions) {
+  const chats = sessions.filter((one) => one.channel && !OWN.has(one.channel)).map((one) => one.key.slice(one.key.indexOf("/") + 1).split(":"));
   const known = [...new Set(chats.map(([channel, ...rest]) => `${channel}:${rest.at(-1)}`))];
   return [["web:jobs", "here, in the conversation jobs"], ...known.map((each) => [each, each]), ["", "nowhere: it stands in its own conversation"]];
 }

@@ -37,12 +37,11 @@ function Held({ name, state }) {
       <${Toggle} label="Plan first" note="It says what it will do before it does it" on=${options.plan_mode} disabled=${locked} set=${(on) => set({ plan_mode: on })} />
       <${Toggle} label="Deep work" note="It goes on by itself while tasks are open" on=${options.mode === "deep_work"} disabled=${locked} set=${(on) => set({ mode: on ? "deep_work" : "normal", plan_mode: on })} />
       <${Toggle} label="Tracing" note="Keeps what was sent to the model, for the trace" on=${options.tracing} disabled=${locked} set=${(on) => set({ tracing: on })} />
-      <${Toggle} label="Teams" note="Kept, but agents do not work in teams yet" on=${options.teams} disabled=${locked} set=${(on) => set({ teams: on })} />
     </div>
     <form class="stack" onSubmit=${submit((fields) => change(name, { system_prompt: fields.prompt }).then(() => { announce("Saved"); return null; }))}>
       <label class="field"><span>Instructions for this conversation</span><textarea class="input" name="prompt" rows="4" disabled=${locked} placeholder="What it should keep in mind here" defaultValue=${options.system_prompt ?? ""}></textarea></label>
       <div><button class="btn little" disabled=${locked}>Save the instructions</button></div></form>
-    <${Section} title="Used so far"><dl class="facts"><dt>Read</dt><dd>${count(state.usage.read)} tokens${state.usage.cached ? ` (${count(state.usage.cached)} from the cache)` : ""}</dd><dt>Written</dt><dd>${count(state.usage.written)} tokens</dd>${usage && "cost" in usage && html`<dt>Cost</dt><dd>${money(usage.cost)}</dd>`}</dl><//>
+    <${Section} title="Used so far"><dl class="facts"><dt>Read</dt><dd>${count(usage?.input_tokens)} tokens${usage?.cached_tokens ? ` (${count(usage.cached_tokens)} from the cache)` : ""}</dd><dt>Written</dt><dd>${count(usage?.output_tokens)} tokens</dd>${usage && "cost" in usage && html`<dt>Cost</dt><dd>${money(usage.cost)}</dd>`}</dl><//>
     ${may("chat") && html`<${Section} title="Erase" note="What was said here is removed from the log for good, and so is what I remember of it alone. Files that were made stay."><div><${Sure} label="Erase this conversation" sure="Yes, erase it for good" onYes=${erase} little=${false} /></div><//>`}
   </div>`;
 }

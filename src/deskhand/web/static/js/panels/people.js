@@ -19,7 +19,18 @@ function Phone() {
   const [made, setMade] = useState(null);
   const make = () => attempt(async () => setMade(await post("/api/logins")));
   return html`<${Section} title="Use it on your phone" note="A link that signs in one browser, once, for ten minutes. The phone must reach this machine." action=${html`<button type="button" class="btn little" onClick=${make}>Make a link</button>`}>
-    ${made && html`<div class="row qr"><img src=${picture(made.qr_svg)} alt="The link as a QR code" width="168" height="168" /><div class="stack"><code class="wrap">${made.url}</code><div><button type="button" class="btn little" onClick=${() => copy(made.url)}>Copy</button></div></div></div>`}<//>`;
+    ${made && !made.qr_svg && html`<${FromHere} url=${made.url} />`}
+    ${made?.qr_svg && html`<div class="row qr"><img src=${picture(made.qr_svg)} alt="The link as a QR code" width="168" height="168" /><div class="stack"><code class="wrap">${made.url}</code><div><button type="button" class="btn little" onClick=${() => copy(made.url)}>Copy</button></div></div></div>`}<//>`;
+}
+
+/** A phone would look for 127.0.0.1 in itself: what to do before it can come. */
+function FromHere({ url }) {
+  const { port } = location;
+  return html`<div class="box stack" role="status"><p><strong>This page is open under an address of this machine alone, so a phone cannot follow the link.</strong></p>
+    <p>Put TLS in front of Deskhand, tell it the name, start it again, and open this page under that name. With Tailscale:</p>
+    <pre tabindex="0">tailscale serve --bg ${port}${"\n"}deskhand config set web.hosts '[MACHINE.TAILNET.ts.net]'</pre>
+    <p class="small muted">Caddy or nginx do as well; see “From another machine” in docs/serve.md. In another browser on this machine, this link works: <code class="wrap">${url}</code></p>
+    <div><button type="button" class="btn little" onClick=${() => copy(url)}>Copy</button></div></div>`;
 }
 
 function Pairings({ found, users }) {

@@ -1,7 +1,8 @@
 // Skills that agents thought of: what stands in each, how it did in replays, and a person's word on it.
 import { html, useEffect, useState } from "../lib.js";
 import { post } from "../api.js";
-import { activity, announce, attempt, hrefOf } from "../state.js";
+import { activity } from "../list.js";
+import { announce, attempt, hrefOf } from "../state.js";
 import { count, many, moment } from "../format.js";
 import { Loaded, None, Section, Sure, Toggle, useAsk } from "./parts.js";
 

@@ -17,11 +17,11 @@ export function Slider() {
   }, [n]);
   const found = useAsk(last ? `${at(here.value.name, "/state")}?n=${Math.min(asked, last)}` : "");
   const ends = talk.value.turns.filter((turn) => turn.end !== null && turn.last <= last).map((turn) => turn.last);
-  const settled = found.data?.n === n && found.data.rest;
+  const known = found.data?.n === n ? found.data : null, settled = known?.rest;
   return html`<div class="stack">
     <label class="field"><span>Event <output>${n}</output> of ${last}</span><input type="range" min="1" max=${Math.max(1, last)} value=${n} aria-valuetext=${`event ${n} of ${last}`} onInput=${(event) => setChosen(Number(event.target.value))} list="ends" /></label>
     <datalist id="ends">${ends.map((end) => html`<option key=${end} value=${end}></option>`)}</datalist>
-    <div class="row"><button type="button" class="btn little" disabled=${!ends.some((end) => end < n)} onClick=${() => setChosen(Math.max(...ends.filter((end) => end < n)))}>Turn before</button><button type="button" class="btn little" disabled=${!ends.some((end) => end > n)} onClick=${() => setChosen(Math.min(...ends.filter((end) => end > n)))}>Turn after</button></div>
+    <div class="row"><button type="button" class="btn little" disabled=${!known?.turn_before} onClick=${() => setChosen(known.turn_before)}>Turn before</button><button type="button" class="btn little" disabled=${!known?.turn_after} onClick=${() => setChosen(known.turn_after)}>Turn after</button></div>
     ${may("chat") && html`<div class="row"><button type="button" class="btn little" disabled=${!settled} onClick=${() => branch(n)}>Branch from here</button><button type="button" class="btn little" disabled=${!settled || n === last} onClick=${() => rewind(n)}>Undo to here</button></div>`}
     ${found.data?.rest === false && html`<p class="tiny muted">In the midst of a turn: to branch or undo, go to the end of one.</p>`}
     <div class="tabs" role="tablist" aria-label="What to show">${TABS.map(([id, label]) => html`<button key=${id} type="button" role="tab" aria-selected=${String(tab === id)} onClick=${() => setTab(id)}>${label}</button>`)}</div>

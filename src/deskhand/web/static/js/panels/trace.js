@@ -4,6 +4,8 @@ import { at } from "../api.js";
 import { here } from "../state.js";
 import { rawEvents, talk } from "../talk.js";
 import { clock, count, took } from "../format.js";
+import { part } from "../log.js";
+import { More } from "../more.js";
 import { Loaded, None, useAsk } from "./parts.js";
 
 const TABS = [["all", "All"], ["llm_call", "Model calls"], ["tool_call", "Tools"], ["agent_run", "Turns"], ["events", "Events"]];
@@ -35,12 +37,14 @@ function Span({ span, longest }) {
     ${span.detail && html`<pre tabindex="0">${span.detail}</pre>`}${span.preview && html`<h4>Result</h4><pre tabindex="0">${span.preview}</pre>`}${bodies.map(([name, body]) => html`<h4 key=${name}>${name}</h4><pre tabindex="0">${typeof body === "string" ? body : JSON.stringify(body, null, 2)}</pre>`)}</details>`;
 }
 
-const SHOWN = 100;
+const PAGE = 100;
 
 function Events() {
-  const [shown, setShown] = useState(SHOWN), all = talk.value.n ? rawEvents() : [], from = Math.max(0, all.length - shown);
-  return html`<div>${from > 0 && html`<button type="button" class="btn little" onClick=${() => setShown(shown + SHOWN)}>Show earlier</button>`}
-    <ol class="spans">${all.slice(from).map((recorded) => html`<li key=${recorded.n}><details class="span"><summary><span class="tiny muted num">${recorded.n}</span><span class="cut grow">${recorded.event.type}</span><span class="tiny muted">${clock(recorded.at)}</span></summary><${Raw} recorded=${recorded} /></details></li>`)}</ol></div>`;
+  const [before, setBefore] = useState([]), last = talk.value.n ? rawEvents() : [], from = last[0]?.n ?? 1;
+  const all = [...(before.at(-1)?.n >= from - 1 ? before.filter(({ n }) => n < from) : []), ...last], first = all[0]?.n ?? 1;
+  const earlier = async () => { const found = await part(here.value.name, Math.max(0, first - 1 - PAGE), first - 1); setBefore([...found, ...all]); };
+  return html`<div>${first > 1 && html`<${More} key=${first} more=${earlier} label="Show earlier" />`}
+    <ol class="spans">${all.map((recorded) => html`<li key=${recorded.n}><details class="span"><summary><span class="tiny muted num">${recorded.n}</span><span class="cut grow">${recorded.event.type}</span><span class="tiny muted">${clock(recorded.at)}</span></summary><${Raw} recorded=${recorded} /></details></li>`)}</ol></div>`;
 }
 
 function Raw({ recorded }) {

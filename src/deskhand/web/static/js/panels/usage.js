@@ -15,7 +15,8 @@ export function Usage() {
 function Shown({ data }) {
   const { total } = data, days = data.days ?? [], most = Math.max(1, ...days.map((day) => day.total_tokens ?? 0));
   if (!total?.api_calls) return html`<${None}>Nothing was used in this time.<//>`;
-  return html`<dl class="figures"><div><dt>Tokens</dt><dd>${count(total.total_tokens)}</dd></div><div><dt>Read</dt><dd>${count(total.prompt_tokens)}</dd></div><div><dt>Written</dt><dd>${count(total.completion_tokens)}</dd></div><div><dt>Model calls</dt><dd>${count(total.api_calls)}</dd></div><div><dt>Cost</dt><dd>${money(total.cost)}</dd></div></dl>
+  return html`<dl class="figures"><div><dt>Tokens</dt><dd>${count(total.total_tokens)}</dd></div><div><dt>Read</dt><dd>${count(total.prompt_tokens)}</dd></div><div><dt>Written</dt><dd>${count(total.completion_tokens)}</dd></div><div><dt>Model calls</dt><dd>${count(total.api_calls)}</dd></div><div><dt>Cost</dt><dd>${total.cost == null && total.known_cost ? `${money(total.known_cost)}+` : money(total.cost)}</dd></div></dl>
+    ${total.cost == null && html`<p class="small muted">The price of ${data.models.filter((row) => row.cost == null).map((row) => row.id).join(", ")} is not known${total.known_cost ? ": what they cost comes on top" : ""}.</p>`}
     ${days.length > 1 && html`<${Section} title="By day"><ol class="bars">${days.map((day) => html`<li key=${day.id} title=${`${day.id}: ${count(day.total_tokens)} tokens`}><span class="sr">${day.id}: ${count(day.total_tokens)} tokens</span><span class="bar" style=${{ height: `${Math.max(2, (100 * (day.total_tokens ?? 0)) / most)}%` }}></span></li>`)}</ol><//>`}
     <${Section} title="By model"><${Table} rows=${data.models ?? []} name=${(row) => row.id} /><//>
     <${Section} title="By conversation"><${Table} rows=${(data.sessions ?? []).slice(0, 30)} name=${(row) => html`<a href=${hrefOf(row.session_id)}>${row.preview || "Untitled"}</a>`} /><//>`;
@@ -23,5 +24,5 @@ function Shown({ data }) {
 
 function Table({ rows, name }) {
   if (!rows.length) return html`<${None}>Nothing.<//>`;
-  return html`<div class="table"><table><thead><tr><th scope="col">Name</th><th scope="col">Tokens</th><th scope="col">Calls</th><th scope="col">Cost</th></tr></thead><tbody>${rows.map((row, i) => html`<tr key=${i}><th scope="row">${name(row)}</th><td>${count(row.total_tokens)}</td><td>${count(row.api_calls)}</td><td>${money(row.cost)}</td></tr>`)}</tbody></table></div>`;
+  return html`<div class="table"><table><thead><tr><th scope="col">Name</th><th scope="col">Tokens</th><th scope="col">Calls</th><th scope="col">Cost</th></tr></thead><tbody>${rows.map((row, i) => html`<tr key=${i}><th scope="row">${name(row) || "Without a name"}</th><td>${count(row.total_tokens)}</td><td>${count(row.api_calls)}</td><td>${money(row.cost)}</td></tr>`)}</tbody></table></div>`;
 }
