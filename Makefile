@@ -80,6 +80,7 @@ torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see tha
 
 bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR also runs the harness for other systems
 	@$(BIN)/python bench/bench.py
+	@if command -v chromium >/dev/null; then $(BIN)/python bench/page.py; fi
 	@if [ -n "$${PEERS_BENCH:-}" ]; then cp bench/peers_driver.py "$$PEERS_BENCH/drivers/deskhand.py"; \
 	  (cd "$$PEERS_BENCH" && "$(CURDIR)/$(BIN)/python" harness.py deskhand over,stream,conc,persist); fi
 

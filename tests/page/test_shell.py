@@ -1,0 +1,120 @@
+"""The frame around a conversation: what it says, what it counts, and that nothing sticks out of it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect
+
+from .conftest import Desk, answer, say
+
+pytestmark = pytest.mark.timeout(120)
+PHONE: ViewportSize = {"width": 390, "height": 844}
+KNOWN = {"prompt_tokens": 900, "completion_tokens": 100, "total_tokens": 1000, "api_calls": 3}
+USED = {
+    "total": {**KNOWN, "cost": None, "known_cost": 1.82},
+    "models": [{"id": "big/one", **KNOWN, "cost": 1.82}, {"id": "home/made", **KNOWN, "cost": None}],
+    "sessions": [{"session_id": "x", "preview": "", **KNOWN, "cost": None}],
+    "days": [],
+}
+
+
+def test_a_command_may_come_first(page: Page) -> None:
+    for said, shown in (("/help", "/status"), ("/status", "Nothing is going on."), ("/nonsense", "nonsense")):
+        page.goto("/#/")
+        page.get_by_role("heading", name="What shall we do").wait_for()
+        say(page, said)
+        expect(page.locator(".command-run")).to_contain_text(shown)
+        expect(page.get_by_label("Message to Deskhand")).to_be_visible()
+        expect(page.get_by_text("cannot be shown")).to_have_count(0)
+    say(page, "and now this")
+    expect(answer(page, "You said: and now this")).to_be_visible()
+    page.reload()
+    expect(answer(page, "You said: and now this")).to_be_visible()
+
+
+def test_what_waits_is_counted_and_slash_searches(page: Page) -> None:
+    conversations = page.get_by_role("navigation", name="Conversations")
+    for _ in range(2):
+        page.goto("/#/")
+        page.get_by_role("heading", name="What shall we do").wait_for()
+        say(page, "post it")
+        page.get_by_role("region", name="Permission needed").wait_for()
+    settings, waiting = conversations.get_by_role("link", name="Settings"), page.get_by_label("Waiting for you")
+    expect(settings).to_contain_text("2 waiting")
+    expect(waiting.get_by_role("link")).to_have_count(2)
+    field, search = page.get_by_label("Message to Deskhand"), page.get_by_label("Search everything")
+    field.focus()
+    expect(page.locator(".search kbd")).to_have_text("Ctrl /")
+    page.keyboard.press("Control+/")
+    expect(search).to_be_focused()
+    expect(field).to_have_value("")
+    page.goto("/#/house/approvals")
+    expect(page.get_by_role("navigation", name="Settings").get_by_role("link", name="Approvals")).to_contain_text("2")
+    for left in (1, 0):
+        page.get_by_role("button", name="Do not allow").first.click()
+        expect(waiting.get_by_role("link")).to_have_count(left)
+    expect(settings).not_to_contain_text("waiting")
+
+
+def test_the_name_of_the_owner_stands_in_the_corner(page: Page) -> None:
+    corner = page.locator(".who")
+    expect(corner).to_contain_text("owner")
+    page.goto("/#/house/setup")
+    page.wait_for_timeout(100)
+    headers = {"X-Deskhand": "1", "Origin": page.evaluate("location.origin")}
+    assert page.request.post("/api/setup/person", data={"name": "Robin"}, headers=headers).ok
+    page.goto("/#/")
+    expect(corner).to_contain_text("Robin")
+    assert page.request.post("/api/setup/person", data={"name": "owner"}, headers=headers).ok
+
+
+def test_nothing_sticks_out_on_a_phone(browser: Browser, desk: Desk, signed: StorageState) -> None:
+    context = browser.new_context(storage_state=signed, base_url=desk.url, viewport=PHONE, has_touch=True)
+    try:
+        page = context.new_page()
+        page.goto("/")
+        say(page, "hold it, with a line that is long enough to be cut where the room for it is narrow")
+        page.get_by_role("button", name="Send").click()
+        answer(page, "The first half of it.").wait_for()
+        composer, send = (page.locator(each).bounding_box() for each in (".composer", ".send"))
+        stop = page.get_by_role("button", name="Stop").bounding_box()
+        assert composer and send and stop
+        assert send["x"] + send["width"] <= composer["x"] + composer["width"] - 4
+        assert stop["x"] + stop["width"] <= send["x"]
+        desk.release()
+        page.locator(".did").wait_for()
+        page.route("**/api/usage?*", lambda route: route.fulfill(json=USED))
+        page.goto("/#/house/usage")
+        expect(page.locator(".figures")).to_contain_text("$1.82+")
+        expect(page.get_by_text("The price of home/made is not known")).to_be_visible()
+        assert page.evaluate(
+            "[...document.querySelectorAll('.figures div')].every((c) => c.scrollWidth <= c.clientWidth)"
+        )
+        page.goto("/#/")
+        page.get_by_role("button", name="Options").click()
+        page.get_by_role("button", name="Set up a new conversation").click()
+        page.get_by_role("switch", name="Plan first").wait_for()
+        expect(page.get_by_role("switch", name="Teams")).to_have_count(0)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+    finally:
+        context.close()
+
+
+def test_the_slider_and_hits_show_their_words_on_a_phone(page: Page) -> None:
+    text = "a question that goes on for so long that one line of a phone does not hold it"
+    say(page, text)
+    expect(answer(page, f"You said: {text}")).to_be_visible()
+    page.get_by_role("switch", name="Developer view").click()
+    page.get_by_role("button", name="Slider over").click()
+    row = page.locator(".panel .span summary .cut", has_text=text).first
+    row.wait_for()
+    page.set_viewport_size(PHONE)
+    assert row.evaluate("e => e.scrollWidth <= e.clientWidth && e.getBoundingClientRect().right <= innerWidth")
+    page.get_by_role("button", name="Close the panel").click()
+    page.get_by_role("button", name="Show the conversations").click()
+    page.get_by_label("Search everything").fill("phone does not hold")
+    title = page.locator(".entry.tall .cut").first
+    title.wait_for()
+    assert title.evaluate("e => e.scrollWidth <= e.clientWidth")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.get_by_role("switch", name="Developer view").click()
