@@ -13,7 +13,16 @@ import msgspec
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.scripted import say
 from deskhand.types.commit import Change, Commit
-from deskhand.types.events import AnyEvent, ApprovalAsked, MessageReceived, ModelReplied, TurnEnded
+from deskhand.types.events import (
+    AnyEvent,
+    ApprovalAsked,
+    Compacted,
+    Ledger,
+    MessageReceived,
+    ModelReplied,
+    TurnEnded,
+    Undone,
+)
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import OWNER
 from deskhand.types.messages import Message, Text, ToolCall, Usage
@@ -29,7 +38,8 @@ def heard(chat: str, text: str, n: int) -> MessageReceived:
 
 
 async def crowd(store: SqliteStore, now: float) -> None:
-    """`MANY` conversations, one for each hour, a still older one that waits for an answer, and one of `MESSAGES`."""
+    """`MANY` conversations, one for each hour, a still older one that waits for an answer, one of `MESSAGES`,
+    and one in which all was undone behind its first hundred turns."""
     changes = list[Change]()
     for n in range(MANY):
         session, at = f"default/web:owner:many{n}", now - 9000.0 - HOUR_S * n
@@ -44,15 +54,27 @@ async def crowd(store: SqliteStore, now: float) -> None:
         asked,
     )
     await store.commit(Commit("default/web:owner:old", 1, now - HOUR_S * (MANY + 9), waits, close=True))
-    events: list[AnyEvent] = []
-    for n in range(MESSAGES // 2):
+    await store.commit(Commit("default/web:owner:deep", 1, now - 8000, held("deep", MESSAGES // 2), close=True))
+    back = (
+        *held("back", 400, "Matter"),
+        Undone(0, OWNED, 3 * 100),
+        Compacted((), "", 0, Ledger()),
+        *held("back", 60, "Later"),
+    )
+    await store.commit(Commit("default/web:owner:back", 1, now - 8500, back, close=True))
+
+
+def held(chat: str, turns: int, word: str = "Question") -> tuple[AnyEvent, ...]:
+    """So many turns, one after the other."""
+    found: list[AnyEvent] = []
+    for n in range(turns):
         reply = say(f"Answer {n}: milk, bread, a **new tent**.\n\n- one\n- two")
-        events += [
-            heard("deep", f"Question {n}: what is in the notes?", n),
+        found += [
+            heard(chat, f"{word} {n}: what is in the notes?", n),
             ModelReplied(reply, "scripted/desk", "stop", Usage(950, 20)),
             TurnEnded("done"),
         ]
-    await store.commit(Commit("default/web:owner:deep", 1, now - 8000, tuple(events), close=True))
+    return tuple(found)
 
 
 async def main(home: Path) -> None:

@@ -56,7 +56,10 @@ def page(context: BrowserContext) -> Iterator[Page]:
     opened.get_by_role("navigation", name="Conversations").get_by_role("link", name="Talk 0 about").wait_for()
     yield opened
     assert broken == []
-    assert opened.evaluate("document.scrollingElement.scrollTop") == 0, "the page itself stays where it is"
+    stays = opened.evaluate(
+        "[document.scrollingElement.scrollTop, document.scrollingElement.scrollHeight - innerHeight]"
+    )
+    assert stays == [0, 0], "the page itself stays where it is, and nothing makes it longer than its window"
     expect(opened.locator("header.head")).to_be_in_viewport(ratio=1)
     opened.close()
 
@@ -128,8 +131,6 @@ def test_a_conversation_of_ten_thousand_messages(page: Page, crowded: Desk) -> N
 
 
 def test_a_hit_deep_inside_comes_into_sight(page: Page, crowded: Desk) -> None:
-    page.goto("/#/c/deep")
-    answer(page, f"Answer {LAST}:").wait_for()
     conversations = page.get_by_role("navigation", name="Conversations")
     for wanted in (2345, 77, 2346):
         page.keyboard.press("Control+/")  # from the field to write in, too
@@ -176,6 +177,20 @@ def test_find_in_a_conversation(page: Page, crowded: Desk) -> None:
     field.press("Escape")
     expect(field).to_have_count(0)
     expect(page.locator(".scroll")).to_be_focused()
+
+
+def test_what_was_undone_later_is_undone_where_one_looks_back(page: Page, crowded: Desk) -> None:
+    page.goto("/#/c/back")
+    page.locator(".bubble").get_by_text("Later 59:").wait_for()
+    page.keyboard.press("Control+f")
+    page.keyboard.type("matter 50")
+    stays = page.locator(".turn", has=page.locator(".bubble").get_by_text("Matter 50:"))
+    expect(stays).to_be_in_viewport()
+    expect(stays).not_to_have_class("turn undone")
+    page.get_by_role("searchbox", name="Find in this").fill("matter 250")
+    undone = page.locator(".turn", has=page.locator(".bubble").get_by_text("Matter 250:"))
+    expect(undone).to_be_in_viewport()
+    expect(undone).to_have_class("turn undone")
 
 
 def test_five_thousand_conversations_in_the_list(page: Page, crowded: Desk) -> None:

@@ -54,3 +54,42 @@ def test_nothing_serious_stands_in_the_way(looked_at: Page, desk: Desk, signed: 
         page.evaluate("scheme => { document.documentElement.dataset.theme = scheme }", scheme)
         found[look] = page.evaluate(RUN)
     assert not any(found.values()), found
+
+
+ALL = RUN.replace('.filter((rule) => ["serious", "critical"].includes(rule.impact))', "")
+
+
+def test_nothing_at_all_in_lists_and_settings(looked_at: Page, desk: Desk, signed: StorageState) -> None:
+    page, found = looked_at, dict[str, list[str]]()
+    for cookie in signed["cookies"]:
+        page.context.add_cookies([{"name": cookie["name"], "value": cookie["value"], "url": desk.url}])
+    page.goto("about:blank")
+    page.goto(f"{desk.url}/#/c/{desk.long}")
+    page.locator(".answer", has_text="Answer 624").wait_for()
+    page.evaluate(AXE.read_text())
+
+    def look(name: str) -> None:
+        settle(page)
+        found[name] = page.evaluate(ALL)
+
+    for width, height in ((1440, 900), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"{desk.url}/#/c/{desk.long}")
+        page.get_by_role("button", name="Find in this").click()
+        page.keyboard.type("question 12")
+        page.get_by_text("1 of ").wait_for()
+        look(f"find {width}")
+        page.keyboard.press("Escape")
+        page.keyboard.press("Control+/")
+        page.get_by_label("Search everything").fill("tent")
+        page.locator("a.entry.tall").first.wait_for()
+        look(f"search {width}")
+        page.get_by_label("Search everything").fill("")
+        page.keyboard.press("Control+k")
+        look(f"palette {width}")
+        page.keyboard.press("Escape")
+        for panel in ("approvals", "usage", "activity", "people"):
+            page.goto(f"{desk.url}/#/house/{panel}")
+            page.locator(".section").first.wait_for()
+            look(f"{panel} {width}")
+    assert not any(found.values()), found

@@ -7,6 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 from deskhand.testing.scripted import ScriptedModel
+from deskhand.types import events as e
+from deskhand.types.commit import Commit
+from deskhand.types.messages import Message, Text, Usage
 
 from .served import Client, Served, serving
 from .test_guard import problem
@@ -158,6 +161,13 @@ async def test_a_branch_tells_itself_apart_and_keeps_its_times(served: Served) -
 
 async def test_what_was_said_elsewhere_used_nothing_here(served: Served) -> None:
     await talk(served.owner, "one", "hello")
+    before = await served.owner.get("/api/usage")
+    told = Message("assistant", (Text("It was said long ago."),))
+    dear = e.ModelReplied(told, "unknown/dear", "stop", Usage(70, 30))
+    events = (e.ModelReplied(told, "", "stop"), dear)
+    await served.app.store.commit(Commit("default/web:owner:moved", 1, 1_760_000_000.0, events, close=True))
+    used = await served.owner.get("/api/usage")
+    assert [line["id"] for line in used["models"]] == ["unknown/dear", "scripted/echo"]
+    assert used["total"]["api_calls"] == before["total"]["api_calls"] + 1
+    assert (used["total"]["cost"], used["total"]["known_cost"]) == (None, before["total"]["cost"])
     assert (await served.owner.get("/api/auth/me"))["name"] == "owner"
-    used = (await served.owner.get("/api/usage"))["total"]
-    assert (used["cost"], used["known_cost"]) == (0.0, 0.0)

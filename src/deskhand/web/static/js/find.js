@@ -1,5 +1,5 @@
 // Find in this conversation: the hits one after the other, wherever they lie in it.
-import { html, signal, useEffect, useRef, useState } from "./lib.js";
+import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { here, sought } from "./state.js";
 import { IconButton } from "./icons.js";
 import { usePages } from "./more.js";
@@ -14,7 +14,7 @@ export function Find() {
   const field = useRef(), [query, setQuery] = useState(""), [asked, setAsked] = useState(""), [at, setAt] = useState(0), { name } = here.value;
   const found = usePages(asked && `/api/search?order=latest&limit=${PAGE}&session=${encodeURIComponent(name)}&q=${encodeURIComponent(asked)}`, read), rows = found.rows ?? [];
   useEffect(() => { const timer = setTimeout(() => { setAsked(query.trim()); setAt(0); }, WAIT_MS); return () => clearTimeout(timer); }, [query]);
-  useEffect(() => { field.current.focus(); return () => { CSS.highlights?.delete("hit"); }; }, []);
+  useLayoutEffect(() => { field.current.focus(); return () => { CSS.highlights?.delete("hit"); }; }, []);
   useEffect(() => {
     if (rows[at]) sought.value = { name, n: rows[at].n, query: asked };
     if (at >= rows.length - 2 && found.more) found.more();

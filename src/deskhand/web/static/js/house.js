@@ -32,7 +32,7 @@ export function House() {
     <header class="head"><${IconButton} name="menu" label="Show the conversations" class="ib only-narrow" onClick=${() => { drawer.value = true; }} /><h1 class="title">Settings</h1></header>
     <div class="house-body">
       <nav class="pages" aria-label="Settings">${PAGES.map(([id, name, icon]) => html`<a key=${id} class="entry" href=${`#/house/${id}`} aria-current=${name === label ? "page" : null}><${Icon} name=${icon} /><span class="grow">${name}</span>${id === "approvals" && asks.value.length > 0 && html`<span class="tag warn">${asks.value.length}<span class="sr"> waiting</span></span>`}</a>`)}</nav>
-      <div class="page" role="region" aria-label=${label} tabindex="-1" ref=${top}><h2>${label}</h2>${Drawn && html`<${Drawn} key=${page} />`}</div>
+      <div class="page" id="page" role="region" aria-label=${label} tabindex="-1" ref=${top}><h2>${label}</h2>${Drawn && html`<${Drawn} key=${page} />`}</div>
     </div>
   </div>`;
 }

@@ -1,6 +1,6 @@
 // Where the page begins: who one is, then what is shown.
 import { html, render, useEffect } from "./lib.js";
-import { alerts, attempt, checkHealth, developer, drawer, here, me, online, palette, panel, post, problem, signIn, spoken, spokenNow } from "./state.js";
+import { alerts, attempt, checkHealth, developer, drawer, here, me, narrow, online, palette, panel, post, problem, signIn, spoken, spokenNow } from "./state.js";
 import { askHere, session, sessions, watch } from "./list.js";
 import { retryNow, sendWaiting, show, stop, talk, view } from "./talk.js";
 import { finding } from "./find.js";
@@ -46,10 +46,10 @@ function App() {
     document.title = `${talk.value.asks.length ? "(!) " : ""}${title ? `${title} · ` : ""}Deskhand`;
   });
   return html`<div class="app" data-view=${developer.value ? "developer" : "simple"} data-panel=${panel.value || null}>
-    <a class="skip" href="#composer" onClick=${toComposer}>Go to the message field</a>
+    <a class="skip" href=${place.place === "house" ? "#page" : "#composer"} onClick=${skip}>${place.place === "house" ? "Go to the settings" : "Go to the message field"}</a>
     <${Sidebar} />
     ${drawer.value && html`<div class="veil" onClick=${() => { drawer.value = false; }}></div>`}
-    <main class="middle" id="main" inert=${drawer.value && matchMedia("(max-width: 760px)").matches}>
+    <main class="middle" id="main" inert=${drawer.value && narrow.value}>
       <${Banner} />
       <${Alerts} />
       ${place.place === "house" ? html`<${House} />` : html`<${Conversation} />`}
@@ -63,9 +63,9 @@ function App() {
   </div>`;
 }
 
-function toComposer(event) {
+function skip(event) {
   event.preventDefault();
-  document.getElementById("composer")?.focus();
+  document.querySelector(event.currentTarget.getAttribute("href"))?.focus();
 }
 
 function Banner() {
@@ -103,7 +103,7 @@ addEventListener("keydown", (event) => {
   }
   if (event.key === "/" && (event.ctrlKey || event.metaKey || !typing(event.target))) {
     event.preventDefault();
-    drawer.value = matchMedia("(max-width: 760px)").matches;
+    drawer.value = narrow.value;
     requestAnimationFrame(() => document.getElementById("search")?.focus());
   }
   if (event.key === "Escape" && !event.defaultPrevented) escape();

@@ -10,7 +10,7 @@ const boxOf = (element) => element.closest(".scroll, .side-list, .page, .panel-b
 
 /** Call `seen(near)` when the element comes near what is seen of its list, and when it leaves it. */
 function watchNear(element, seen) {
-  const observer = new IntersectionObserver((entries) => seen(entries.at(-1).isIntersecting), { root: boxOf(element), rootMargin: NEAR });
+  const observer = new IntersectionObserver((entries) => element.isConnected && seen(entries.at(-1).isIntersecting), { root: boxOf(element), rootMargin: NEAR });
   observer.observe(element);
   return () => observer.disconnect();
 }

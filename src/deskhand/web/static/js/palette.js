@@ -39,7 +39,7 @@ function useTitles(query) {
 
 export function Palette() {
   const box = useRef(), list = useRef(), [query, setQuery] = useState(""), [chosen, setChosen] = useState(0), titles = useTitles(query);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key is pressed
     const before = document.activeElement;
     box.current.showModal();
     return () => before?.focus?.();
@@ -58,7 +58,7 @@ export function Palette() {
   }, [chosen]);
   return html`<dialog class="palette" ref=${box} aria-label="Commands" onCancel=${(event) => { event.preventDefault(); palette.value = false; }} onClick=${(event) => { if (event.target === box.current) palette.value = false; }}>
     <input class="input" role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${`found-${chosen}`} aria-label="Find a command or a conversation" placeholder="Find a command or a conversation" value=${query} onInput=${(event) => { setQuery(event.target.value); setChosen(0); }} onKeyDown=${key} />
-    <div class="found-list" ref=${list}><ul id="found" role="listbox" aria-label="Found">${found.map((entry, i) => html`<li key=${entry[2] ?? entry[0]} id=${`found-${i}`} role="option" aria-selected=${String(i === chosen)} onClick=${() => run(entry)} onMouseMove=${() => setChosen(i)}><span class="cut grow">${entry[0]}</span>${entry[2] && html`<span class="tiny muted">conversation</span>`}</li>`)}
+    <div class="found-list" ref=${list} tabindex="0" role="group" aria-label="What was found"><ul id="found" role="listbox" aria-label="Found">${found.map((entry, i) => html`<li key=${entry[2] ?? entry[0]} id=${`found-${i}`} role="option" aria-selected=${String(i === chosen)} onClick=${() => run(entry)} onMouseMove=${() => setChosen(i)}><span class="cut grow">${entry[0]}</span>${entry[2] && html`<span class="tiny muted">conversation</span>`}</li>`)}
       ${!found.length && html`<li role="option" aria-selected="false" aria-disabled="true" class="muted">Nothing is called that</li>`}</ul>
     ${titles.more && html`<${More} key=${found.length} more=${titles.more} label="More conversations" />`}</div>
   </dialog>`;

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { activity, asks, moreSessions, sessions } from "./list.js";
 import { Block, More, usePages } from "./more.js";
-import { chooseTheme, developer, drawer, go, health, here, hrefOf, me, signOut, sought, theme } from "./state.js";
+import { chooseTheme, developer, drawer, go, health, here, hrefOf, me, narrow, signOut, sought, theme } from "./state.js";
 import { day, moment } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 
@@ -11,8 +11,7 @@ const CHANNELS = { web: "", terminal: "terminal", telegram: "Telegram", discord:
 export function Sidebar() {
   const [query, setQuery] = useState("");
   const list = useRef();
-  const narrow = matchMedia("(max-width: 760px)").matches;
-  return html`<nav class=${`side ${drawer.value ? "open" : ""}`} aria-label="Conversations" inert=${narrow && !drawer.value}>
+  return html`<nav class=${`side ${drawer.value ? "open" : ""}`} aria-label="Conversations" inert=${narrow.value && !drawer.value}>
     <div class="side-top">
       <a class="brand" href="#/" aria-label="Deskhand, a new conversation"><img src="/icon.svg" alt="" width="24" height="24" /><span>Deskhand</span></a>
       <${IconButton} name="close" label="Close the list" class="ib only-narrow" onClick=${() => { drawer.value = false; }} />

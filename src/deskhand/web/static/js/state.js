@@ -18,6 +18,10 @@ export const developer = signal(localStorage.getItem("deskhand.view") === "devel
 export const theme = signal(document.documentElement.dataset.theme);
 export const sought = signal(null); // {name, n}: the event that one wants to see
 
+const small = matchMedia("(max-width: 760px)");
+export const narrow = signal(small.matches); // one thing at a time: the list lies over the rest
+small.addEventListener("change", () => { narrow.value = small.matches; });
+
 effect(() => { localStorage.setItem("deskhand.view", developer.value ? "developer" : "simple"); });
 effect(() => { document.documentElement.dataset.theme = theme.value; });
 

@@ -1,5 +1,5 @@
 // One turn: what the person said, what the agent thought, did and answered, and a line on what it did.
-import { html, useState } from "./lib.js";
+import { html, useLayoutEffect, useState } from "./lib.js";
 import { whatIDid } from "./fold.js";
 import { announce, developer, me, may } from "./state.js";
 import { branch, drop, retry, rewind, sendWaiting, talk } from "./talk.js";
@@ -143,8 +143,10 @@ function Did({ turn, last }) {
     </div></footer>`;
 }
 
-export function Undone({ turns }) {
+/** Turns that were undone, folded; open where one of them is `wanted`. */
+export function Undone({ turns, wanted }) {
   const [open, setOpen] = useState(false);
+  useLayoutEffect(() => { if (wanted) setOpen(true); }, [wanted]);
   return html`<div class="undone-group"><button type="button" class="divider" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}><span>${many(turns.length, "turn")} undone · ${open ? "hide" : "show"}</span></button>
     ${open && turns.map((turn) => html`<${Turn} key=${turn.id} turn=${turn} last=${false} now=${null} />`)}</div>`;
 }

@@ -55,15 +55,17 @@ function usePlace() {
 }
 
 export function Log({ empty, first }) {
-  const state = shown.value, { turns } = state, { box, away, scrolled, free, down, to } = usePlace(), live = !view.value, wanted = sought.value;
+  const state = shown.value, { turns } = state, { box, away, scrolled, free, down, to } = usePlace(), live = !view.value, wanted = sought.value, [inside, setInside] = useState(null);
   useLayoutEffect(() => { if (box.current) down(); }, [toEnd.value]);
   useLayoutEffect(() => { // what was searched for comes into sight
     const { name, n, query } = wanted ?? {};
     if (name !== here.value.name || !talk.value.n) return;
     const found = turns.find((turn) => turn.first <= n && n <= turn.last);
     if (!found) { if (!loading.value || n < talk.value.first) jump(n)?.catch(() => undefined); return; }
+    const drawn = box.current.querySelector(`[data-first="${found.first}"]`);
+    if (!drawn) { setInside(found); return; } // it was undone, and lies folded
     sought.value = null;
-    to({ first: found.first, top: markHits(box.current.querySelector(`[data-first="${found.first}"]`), box.current, query) });
+    to({ first: found.first, top: markHits(drawn, box.current, query) });
   });
   const begin = async () => { await jump(1); to({ first: TOP }); };
   const key = (event) => {
@@ -77,7 +79,7 @@ export function Log({ empty, first }) {
       ${empty && (loading.value ? html`<div class="empty"><span class="spin"></span></div>` : first)}
       ${state.branch && html`<p class="divider"><span>A branch of <a href=${hrefOf(nameOf(state.branch.of))}>another conversation</a>, from event ${state.branch.n}</span></p>`}
       ${state.first > 1 && !loading.value && html`<${More} key=${`before${state.first}`} more=${earlier} label="Show earlier" />`}
-      ${grouped(turns).map((group) => (group.undone ? html`<${Undone} key=${`u${group.turns[0].id}`} turns=${group.turns} />` : html`<${Held} key=${group.turn.id} turn=${group.turn} last=${live && group.turn === turns.at(-1)} />`))}
+      ${grouped(turns).map((group) => (group.undone ? html`<${Undone} key=${`u${group.turns[0].id}`} turns=${group.turns} wanted=${group.turns.some((turn) => turn.first === inside?.first)} />` : html`<${Held} key=${group.turn.id} turn=${group.turn} last=${live && group.turn === turns.at(-1)} />`))}
       ${!live && html`<${More} key=${`after${view.value.events.at(-1).n}`} more=${afterwards} label="Show later" />`}
       ${live && unsent.value.map((message) => html`<${Waiting} key=${message.id} message=${message} />`)}
     </div>
