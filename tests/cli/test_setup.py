@@ -103,3 +103,20 @@ def test_by_options_nothing_is_asked(tmp_path: Path) -> None:
 )
 def test_mistakes_end_in_a_sentence(tmp_path: Path, args: tuple[str, ...], said: str) -> None:
     assert said in Desk(tmp_path / "home")("setup", *args, code=2)
+
+
+def test_a_key_that_replaces_another_is_tried_before(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "deskhand.yaml").write_text("providers: {groq: {base_url: 'http://127.0.0.1:9/v1'}}\n")
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DESKHAND_HOME": str(home)}
+
+    def keep(key: str) -> subprocess.CompletedProcess[str]:
+        command = [*DESKHAND, "setup", "--key", "GROQ_API_KEY"]
+        return subprocess.run(command, input=f"{key}\n", env=env, capture_output=True, text=True, check=False)
+
+    assert keep("gsk-first").returncode == 0, "nothing is lost by the first one"
+    refused = keep("gsk-second")
+    assert refused.returncode == 2 and "GROQ_API_KEY stays as it was" in refused.stderr
+    assert "gsk-first" in (home / ".env").read_text()
+    assert keep("gsk-first").returncode == 0

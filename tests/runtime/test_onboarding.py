@@ -12,7 +12,7 @@ import pytest
 from deskhand.models.weights import Shelf
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import read_settings
-from deskhand.runtime.models import Models
+from deskhand.runtime.models import Models, facts_of
 from deskhand.runtime.onboarding import DEMO, EXAMPLES, Onboarding
 from deskhand.testing import tour
 from deskhand.testing.llm import FakeLLM
@@ -20,6 +20,7 @@ from deskhand.testing.llm_script import Behaviour, FakeCall
 from deskhand.testing.telegram import TelegramServer
 from deskhand.types.commit import Change
 from deskhand.types.errors import ConfigError, ModelUnknown
+from deskhand.web.steps import Key
 
 
 @asynccontextmanager
@@ -61,9 +62,8 @@ async def test_a_key_is_kept_tried_and_used_at_once(tmp_path: Path) -> None:
     async with FakeLLM() as fake:
         fake.script(Behaviour(calls=(FakeCall("weather", '{"city": "Paris"}'),)))
         async with beginning(tmp_path, f"providers: {{groq: {{base_url: '{fake.url}'}}}}\n") as (_, steps):
-            model = await steps.key("groq", "gsk-secret-value", "")
-            probe = await steps.probe(model)
-            view = await steps.view()
+            probe = await steps.key(Key("groq", "gsk-secret-value"))
+            model, view = probe.model, await steps.view()
     assert probe.ok and probe.tools and probe.whole_s >= probe.first_s > 0
     assert model.startswith("groq/") and (view.model, view.demo) == (model, False)
     assert fake.requests[0].headers["authorization"] == "Bearer gsk-secret-value"
@@ -73,12 +73,35 @@ async def test_a_key_is_kept_tried_and_used_at_once(tmp_path: Path) -> None:
     assert next(provider for provider in view.providers if provider.name == "groq").has_key
 
 
-async def test_a_key_that_is_refused_is_told_and_what_was_chosen_can_be_changed(tmp_path: Path) -> None:
+async def test_a_key_that_is_refused_changes_nothing_and_the_answer_is_told(tmp_path: Path) -> None:
     async with FakeLLM() as fake:
-        fake.script(Behaviour(status=401, error='{"error": {"message": "no such key {key}"}}'))
+        fake.script(
+            Behaviour(text="hello", times=1), Behaviour(status=401, error='{"error": {"message": "no such key {key}"}}')
+        )
         async with beginning(tmp_path, f"providers: {{groq: {{base_url: '{fake.url}'}}}}\n") as (_, steps):
-            probe = await steps.probe(await steps.key("groq", "gsk-wrong-value", ""))
+            before = (await steps.key(Key("groq", "gsk-good-value"))).model
+            files = [(tmp_path / name).read_text() for name in (".env", "deskhand.yaml")]
+            probe = await steps.key(Key("groq", "gsk-wrong-value", "other"))
+            unreachable = await steps.key(Key("groq", "gsk-third-value", "", "http://127.0.0.1:9/v1"))
+            assert (await steps.view()).model == before
     assert not probe.ok and "groq" in probe.problem and "gsk-wrong-value" not in probe.problem
+    assert not unreachable.ok and unreachable.problem
+    assert [(tmp_path / name).read_text() for name in (".env", "deskhand.yaml")] == files
+
+
+async def test_an_address_of_ones_own_and_whether_its_model_sees_are_kept_with_the_key(tmp_path: Path) -> None:
+    async with FakeLLM() as fake:
+        fake.script(Behaviour(text="hello"), Behaviour(text="hello"))
+        async with beginning(tmp_path) as (app, steps):
+            with pytest.raises(ConfigError, match="name a model"):
+                await steps.key(Key("proxy", "p-secret", "", fake.url))
+            probe = await steps.key(Key("proxy", "p-secret", "seer-1", fake.url, vision=True))
+            assert (probe.ok, (await steps.view()).model) == (True, "proxy/seer-1")
+            assert facts_of(app.settings, "proxy/seer-1").vision
+            assert (await steps.key(Key("proxy", vision=False, model="seer-1", base_url=fake.url))).ok
+            assert not facts_of(app.settings, "proxy/seer-1").vision
+    assert "PROXY_API_KEY=p-secret" in (tmp_path / ".env").read_text()
+    assert [each.headers["authorization"] for each in fake.requests] == ["Bearer p-secret"] * 2
 
 
 @pytest.mark.parametrize(
@@ -87,7 +110,7 @@ async def test_a_key_that_is_refused_is_told_and_what_was_chosen_can_be_changed(
 async def test_a_key_that_cannot_be_changes_nothing(tmp_path: Path, provider: str, key: str, error: str) -> None:
     async with beginning(tmp_path) as (_, steps):
         with pytest.raises(ConfigError, match=error):
-            await steps.key(provider, key, "")
+            await steps.key(Key(provider, key))
         assert (await steps.view()).demo
     assert not (tmp_path / ".env").exists() or "GROQ" not in (tmp_path / ".env").read_text()
 

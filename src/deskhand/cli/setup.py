@@ -13,6 +13,7 @@ import msgspec
 from ..runtime.config import Settings, read_settings
 from ..runtime.models import Models, catalogue_of
 from ..runtime.setting_up import (
+    check_secret,
     checked_timezone,
     name_owner,
     owner_of,
@@ -21,7 +22,8 @@ from ..runtime.setting_up import (
     stored_secrets,
     system_timezone,
 )
-from ..types.errors import DeskhandError
+from ..runtime.trying import try_key
+from ..types.errors import ConfigError, DeskhandError
 from .init import make_home
 from .model import choose as keep
 from .plain import plain
@@ -87,7 +89,7 @@ def _obey(settings: Settings, agent: str, wanted: Wanted) -> None:
     """Set what was given; the keys first, since a model may need one. Raises DeskhandError, OSError."""
     for name in wanted.keys:
         value = click.prompt(name, hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
-        store_secret(settings, name, value)
+        _store(settings, name, value)
         _done(f"{name} is in {settings.home.env}")
     settings = _again(settings)
     if wanted.timezone:
@@ -153,8 +155,19 @@ def _ask_keys(settings: Settings) -> None:
 def _prompt_key(settings: Settings, name: str) -> None:
     value = click.prompt(f"{name} (it is not shown; Enter: leave it)", default="", show_default=False, hide_input=True)
     if value:
-        store_secret(settings, name, value)
+        _store(settings, name, value)
         _done(f"{name} is in {settings.home.env}")
+
+
+def _store(settings: Settings, name: str, value: str) -> None:
+    """Keep a secret. A provider's key that replaces another is tried before. Raises DeskhandError, OSError."""
+
+    async def tried() -> str:
+        return await try_key(settings, name, check_secret(name, value))
+
+    if problem := run(settings, tried):
+        raise ConfigError(f"{name} stays as it was: {problem}")
+    store_secret(settings, name, value)
 
 
 def _until_it_fits(act: Callable[[], T]) -> T:

@@ -99,13 +99,15 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     holds its key; the key itself never stands in the configuration. `wire` is what all of its models are spoken to in:
     OpenAI's Chat Completions or Responses, or Anthropic's Messages; '' is what the catalogue says, `openai` for a new
     provider. `tools`: its models call tools by themselves, or need our small-model protocol, on a server with
-    llama.cpp's grammars or on any (`fenced`). `via: pydantic-ai`: it is not we who speak to it, but that library."""
+    llama.cpp's grammars or on any (`fenced`). `via: pydantic-ai`: it is not we who speak to it, but that library.
+    `vision`: its models see pictures, or do not, whatever the catalogue knows."""
 
     base_url: str = ""
     key_env: str = ""
     wire: Wire | Literal[""] = ""
     tools: Literal["native", "grammar", "fenced"] = "native"
     via: Literal["", "pydantic-ai"] = ""
+    vision: bool | None = None
 
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..memory.recall import Meaning
 from ..memory.settings import LOCAL, WORDS_ALONE, MemoryConfig
 from ..models.base import Closable, Model
-from ..models.catalogue import UNKNOWN, Catalogue, open_model, parse, read_catalogue
+from ..models.catalogue import UNKNOWN, UNKNOWN_LOCAL, Catalogue, open_model, parse, read_catalogue
 from ..models.engine import Engine, EngineFiles, EngineModel, installed
 from ..models.openai import OpenAIModel
 from ..models.prefix import Prefixes
@@ -171,7 +171,15 @@ def catalogue_of(settings: Settings) -> Catalogue:
         elif wire:
             models = {model: replace(facts, wire="") for model, facts in providers[name].models.items()}
             providers[name] = replace(providers[name], wire=wire, models=models)
+        if own.vision is not None:
+            providers[name] = _seeing(providers[name], vision=own.vision)
     return replace(shipped, providers=providers)
+
+
+def _seeing(provider: Catalogued, *, vision: bool) -> Catalogued:
+    """The provider with models that all see, or do not; those too that nobody described."""
+    known = {"*": UNKNOWN_LOCAL if provider.local else UNKNOWN, **provider.models}
+    return replace(provider, models={name: replace(facts, vision=vision) for name, facts in known.items()})
 
 
 def facts_of(settings: Settings, model: str) -> Facts:

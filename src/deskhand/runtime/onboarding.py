@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from typing import get_args
 
 import anyio
 import anyio.to_thread
+import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from ..channels.settings import ChannelConfig
-from ..models.base import Reply, Request, Shown, TextDelta, ToolSchema
 from ..models.weights import PROVIDER, Shelf
 from ..policy.postures import POSTURES, Posture
-from ..types.errors import ChannelError, ConfigError, DeskhandError, ModelError
-from ..types.labels import OWNER
-from ..types.messages import Message, Text
+from ..types.errors import ChannelError, ConfigError, DeskhandError
 from ..web.people import qr_svg
-from ..web.steps import BotView, CheckView, OfferView, ProbeView, ProviderView, PullView, SetUp, SetupView
+from ..web.steps import BotView, CheckView, Key, OfferView, ProbeView, ProviderView, PullView, SetUp, SetupView
 from .app import App
 from .channels import introduction
+from .config import ProviderConfig
 from .doctor import examine
 from .first_run import offers, usual_model
 from .models import Models, catalogue_of
 from .moving.offer import waiting
-from .setting_up import checked_timezone, name_owner, owner_of, store_key, store_secret
+from .setting_up import check_secret, checked_timezone, name_owner, owner_of, store_key, store_secret, variable_of
+from .trying import try_model, try_provider
 
 DEMO = "scripted/tour"
 """What answers before a model is chosen."""
@@ -35,13 +34,8 @@ EXAMPLES = (
     "What is in my folder?",
     "Ask me something",
 )
-PROBE_S, RESTART_IN_S = 120.0, 0.5
+RESTART_IN_S = 0.5
 TELEGRAM = "telegram"
-_TOOL = ToolSchema(
-    "weather",
-    "The weather in a city.",
-    {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-)
 
 
 class Onboarding:
@@ -104,37 +98,40 @@ class Onboarding:
         except (DeskhandError, OSError) as error:  # the page shows it, and must not fall with it
             self._pull = PullView(model, 0, 1, str(error))
 
-    async def key(self, provider: str, key: str, model: str) -> str:
-        listed = catalogue_of(self._app.settings).providers.get(provider)
-        if listed is None or not listed.keys:
-            raise ConfigError(f"no provider {provider!r} that takes a key is known; `deskhand model list` shows them")
-        wanted = model or f"{provider}/{usual_model(listed)}"
-        await anyio.to_thread.run_sync(store_secret, self._app.settings, listed.keys[0], key)
-        await self._reload()
-        self._models.check(wanted)
-        await self._write(["defaults", "models"], [wanted])
-        return wanted
+    async def key(self, given: Key) -> ProbeView:
+        settings, provider = self._app.settings, given.provider.strip()
+        listed = catalogue_of(settings).providers.get(provider)
+        if listed is None and not given.base_url:
+            raise ConfigError(f"no provider {provider!r} is known; give its address, or see `deskhand model list`")
+        own = settings.config.providers.get(provider, ProviderConfig())
+        usual = usual_model(listed) if listed else ""
+        model = given.model or usual
+        if not model:
+            raise ConfigError(f"name a model of {provider}: the address alone does not tell which it has")
+        variable = own.key_env or (listed.keys[0] if listed and listed.keys else variable_of(provider))
+        own = replace(own, base_url=given.base_url.strip() or own.base_url)
+        own = own if given.vision is None else replace(own, vision=given.vision)
+        if given.key:
+            check_secret(variable, given.key)
+        wanted = f"{provider}/{model.removeprefix(f'{provider}/')}"
+        keyed = replace(own, key_env=variable) if given.key else own
+        probe = await try_provider(settings, provider, keyed, given.key.strip(), wanted)
+        if probe.ok:
+            await self._keep(provider, keyed if listed is None or not listed.keys else own, variable, given.key)
+            await self._write(["defaults", "models"], [wanted])
+        return probe
+
+    async def _keep(self, provider: str, own: ProviderConfig, variable: str, key: str) -> None:
+        """Write down what was tried."""
+        settings = self._app.settings
+        if key:
+            await anyio.to_thread.run_sync(store_secret, settings, variable, key)
+        if own != settings.config.providers.get(provider, ProviderConfig()):
+            path = ["providers", provider]
+            await anyio.to_thread.run_sync(store_key, settings, path, msgspec.to_builtins(own))
 
     async def probe(self, model: str) -> ProbeView:
-        began = time.perf_counter()
-        first = 0.0
-        said, tools = "", False
-        text = "Say hello in one short sentence, then call the tool `weather` for Paris."
-        asked = Message("user", (Text(text, OWNER),))
-        request = Request(model.partition("/")[2], (), (Shown(4, asked),), (_TOOL,), max_output_tokens=300)
-        try:
-            with anyio.fail_after(PROBE_S):
-                async for item in self._models.open(model).reply(request):
-                    if isinstance(item, TextDelta) and not first:
-                        first = time.perf_counter() - began
-                    elif isinstance(item, Reply):
-                        said, tools = item.message.text, bool(item.message.calls)
-        except (ModelError, ConfigError) as error:
-            return ProbeView(model, ok=False, problem=str(error))
-        except TimeoutError:
-            return ProbeView(model, ok=False, problem=f"it did not answer within {PROBE_S:.0f} s")
-        whole = time.perf_counter() - began
-        return ProbeView(model, bool(said or tools), said.strip(), tools, first or whole, whole)
+        return await try_model(self._models, model)
 
     async def bot(self, token: str) -> BotView:
         settings = self._app.settings

@@ -65,14 +65,25 @@ def stored_secrets(settings: Settings) -> list[str]:
         return []
 
 
-def store_secret(settings: Settings, name: str, value: str) -> None:
-    """Put a secret into `.env`, readable by its owner alone; what stood under this name is replaced. Raises OSError,
-    ConfigError for what cannot be written so that it is read back."""
-    path, value = settings.home.env, clean(value.strip())
+def variable_of(provider: str) -> str:
+    """The environment variable for the key of a provider that the catalogue does not have."""
+    return re.sub(r"\W", "_", provider).upper() + "_API_KEY"
+
+
+def check_secret(name: str, value: str) -> str:
+    """The secret as it can be kept in a file of variables. Raises ConfigError for what cannot."""
+    value = clean(value.strip())
     if not _VARIABLE.fullmatch(name):
         raise ConfigError(f"{name!r} is no name of a variable; one is called OPENAI_API_KEY")
     if not value or not value.isprintable() or ("'" in value and '"' in value):
         raise ConfigError(f"that is no value for {name}: it must be one line, and not empty")
+    return value
+
+
+def store_secret(settings: Settings, name: str, value: str) -> None:
+    """Put a secret into `.env`, readable by its owner alone; what stood under this name is replaced. Raises OSError,
+    ConfigError for what cannot be written so that it is read back."""
+    path, value = settings.home.env, check_secret(name, value)
     quote = "'" if "'" not in value else '"'
     line = f"{name}={quote}{value}{quote}" if re.search(r"[\s#'\"]", value) else f"{name}={value}"
     text = _text(path)

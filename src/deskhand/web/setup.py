@@ -16,8 +16,7 @@ async def take(call: Call) -> SetupView:
 
 
 async def key(call: Call) -> ProbeView:
-    given: Key = call.body
-    return await call.web.setup.probe(await call.web.setup.key(given.provider, given.key, given.model))
+    return await call.web.setup.key(call.body)
 
 
 async def probe(call: Call) -> ProbeView:
@@ -58,7 +57,7 @@ ENDPOINTS = (
         tag="setup",
     ),
     _step("model", take, "Use a model, and fetch it where it is not here", Take, SetupView),
-    _step("key", key, "Keep a provider's key, use its model and try it", Key, ProbeView),
+    _step("key", key, "Try a provider's key, keep it and use its model where that answers", Key, ProbeView),
     _step("probe", probe, "Try a model", Take, ProbeView),
     _step("bot", bot, "Talk from a phone: keep a Telegram bot's token", Token, BotView),
     _step("person", person, "Your name and time zone", Person, SetupView),

@@ -84,11 +84,14 @@ class SetupView(msgspec.Struct, frozen=True):
 
 
 class Key(msgspec.Struct, frozen=True):
-    """A key for `provider`; with it the model `provider/…` that is to be used, '' for the provider's usual one."""
+    """A key for `provider`; with it the model that is to be used, '' for the provider's usual one. `base_url` is where
+    it is reached, '' for the known address; `vision` whether the model sees pictures, null for what is known of it."""
 
     provider: str
-    key: str
+    key: str = ""
     model: str = ""
+    base_url: str = ""
+    vision: bool | None = None
 
 
 class Take(msgspec.Struct, frozen=True):
@@ -116,8 +119,8 @@ class SetUp(Protocol):
     async def view(self) -> SetupView: ...
     async def take(self, model: str) -> None: ...
     async def probe(self, model: str) -> ProbeView: ...
-    async def key(self, provider: str, key: str, model: str) -> str:
-        """Keep the key and use the model. Returns the model."""
+    async def key(self, given: Key) -> ProbeView:
+        """Try a key, an address and a model; keep and use them only where the model answers."""
         ...
 
     async def bot(self, token: str) -> BotView: ...
