@@ -72,7 +72,7 @@ def test_a_conversation_goes_on_and_is_exported(tmp_path: Path) -> None:
         (("-m", "scripted/echo"), b"x" * 10_000_000, 2, "more than 4 MB came in; put it into a file"),
         (("-m", "scripted/echo"), b"x" * 1_500_000, 2, "at most 1,000,000 fit. Send it as a file, or in parts"),
         (("hi",), None, 1, "no model is chosen. Choose one: `deskhand model use provider/name`."),
-        (("-m", "openai/gpt-5", "hi"), None, 1, "There is no key for 'openai': set OPENAI_API_KEY in "),
+        (("-m", "openai/gpt-5", "hi"), None, 2, "There is no key for 'openai': set OPENAI_API_KEY in "),
         (("-m", "lmstudio/x", "hi"), None, 1, "Sorry, I could not answer: "),
     ],
     ids=["nothing", "blank", "10 MB", "1.5 MB", "no model", "no key", "unreachable"],

@@ -89,7 +89,7 @@ def test_unknown_keys_are_named_and_stop_nothing(desk: Desk) -> None:
 
 def test_an_address_that_is_none(desk: Desk) -> None:
     desk.config.write_text(f"{ECHO}providers: {{ollama: {{base_url: 'htp:/bad url'}}}}\n")
-    ends(desk("ask", "-m", "ollama/x", "hi"), 1, "The base_url 'htp:/bad url' of 'ollama' is no address")
+    ends(desk("ask", "-m", "ollama/x", "hi"), 2, "The base_url 'htp:/bad url' of 'ollama' is no address")
     desk.still_works()
 
 

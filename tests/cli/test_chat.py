@@ -76,7 +76,7 @@ def test_approvals_by_key(opened: Open) -> None:
     chat.say("run make coffee")
     chat.wait_for("Allow?")
     assert 'shell {"command":"make coffee"}' in chat.shown
-    assert "because shell has the effect 'host'" in chat.shown
+    assert "because shell would run commands on this machine" in chat.shown
     time.sleep(MEANT_S)
     chat.type("y")
     chat.wait_for("The tool said: ran make coffee")
@@ -183,14 +183,14 @@ def test_two_terminals_see_one_conversation(opened: Open, tmp_path: Path) -> Non
     first.wait_for("Allow?")
     second = opened()
     second.wait_for("Allow?")
-    second.wait_for("another Deskhand does the work")
+    second.wait_for("connected to the running Deskhand")
     time.sleep(MEANT_S)
     second.type("y")
     first.wait_for("allowed once")
     second.wait_for("The tool said: ran a thing")
     first.type("\x04")
     assert first.wait() == 0
-    second.wait_gone("another Deskhand does the work")
+    second.wait_gone("connected to the running Deskhand")
     second.say("you alone now")
     second.wait_for("You said: you alone now")
 

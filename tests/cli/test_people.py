@@ -144,7 +144,7 @@ def test_login(desk: Desk) -> None:
 
 
 def test_pairing(desk: Desk) -> None:
-    assert desk("pair").startswith("Nobody waits. ")
+    assert desk("pair").startswith("No pairing requests. ")
     first, second, third = [in_store(desk, "ask_in", wrote(sender)) for sender in ("42", "43", "44")]
     assert isinstance(first, str) and isinstance(second, str) and isinstance(third, str)
     rows = [line.split("\t") for line in desk("pair").splitlines()]
@@ -167,7 +167,7 @@ def test_pairing(desk: Desk) -> None:
     fourth = in_store(desk, "ask_in", wrote("45"))
     assert isinstance(fourth, str)
     assert "will be gavin, role member, who may talk.\n" in desk("pair", "approve", fourth, "--user", "gavin")
-    assert desk("pair", "refuse", third) == "Refused.\n" and desk("pair").startswith("Nobody waits. ")
+    assert desk("pair", "refuse", third) == "Refused.\n" and desk("pair").startswith("No pairing requests. ")
     assert Identity("telegram", "42", "bot") in json_identities(desk)
     for left in (4, 3, 2, 1):
         assert f"({left} tries left)" in desk("pair", "approve", "ABCDEFGH", "--user", "eve", code=1)

@@ -128,6 +128,15 @@ def test_the_log_is_shown_where_that_is_wanted(
     assert "INFO deskhand.runtime.worker: driving" in (served.home / "logs" / "deskhand.log").read_text()
 
 
+def test_a_model_that_is_named_answers_also_where_a_service_runs(served: Served) -> None:
+    with served.serving():
+        assert served.run("ask", "-s", "talk", "hello").stdout == "You said: hello\n"
+        other = served.run("ask", "-s", "talk", "-m", "scripted/tour", "hello")
+        assert other.returncode == 0 and "Try: " in other.stdout, "the tour says what else there is"
+        refused = served.run("ask", "-m", "nosuch/model", "hello")
+        assert refused.returncode == 2 and "nosuch" in refused.stderr
+
+
 def test_a_hangup_has_the_configuration_read_again_by_the_same_worker(served: Served) -> None:
     log = served.home / "logs" / "deskhand.log"
     with served.serving() as process:

@@ -23,7 +23,7 @@ def test_an_approval_shows_the_exact_call_and_what_a_yes_means(context: BrowserC
     expect(card.get_by_label("Exactly this would be done")).to_have_text(exact)
     expect(card).to_contain_text("You are asked because")
     card.get_by_role("button", name="Always allow exactly this").hover()
-    expect(card).to_contain_text("Every later call with exactly these bytes")
+    expect(card).to_contain_text("Identical calls are allowed without asking")
     expect(page.get_by_role("alert").filter(has_text="Permission needed")).to_have_count(1)
     page.wait_for_url("**/#/c/**")
     other = context.new_page()

@@ -111,6 +111,7 @@ def test_from_the_command_to_a_phone(
     say(page, "Who are you?")
     expect(answer(page, "I am a real model.")).to_be_visible()
     page.goto(f"{page.url.partition('#')[0]}#/house/health")
+    page.get_by_text(re.compile(r"\d+ parts, one by one")).click()
     expect(page.get_by_text("channel telegram")).to_be_visible()
     assert broken == []
     context.close()

@@ -29,10 +29,18 @@ def test_what_stays_is_free(effect: Effect, label: Label) -> None:
     assert decide((), case("any", effect, BOB, label)).verdict == "allow"
 
 
-@pytest.mark.parametrize("effect", ["send_other", "network", "host", "irreversible"])
-def test_what_reaches_out_is_asked(effect: Effect) -> None:
+@pytest.mark.parametrize(
+    ("effect", "words"),
+    [
+        ("send_other", "write to others"),
+        ("network", "open network access"),
+        ("host", "run commands on this machine"),
+        ("irreversible", "do what cannot be undone"),
+    ],
+)
+def test_what_reaches_out_is_asked(effect: Effect, words: str) -> None:
     decision = decide((), case("any", effect))
-    assert decision.verdict == "ask" and decision.reason == f"any has the effect {effect!r}, and no rule allows it"
+    assert decision.verdict == "ask" and decision.reason == f"any would {words}, and no rule allows it"
 
 
 RULES = (
@@ -147,7 +155,7 @@ def test_what_few_may_see_goes_out_only_with_them() -> None:
         decide((Rule("allow"),), case("post", "network", ANN, private)),
         case("post", "network", BOB, private),
     )
-    assert asked.verdict == "ask" and "only the owner may see: file USER.md" in asked.reason
+    assert asked.verdict == "ask" and "private data of the owner: file USER.md" in asked.reason
     assert decide((Rule("allow"),), refused).verdict == "deny"
     assert decide((), case("look", "none", BOB, private)).verdict == "allow"
 

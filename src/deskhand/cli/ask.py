@@ -28,8 +28,9 @@ from ..types.events import (
     ToolFinished,
     TurnEnded,
 )
-from ..types.identity import Address, Inbound, Said, session_key
+from ..types.identity import Address, Configure, Inbound, Said, session_key
 from ..types.messages import Message, Text, ToolCall
+from ..types.options import SessionOptions
 from .asks import answer, back_to
 from .diffs import AS_IT_IS, coloured, lines_of
 from .edits import Edits
@@ -44,11 +45,13 @@ QUIET_S = 1.0
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What was asked for on the command line. `session` is a name in this terminal, a whole key, or ''."""
+    """What was asked for on the command line. `session` is a name in this terminal, a whole key, or ''; `model` is what
+    the conversation is to use from here on, '' for what it uses already."""
 
     text: str
     agent: str
     session: str = ""
+    model: str = ""
     as_json: bool = False
     wait: bool = False
     interactive: bool = False
@@ -57,7 +60,7 @@ class Question(msgspec.Struct, frozen=True):
 @click.command()
 @click.argument("words", nargs=-1)
 @click.option("--session", "-s", default="", metavar="NAME", help="Go on with this conversation, not a fresh one.")
-@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model.")
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model in this conversation.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line: the events, as they are logged.")
 @click.option("--wait", is_flag=True, help="Wait for an approval from elsewhere, and do not exit with 3.")
 @agent_option
@@ -80,9 +83,9 @@ def ask(  # noqa: PLR0913 -- one parameter for each option
     text = "\n".join(part for part in (" ".join(words), _piped(bool(words))) if part).strip()
     if not text:
         fail('say what to ask, such as: deskhand ask "what is in this folder?"', USAGE)
-    settings = settings_of(config, model)
+    settings = settings_of(config)
     interactive = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
-    question = Question(text, agent_of(settings, agent), session, as_json, wait, interactive)
+    question = Question(text, agent_of(settings, agent), session, model, as_json, wait, interactive)
     sys.exit(with_app(settings, lambda app: converse(app, question)))
 
 
@@ -112,12 +115,24 @@ async def talk(app: App, question: Question) -> None:
     click.echo(f"Come back with: {plain(back_to(question.session, app.settings))}")
 
 
+async def use_model(app: App, session: str, address: Address, model: str) -> None:
+    """Have the conversation answered by this model from here on, whichever process answers. Ends the command where that
+    cannot be."""
+    ids, now = app.parts.ids, app.parts.clock.now()
+    wanted = Configure(SessionOptions(model=model))
+    receipt = await app.door.submit(Inbound(ids.new("line"), address, "owner", now, wanted, session, when="queue"))
+    if receipt.status == "refused":
+        fail(receipt.reason, USAGE)
+
+
 async def converse(app: App, question: Question) -> int:
     """Ask, show what comes, and return the exit code."""
     ids, now = app.parts.ids, app.parts.clock.now()
     place = question.session if question.session and "/" not in question.session else ids.new("ask")
     address = Address("terminal", chat=place)
     session = question.session if "/" in question.session else session_key(question.agent, address)
+    if question.model:
+        await use_model(app, session, address, question.model)
     said = Said(Message("user", (Text(question.text),)))
     # Each question has an answer of its own, also where two processes ask in one conversation.
     receipt = await app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, session, when="queue"))

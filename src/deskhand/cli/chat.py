@@ -23,7 +23,7 @@ from ..types.events import MessageReceived, Recorded
 from ..types.identity import Address, Inbound, Receipt, Said, session_key
 from ..types.messages import Message, Text
 from .alerts import show_alerts
-from .ask import Question, talk
+from .ask import Question, talk, use_model
 from .asks import answer, back_to, name_of
 from .edits import Edits
 from .keys import Keys
@@ -51,9 +51,9 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
     """Talk until the person leaves."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         fail('this needs a terminal. Without one, ask: deskhand ask "…"  (all commands: deskhand --help)', USAGE)
-    settings = settings_of(config, model)
+    settings = settings_of(config)
     name = agent_of(settings, agent)
-    if not settings.agent(name).models:
+    if not (model or settings.agent(name).models):
         from .importing import hint
 
         if moving := hint(settings):
@@ -66,6 +66,8 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
     async def use(app: App) -> None:
         key = await _session(app, settings, session, name, latest=latest)
         app.dispatch.adopt(key)
+        if model:
+            await use_model(app, key, _address(key), model)
         await show_alerts(app, ZoneInfo(settings.config.timezone))
         if settings.environment.get("TERM", "dumb") == "dumb":
             await talk(app, Question("", name, key, interactive=True))
@@ -101,6 +103,11 @@ async def _session(app: App, settings: Settings, given: str, agent: str, *, late
     names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
     keys = (session_key(agent, Address("terminal", chat=each)) for each in names)
     return next(key for key in keys if key not in taken)
+
+
+def _address(session: str) -> Address:
+    """Where what is typed here comes from."""
+    return Address("terminal", chat=session.partition("/terminal:")[2] or session)
 
 
 class Chat:
@@ -192,7 +199,7 @@ class Chat:
             return "Ctrl+C again leaves."
         if self._stopping:
             return "stopping …"
-        elsewhere = "" if self._app.dispatch.driving else "  another Deskhand does the work"
+        elsewhere = "" if self._app.dispatch.driving else "  connected to the running Deskhand"
         if self.view.ask is not None:
             return f"waits for you  Ctrl+C stops{elsewhere}"
         if self.view.working:
@@ -255,8 +262,7 @@ class Chat:
             self._complain(receipt.reason)
 
     async def _say(self, text: str) -> Receipt:
-        _, _, place = self._session.partition("/terminal:")
-        address = Address("terminal", chat=place or self._session)
+        address = _address(self._session)
         now, ids = self._app.parts.clock.now(), self._app.parts.ids
         said = Said(await self._with_files(text))
         receipt = await self._app.door.submit(Inbound(ids.new("line"), address, "owner", now, said, self._session))

@@ -66,7 +66,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     if locked:
         click.echo(f"After too many bad codes none is taken until {when(locked, zone)}.", err=True)
     if not found:
-        click.echo("Nobody waits. Who writes to your bot is told a code, and stands here then.")
+        click.echo("No pairing requests. Somebody new who writes to your bot gets a code, and is listed here.")
         return
     now = SystemClock().now()
     rows = [(each.code, _who(each), f"{ceil((each.expires_at - now) / 60)} minutes") for each in found]

@@ -157,7 +157,7 @@ class LazyGroup(click.Group):
 @click.option("--session", "-s", default="", metavar="NAME", help="Go on with this conversation.")
 @click.option("--continue", "-c", "latest", is_flag=True, help="Go on with the latest one.")
 @click.option("--agent", "-a", default="", metavar="NAME", help="Talk to this agent.")
-@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model.")
+@click.option("--model", "-m", default="", metavar="PROVIDER/NAME", help="Use this model in this conversation.")
 @click.option("--config", metavar="FILE", help="Use this configuration file.")
 @click.option("--verbose", "-v", is_flag=True, help="Show the log here too; `logs -f` shows it beside a chat.")
 @click.version_option(package_name="deskhand", message="deskhand %(version)s")

@@ -103,7 +103,7 @@ def fail(message: str, code: int = FAILED) -> NoReturn:
     sys.exit(code)
 
 
-def settings_of(config: str | None, model: str = "") -> Settings:
+def settings_of(config: str | None) -> Settings:
     """The settings, with their warnings printed. Ends with exit code 2 when they cannot be used."""
     try:
         settings = read_settings(Path(config) if config else None)
@@ -111,7 +111,7 @@ def settings_of(config: str | None, model: str = "") -> Settings:
         fail(f"{error}", USAGE)
     for warning in settings.warnings:
         click.echo(f"deskhand: {plain(warning)}", err=True)
-    return settings.with_model(model) if model else settings
+    return settings
 
 
 def service_settings(config: str | None, *, quiet: bool) -> Settings:

@@ -23,7 +23,7 @@ def tokens() -> None:
     """Make, list and revoke tokens, with which programs speak to the API.
 
     A token does what its scopes say, and never more than its user may: read, chat, approve (answer approvals), admin
-    (change the house). Only a hash of it is kept.
+    (change settings). Only a hash of it is kept.
 
     \b
     Examples:

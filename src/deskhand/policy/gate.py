@@ -98,7 +98,7 @@ def objection(effect: Effect, arguments: bytes, label: Label, known: Collection[
     if private and effect == "fetch" and (strange := _strange(arguments, [each for each in known if not each.host])):
         return f"nobody here named the address {strange[:200]!r}, and this conversation has read {told(label)}"
     if private and effect in OUTWARD:
-        return f"this conversation has read what only {_readers(label)} may see: {told(label)}"
+        return f"this conversation has read private data of {_readers(label)}: {told(label)}"
     return ""
 
 

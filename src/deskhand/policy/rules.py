@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from ..types.effects import OUTWARD, Effect
+from ..types.effects import IN_WORDS, OUTWARD, Effect
 from ..types.identity import Address, Principal
 from ..types.labels import Label
 from ..types.options import SessionOptions
@@ -141,7 +141,7 @@ def without_rule(case: Case) -> Decision:
     """What holds where no rule fits."""
     if case.effect in FREE:
         return Decision("allow", f"{case.tool} stays within the workspace and this conversation")
-    return Decision("ask", f"{case.tool} has the effect {case.effect!r}, and no rule allows it")
+    return Decision("ask", f"{case.tool} would {IN_WORDS[case.effect]}, and no rule allows it")
 
 
 def summary(rule: Rule) -> str:

@@ -14,3 +14,15 @@ result is there; `again`, running it once more does no harm; `never`, it is not 
 
 OUTWARD: frozenset[Effect] = frozenset({"send_other", "network", "host", "irreversible"})
 """Effects that reach beyond the owner and the workspace."""
+
+IN_WORDS: dict[Effect, str] = {
+    "none": "look at something",
+    "local_write": "write files",
+    "send_owner": "write to its owner",
+    "send_other": "write to others",
+    "fetch": "read from the network",
+    "network": "open network access",
+    "host": "run commands on this machine",
+    "irreversible": "do what cannot be undone",
+}
+"""What a call of each effect would do, for the person who is asked."""

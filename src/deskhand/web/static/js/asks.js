@@ -9,10 +9,10 @@ import { Asked, RUN, capital, changeWords, runOf } from "./programs.js";
 
 const WORDS = { once: "Allow once", always: "Always allow exactly this", no: "Do not allow", never: "Never allow exactly this" };
 const MEANS = {
-  once: "It is done this one time. The next time you are asked again.",
-  always: "Every later call with exactly these bytes goes through unasked, until you take it back in Settings, Approvals.",
+  once: "It is done this once. Next time you are asked again.",
+  always: "Identical calls are allowed without asking, until you take it back in Settings, Approvals.",
   no: "It is not done now. The agent is told and goes on without it.",
-  never: "Calls with exactly these bytes are turned down unasked, until you take it back in Settings, Approvals.",
+  never: "Identical calls are blocked without asking, until you take it back in Settings, Approvals.",
 };
 const until = (at) => (at - Date.now() / 1000 > 12 * 3600 ? moment(at) : clock(at));
 const DONE = { once: "Allowed once", always: "Allowed, always for exactly this", no: "Not allowed", never: "Never allowed for exactly this", closed: "Nobody answered" };

@@ -101,7 +101,7 @@ function Editor({ item, turn, close }) {
   };
   return html`<form class="editor" onSubmit=${send}><textarea name="text" rows="3" aria-label="Your message" defaultValue=${item.text} onKeyDown=${key} ref=${(field) => field?.focus()}></textarea>
     <p class="tiny muted grow">What followed is undone: it stays in the log, and the agent goes on from here. Files stay as they are.</p>
-    <div class="row"><button type="submit" class="btn main little">Send again</button><button type="button" class="btn little" onClick=${close}>Leave it</button></div></form>`;
+    <div class="row"><button type="submit" class="btn main little">Send again</button><button type="button" class="btn little" onClick=${close}>Cancel</button></div></form>`;
 }
 
 function Answer({ item }) {

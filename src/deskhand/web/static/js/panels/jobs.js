@@ -20,13 +20,13 @@ export function Jobs() {
   const resume = () => settle(async () => { await post("/api/scheduler/resume"); scheduler.again(); checkHealth(); }, "Jobs run again");
   return html`<div class="stack wide">
     ${scheduler.data?.paused && html`<p class="note warn row" role="status"><span class="grow">All jobs are paused: ${scheduler.data.paused}.</span>${scheduler.data.resumable && may("admin") && html`<button type="button" class="btn little" onClick=${resume}>Resume</button>`}</p>`}
-    <${Section} title="What runs by itself" note="Each acts in the name of whoever made it, and asks as you would be asked." action=${may("chat") && html`<button type="button" class="btn little" aria-expanded=${String(making)} onClick=${() => setMaking(!making)}>New job</button>`}>
+    <${Section} title="What runs by itself" note="Jobs run with their creator's permissions, and ask where their creator would be asked." action=${may("chat") && html`<button type="button" class="btn little" aria-expanded=${String(making)} onClick=${() => setMaking(!making)}>New job</button>`}>
       ${making && html`<${Make} made=${(name) => { setMaking(false); setOpen(name); announce(`The job ${name} is there`); found.again(); }} />`}
       ${gone && html`<p class="note row" role="status"><span class="grow">${gone} is removed.</span><button type="button" class="btn little" onClick=${bring}>Undo</button></p>`}
       <${Loaded} of=${found} what="jobs">${(all) => {
         const own = all.filter((job) => !job.builtin), ours = all.filter((job) => job.builtin);
         return html`${own.length ? html`<ul class="rows">${own.map((job) => html`<${Row} key=${job.name} job=${job} open=${open === job.name} toggle=${() => setOpen(open === job.name ? "" : job.name)} settle=${settle} removed=${removed} again=${found.again} />`)}</ul>` : html`<${None}>There are no jobs yet. A reminder or a morning brief is made in a minute: New job.<//>`}
-          ${ours.length > 0 && html`<details><summary class="small">${many(ours.length, "piece")} of work that Deskhand does by itself</summary><ul class="rows">${ours.map((job) => html`<${Row} key=${job.name} job=${job} open=${open === job.name} toggle=${() => setOpen(open === job.name ? "" : job.name)} settle=${settle} removed=${removed} again=${found.again} />`)}</ul></details>`}`;
+          ${ours.length > 0 && html`<details><summary class="small">${many(ours.length, "built-in job")}</summary><ul class="rows">${ours.map((job) => html`<${Row} key=${job.name} job=${job} open=${open === job.name} toggle=${() => setOpen(open === job.name ? "" : job.name)} settle=${settle} removed=${removed} again=${found.again} />`)}</ul></details>`}`;
       }}<//><//>
   </div>`;
 }

@@ -8,14 +8,14 @@ import { Loaded, None, Section, submit, useAsk } from "./parts.js";
 export function Models() {
   const found = useAsk("/api/models"), skills = useAsk("/api/skills"), presets = useAsk("/api/presets"), tools = useAsk("/api/tools");
   const [query, setQuery] = useState(""), [writing, setWriting] = useState(false);
-  const use = (id) => attempt(async () => { await post("/api/models/select", { model_id: id }); announce(`${id} answers from now on`); found.again(); });
+  const use = (id) => attempt(async () => { await post("/api/models/select", { model_id: id }); announce(`Now using ${id}`); found.again(); });
   return html`<div class="stack wide">
-    <${Section} title="Model" note="The one that answers where a conversation has not chosen its own."><${Loaded} of=${found} what="models">${(data) => {
+    <${Section} title="Model" note="The default for every conversation; one can have its own in its options."><${Loaded} of=${found} what="models">${(data) => {
       const now = nameOf(data.current), shown = data.models.filter((one) => !one.id.includes("*") && one.id.toLowerCase().includes(query.toLowerCase())), ready = shown.filter((one) => one.ready), others = shown.filter((one) => !one.ready);
       return html`${data.models.length > 8 && html`<input class="input" type="search" aria-label="Find a model" placeholder="Find a model" value=${query} onInput=${(event) => setQuery(event.target.value)} />`}
         <ul class="rows">${ready.slice(0, 40).map((one) => html`<li key=${one.id} class=${one.id === now ? "chosen" : ""}><span class="grow"><strong class="cut">${one.id}</strong><span class="small muted">${facts(one)}</span></span>${one.id === now ? html`<span class="tag good">answers now</span>` : html`<button type="button" class="btn little" disabled=${!may("admin")} onClick=${() => use(one.id)} aria-label=${`Use ${one.id}`}>Use</button>`}</li>`)}</ul>
-        ${!ready.length && html`<${None}>No model is ready that is called so. Under Set up you add one.<//>`}
-        ${others.length > 0 && html`<details><summary class="small">${others.length} more that need something first</summary><ul class="rows">${others.slice(0, 60).map((one) => html`<li key=${one.id}><span class="grow"><strong class="cut">${one.id}</strong><span class="small muted">${one.why_not || "not ready"}</span></span></li>`)}</ul></details>`}`;
+        ${!ready.length && html`<${None}>No matching model. You can add one in Set up.<//>`}
+        ${others.length > 0 && html`<details><summary class="small">${others.length} ${others.length === 1 ? "needs" : "need"} setup</summary><ul class="rows">${others.slice(0, 60).map((one) => html`<li key=${one.id}><span class="grow"><strong class="cut">${one.id}</strong><span class="small muted">${one.why_not || "not ready"}</span></span></li>`)}</ul></details>`}`;
     }}<//><//>
     <${Section} title="Skills" note="Instructions that an agent reads when a task calls for them." action=${may("admin") && html`<button type="button" class="btn little" aria-expanded=${String(writing)} onClick=${() => setWriting(!writing)}>Write one</button>`}>
       ${writing && html`<form class="stack box" onSubmit=${submit(async (fields) => { const made = await post("/api/skills", fields); skills.again(); setWriting(false); announce(`The skill ${made.name} is there`); return made; })}>

@@ -7,7 +7,7 @@ import { forget } from "../keep.js";
 import { count, money } from "../format.js";
 import { Section, Sure, Toggle, submit, useAsk } from "./parts.js";
 
-const EFFORTS = [["", "as the agent has it"], ["off", "off"], ["low", "low"], ["medium", "medium"], ["high", "high"], ["max", "as much as it can"]];
+const EFFORTS = [["", "default"], ["off", "off"], ["low", "low"], ["medium", "medium"], ["high", "high"], ["max", "maximum"]];
 
 export function Options() {
   const { name } = here.value, state = talk.value;
@@ -29,11 +29,11 @@ function Held({ name, state }) {
   const locked = !may("chat");
   const chosen = (field) => (event) => set({ [field]: event.target.value });
   return html`<div class="stack wide">
-    <label class="field"><span>Model</span><select class="input" value=${options.model ?? ""} disabled=${locked} onChange=${chosen("model")}><option value="">the agent's own</option>${(models.data?.models ?? []).filter((one) => one.ready && !one.id.includes("*")).map((one) => html`<option key=${one.id} value=${one.id}>${one.id}</option>`)}</select></label>
+    <label class="field"><span>Model</span><select class="input" value=${options.model ?? ""} disabled=${locked} onChange=${chosen("model")}><option value="">default</option>${(models.data?.models ?? []).filter((one) => one.ready && !one.id.includes("*")).map((one) => html`<option key=${one.id} value=${one.id}>${one.id}</option>`)}</select></label>
     <label class="field"><span>Thinking</span><select class="input" value=${options.thinking ?? ""} disabled=${locked} onChange=${chosen("thinking")}>${EFFORTS.map(([id, label]) => html`<option key=${id} value=${id}>${label}</option>`)}</select></label>
     <label class="field"><span>Preset</span><select class="input" value=${options.preset ?? ""} disabled=${locked} onChange=${chosen("preset")}><option value="">none</option>${(presets.data ?? []).map((one) => html`<option key=${one.name} value=${one.name} title=${one.description}>${one.name}</option>`)}</select></label>
     <div class="toggles">
-      <${Toggle} label="Ask before each tool" note="Off is the normal policy, never less" on=${options.approval} disabled=${locked} set=${(on) => set({ approval: on })} />
+      <${Toggle} label="Ask before each tool" note="When off, your usual permissions apply" on=${options.approval} disabled=${locked} set=${(on) => set({ approval: on })} />
       <${Toggle} label="Plan first" note="It says what it will do before it does it" on=${options.plan_mode} disabled=${locked} set=${(on) => set({ plan_mode: on })} />
       <${Toggle} label="Deep work" note="It goes on by itself while tasks are open" on=${options.mode === "deep_work"} disabled=${locked} set=${(on) => set({ mode: on ? "deep_work" : "normal", plan_mode: on })} />
       <${Toggle} label="Tracing" note="Keeps what was sent to the model, for the trace" on=${options.tracing} disabled=${locked} set=${(on) => set({ tracing: on })} />

@@ -9,7 +9,7 @@ export function Settings() {
   return html`<${Loaded} of=${found} what="the configuration">${(data) => {
     const { keys } = data, shown = keys.filter((key) => key.includes(query.toLowerCase()));
     return html`<div class="stack wide">
-      <${Section} title="File" note="What is written there wins at the next start; most of it is taken in at once."><p><code class="wrap">${data.file}</code></p>${(data.warnings ?? []).map((warning) => html`<p class="note warn" key=${warning}>${warning}</p>`)}<//>
+      <${Section} title="File" note="You can also edit this file. Most changes apply immediately, the others at the next start."><p><code class="wrap">${data.file}</code></p>${(data.warnings ?? []).map((warning) => html`<p class="note warn" key=${warning}>${warning}</p>`)}<//>
       ${keys.length > 0 && html`<${Section} title="Change a key" note="It is checked before it is kept.">${keys.length > 8 && html`<input class="input" type="search" aria-label="Find a key" placeholder="Find a key" value=${query} onInput=${(event) => setQuery(event.target.value)} />`}<ul class="rows">${shown.map((key) => html`<li key=${key}><${Key} name=${key} value=${valueAt(data.config, key)} again=${found.again} /></li>`)}</ul><//>`}
       <${Section} title="All of it" note="Without secrets."><pre class="as-is plain" tabindex="0">${JSON.stringify(data.config, null, 2)}</pre><//>
     </div>`;
