@@ -162,12 +162,14 @@ def _prompt_key(settings: Settings, name: str) -> None:
 def _store(settings: Settings, name: str, value: str) -> None:
     """Keep a secret. A provider's key that replaces another is tried before. Raises DeskhandError, OSError."""
 
+    checked = check_secret(name, value)
+
     async def tried() -> str:
-        return await try_key(settings, name, check_secret(name, value))
+        return await try_key(settings, name, checked)
 
     if problem := run(settings, tried):
         raise ConfigError(f"{name} stays as it was: {problem}")
-    store_secret(settings, name, value)
+    store_secret(settings, name, checked)
 
 
 def _until_it_fits(act: Callable[[], T]) -> T:
