@@ -24,9 +24,8 @@ def test_from_the_first_visit_to_the_first_answer(browser: Browser, tmp_path_fac
         page.goto(desk.login)
         expect(page.get_by_role("heading", name="What shall we do, owner?")).to_be_visible()
         assert "login" not in page.url, "the secret must leave the address"
-        page.get_by_role("button", name="What is in my folder?").click()
-        page.keyboard.press("Enter")
-        expect(answer(page, "You said: What is in my folder?")).to_be_visible()
+        page.get_by_role("button", name="Look around").click()
+        expect(answer(page, "You said: What is in my workspace?")).to_be_visible()
         expect(page.get_by_role("navigation", name="Conversations").get_by_role("link").nth(1)).to_contain_text(
             "What is in"
         )
@@ -92,6 +91,7 @@ def test_stop_and_escape_stop(page: Page, desk: Desk) -> None:
     expect(answer(page, "The first half of it.")).to_have_count(2)
     page.keyboard.press("Escape")
     expect(page.locator(".did").nth(1)).to_contain_text("Stopped")
+    assert page.get_by_text(re.compile("Stopped|Interrupted here")).count() == 2, "each is told once"
 
 
 def test_what_waits_its_turn_is_shown(page: Page, desk: Desk) -> None:

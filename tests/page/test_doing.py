@@ -122,7 +122,7 @@ def test_a_long_wait_for_a_model_says_until_when(page: Page) -> None:
     wait = page.locator(".note.warn", has_text=until)
     expect(wait).to_be_visible()
     page.get_by_role("button", name="Stop").click()
-    expect(page.locator(".note.warn", has_text="Stopped.")).to_be_visible()
+    expect(page.locator(".did")).to_contain_text("Stopped")
     expect(wait).to_be_visible()
 
 

@@ -13,7 +13,7 @@ from deskhand.agent.step import next_step
 from deskhand.memory.reflect import ReflectionConfig
 from deskhand.memory.settings import GatherConfig, MemoryConfig
 from deskhand.models.base import Shown
-from deskhand.models.openai import OpenAIModel
+from deskhand.models.sight import Sighted
 from deskhand.policy.profiles import Offered
 from deskhand.policy.roles import RoleConfig
 from deskhand.policy.rules import Case, Rule
@@ -161,7 +161,7 @@ def test_either_provider_of_agent_computer(tmp_path: Path) -> None:
         text = msgspec.json.encode({"agent": {"model": model}})
         settings = read(tmp_path / str(number), text, OPENROUTER_API_KEY="sk-or-12345678")
         assert settings.config.defaults.models == (chosen,), model
-        assert isinstance(Models(settings).open(chosen), OpenAIModel)
+        assert isinstance(Models(settings).open(chosen), Sighted)
 
 
 def test_what_agent_computer_knows_and_we_do_not(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ class AnthropicModel(Wire):
         super().__init__(transport, spec, "messages", {"anthropic-version": _VERSION})
         self._wire = reasoning_wire(spec.name)
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
-        self._form = f"{self._wire}:{spec.facts.vision:d}"
+        self._form = f"{self._wire}:{bool(spec.facts.vision):d}"
 
     def reading(self, request: Request) -> Assembly:
         return Assembly(self._call, request)

@@ -164,7 +164,9 @@ def _error(call: Call, status: int, words: str, wait: float | None) -> ModelErro
     if (_MONEY.search(words) and 400 <= status < 500) or status == 402:
         return ModelKeyRefused(f"{who} wants to be paid{quoted}. Add credit there, or choose another model.")
     if (status in (400, 413, 422, 429) and _OVERFLOW.search(words)) or status == 413:
-        return ContextOverflow(f"The conversation is too long for {who}{quoted}. Shorten it with /compact, or begin anew with /start.")
+        return ContextOverflow(
+            f"The conversation is too long for {who}{quoted}. Shorten it with /compact, or begin anew with /start."
+        )
     if status in (429, 529) or (status == 503 and wait is not None):
         asks = f"It asks to wait for {_span(wait)}; another" if wait else "Another"
         return ModelOverloaded(f"{who} is overloaded{quoted}. {asks} model may answer now.", wait)

@@ -27,7 +27,7 @@ class OpenAIModel(Wire):
         super().__init__(transport, spec, "chat/completions")
         quirks = spec.quirks
         # What a message looks like depends on these, so they are part of the name that its bytes are kept under.
-        self._plain = f"openai:{spec.facts.vision:d}{quirks.call_ids}{quirks.call_signatures:d}"
+        self._plain = f"openai:{bool(spec.facts.vision):d}{quirks.call_ids}{quirks.call_signatures:d}"
         self._reasoned = f"{self._plain}:{quirks.reasoning_field}"
 
     def reading(self, request: Request) -> Assembly:

@@ -39,8 +39,8 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `thinking` is how it is asked to think: not at all, by effort, by nothing but on and off, by a budget of tokens, or
     adaptively; `efforts` are the strengths that it knows, `off_effort` the one that turns it off, or down as far as it
     goes; `tools_effort` the only one that Chat Completions takes together with tools. `temperature`: it takes one.
-    `wire` is the one to speak with this model at its provider's own address, where that is not the provider's usual
-    one.
+    `vision`: it sees pictures, it does not, or nobody knows. `wire` is the one to speak with this model at its
+    provider's own address, where that is not the provider's usual one.
     """
 
     window: int
@@ -48,7 +48,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     input_usd: float = 0
     output_usd: float = 0
     cached_usd: float = 0
-    vision: bool = False
+    vision: bool | None = None
     thinking: Literal["", "effort", "switch", "budget", "adaptive"] = ""
     efforts: tuple[str, ...] = ("low", "medium", "high")
     off_effort: str = ""

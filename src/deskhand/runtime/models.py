@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from importlib.util import find_spec
 
 import anyio
@@ -18,6 +19,7 @@ from ..models.openai import OpenAIModel
 from ..models.prefix import Prefixes
 from ..models.settings import Catalogued, Facts
 from ..models.shim import Shim
+from ..models.sight import OPENROUTER, Sighted, asked_of_server
 from ..models.transport import Limits, Transport
 from ..models.weights import PROVIDER, Shelf
 from ..store.base import Store
@@ -80,20 +82,41 @@ class Models:
             raise ModelUnknown("no model is chosen. Choose one: `deskhand model use provider/name`.")
         if name not in self._opened:
             provider, _, model = name.partition("/")
-            own = self._settings.config.providers.get(provider)
             try:
                 if provider == PROVIDER:
-                    self._opened[name] = self._embedded(model)
+                    self._opened[name] = Sighted(self._embedded(model), name)
                 else:
-                    key, url = self.key(provider), own.base_url if own else ""
-                    through = f"{own.via}/{name}" if own and own.via else name
-                    opened = open_model(self._catalogue, self._transport, through, key, url)
-                    if own and own.tools != "native" and isinstance(opened, OpenAIModel):
-                        opened = Shim(opened, own.tools)
-                    self._opened[name] = opened
+                    self._opened[name] = self._provided(name)
             except ConfigError as error:
                 raise ModelUnknown(f"{error} `deskhand model list` shows what there is.") from error
         return self._opened[name]
+
+    def _provided(self, name: str) -> Model:
+        """A model at a provider. Where it is not known that it sees, its server is asked at the first picture."""
+        provider, _, model = name.partition("/")
+        facts = facts_of(self._settings, name)
+        opened = self._opened_with(self._catalogue, name)
+        own = self._settings.config.providers.get(provider)
+        if facts.vision or provider not in self._catalogue.providers or (own and own.via):
+            return opened  # a library shows its models what it is given
+        seeing = replace(
+            self._catalogue,
+            providers={**self._catalogue.providers, provider: _seeing(self._catalogue.provider(provider), vision=True)},
+        )
+        spec = self._catalogue.spec(provider, model, self.key(provider), own.base_url if own else "")
+        tells = facts.vision is None and (
+            provider == OPENROUTER or is_local(self._settings, name) or (own and own.base_url)
+        )
+        ask = partial(asked_of_server, spec) if tells else None
+        return Sighted(opened, name, ask, lambda: self._opened_with(seeing, name))
+
+    def _opened_with(self, catalogue: Catalogue, name: str) -> Model:
+        """The model as this catalogue knows it. Raises ConfigError."""
+        provider = name.partition("/")[0]
+        own = self._settings.config.providers.get(provider)
+        through = f"{own.via}/{name}" if own and own.via else name
+        opened = open_model(catalogue, self._transport, through, self.key(provider), own.base_url if own else "")
+        return Shim(opened, own.tools) if own and own.tools != "native" and isinstance(opened, OpenAIModel) else opened
 
     def check(self, name: str) -> str:
         """What is still to be done before this model can be used; '' for nothing. Raises ConfigError, ModelUnknown,

@@ -17,12 +17,6 @@ const files = signal([]); // {key, name, size, blob?, mime, problem?}
 const mode = signal("steer");
 const dropping = signal(false);
 
-/** Put this text into the field, ready to be sent. */
-export function compose(text) {
-  draft.value = text;
-  requestAnimationFrame(() => document.getElementById("composer")?.focus());
-}
-
 export function Composer() {
   const field = useRef(), picker = useRef(), { name } = here.value, running = talk.value.open;
   useEffect(() => {

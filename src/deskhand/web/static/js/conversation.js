@@ -1,9 +1,9 @@
 // The conversation in the middle: its head, what was said and done, and the field to write in.
-import { html, useState } from "./lib.js";
+import { html, useEffect, useState } from "./lib.js";
 import { attempt, change, developer, drawer, here, may, me, panel } from "./state.js";
 import { session } from "./list.js";
-import { missing, talk, unsent } from "./talk.js";
-import { Composer, compose } from "./composer.js";
+import { missing, say, talk, unsent } from "./talk.js";
+import { Composer } from "./composer.js";
 import { Find, finding } from "./find.js";
 import { Log } from "./turns.js";
 import { Ask } from "./asks.js";
@@ -56,16 +56,18 @@ function Asks() {
 const EXAMPLES = [
   ["Look around", "What is in my workspace? Tell me in five lines what you see."],
   ["Write something down", "Make a file packing.md with a packing list for three days of hiking."],
-  ["Put me in the picture", "What can you do on this machine, and what would you ask me about first?"],
+  ["Put me in the picture", "What can you do?"],
 ];
 
 function FirstVisit() {
-  const asked = useAsk(may("admin") ? "/api/setup" : ""), setup = asked.data, known = setup || asked.error || !may("admin"), own = setup?.examples?.map((text) => [text]);
+  const asked = useAsk(may("admin") ? "/api/setup" : ""), setup = asked.data, known = setup || asked.error || !may("admin"), own = setup?.demo && setup.examples.map((text) => [text]);
+  const place = here.value;
+  useEffect(() => { if (setup) asked.again(); }, [place]); // a model may have been chosen meanwhile
   return html`<div class="empty first">
     <img src="/icon.svg" alt="" width="44" height="44" />
     <h2 class="welcome">What shall we do, ${setup?.person || me.value.user}?</h2>
     <p class="muted">Deskhand works on this machine with files and commands. It asks before it does what cannot be undone.</p>
-    ${setup?.demo && html`<p class="note warn">No model is chosen yet, so a script answers. <a href="#/house/setup">Choose one</a>: it takes a minute.</p>`}
-    <ul class="examples">${known && (own?.length ? own : EXAMPLES).slice(0, 3).map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => compose(text ?? title)}><strong>${title}</strong>${text && html`<span>${text}</span>`}</button></li>`)}</ul>
+    ${setup?.demo && html`<p class="note warn"><span>No model is chosen yet, so a script answers. <a href="#/house/setup">Choose a model</a>; it takes a minute.</span></p>`}
+    <ul class="examples">${known && (own?.length ? own : EXAMPLES).slice(0, 3).map(([title, text]) => html`<li key=${title}><button type="button" onClick=${() => say(text ?? title, [], "steer")}><strong>${title}</strong>${text && html`<span>${text}</span>`}</button></li>`)}</ul>
   </div>`;
 }

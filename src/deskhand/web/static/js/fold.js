@@ -202,7 +202,7 @@ const EVENTS = {
     const turn = current(next, recorded), last = turn.items.at(-1);
     Object.assign(turn, { end: recorded.at, reason: event.reason });
     const repeated = last?.kind === "answer" && last.text === event.said;
-    if (event.said && !repeated) {
+    if (event.said && !repeated && event.said !== "Stopped.") { // the line under the turn says that
       const tone = event.reason === "failed" || event.reason === "dead" ? "bad" : "warn";
       const item = event.reason === "done" ? { kind: "answer", text: event.said, thinking: "", finish: "stop" } : { kind: "note", tone, text: event.said, then: "" };
       turn.items = [...turn.items.filter((one) => !(one.kind === "note" && one.tone === "bad")), { key: `${recorded.n}.end`, n: recorded.n, at: recorded.at, ...item }];

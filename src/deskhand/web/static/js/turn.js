@@ -56,7 +56,7 @@ function rows(tools) {
 function Item({ item, turn, last }) {
   switch (item.kind) {
     case "user": return html`<${User} item=${item} turn=${turn} />`;
-    case "answer": return html`<${Answer} item=${item} />`;
+    case "answer": return html`<${Answer} item=${item} stopped=${turn.reason === "stopped"} />`;
     case "ask": return item.answer ? html`<${Ask} ask=${item} />` : null;
     case "command": return html`<div class="command-run">${item.text && html`<p class="small"><code>${item.text}</code></p>`}<p class="pre muted">${item.reply}</p></div>`;
     case "divider": return html`<p class="divider"><span>${item.text}${item.dropped ? ` (${many(item.dropped, "message")})` : ""}</span></p>`;
@@ -104,11 +104,11 @@ function Editor({ item, turn, close }) {
     <div class="row"><button type="submit" class="btn main little">Send again</button><button type="button" class="btn little" onClick=${close}>Cancel</button></div></form>`;
 }
 
-function Answer({ item }) {
+function Answer({ item, stopped }) {
   return html`<div class="answer">
     ${item.thinking && html`<${Thought} text=${item.thinking} growing=${item.growing && !item.text} code=${item.program} />`}
     ${item.text && html`<${Markdown} text=${item.text} live=${item.growing} />`}
-    ${item.finish === "interrupted" && html`<p class="note">Interrupted here</p>`}
+    ${item.finish === "interrupted" && !stopped && html`<p class="note">Interrupted here</p>`}
     ${item.finish === "length" && html`<p class="note">Cut off: the model's answer reached its limit</p>`}
     ${item.finish === "filtered" && html`<p class="note warn">The provider's filter ended this answer</p>`}
   </div>`;

@@ -1,0 +1,149 @@
+"""Whether a model sees pictures: asked of its server at the first picture, where it tells. Where a model does not see,
+its answer begins with that, so that nobody believes that it looked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import aiohttp  # noqa: TID251 -- servers of models
+import anyio
+import msgspec
+
+from ..types.messages import Image, Message, Text, ToolCall
+from .base import Item, Model, Reply, Request, TextDelta, selective
+from .settings import Spec
+
+ASK_S = 3.0
+ANSWER_BYTES = 8 << 20
+"""OpenRouter lists all of its models in one answer."""
+OPENROUTER = "openrouter"
+
+
+async def asked_of_server(spec: Spec) -> bool | None:
+    """What the model's server says of it; None where it says nothing.
+
+    Ollama: https://github.com/ollama/ollama/blob/main/docs/api.md#show-model-information (`capabilities`); LM Studio:
+    https://lmstudio.ai/docs/app/api/endpoints/rest (`type`: vlm); llama.cpp's server: GET /props (`modalities`);
+    OpenRouter: https://openrouter.ai/docs/api-reference/list-available-models (`architecture.input_modalities`).
+    """
+    address = urlsplit(spec.base_url)
+    root, name = f"{address.scheme}://{address.netloc}", spec.name
+    found: list[bool] = []
+
+    async def ask(
+        method: str, url: str, read: Callable[[Any], bool | None], body: dict[str, str] | None = None
+    ) -> None:
+        headers = {"Authorization": f"Bearer {spec.key}"} if spec.key else {}
+        try:
+            async with session.request(method, url, json=body, headers=headers, allow_redirects=False) as response:
+                if response.status != 200:
+                    return
+                said = read(msgspec.json.decode(await response.content.read(ANSWER_BYTES)))
+        except (aiohttp.ClientError, OSError, ValueError, TypeError, AttributeError, KeyError, TimeoutError):
+            return  # it is another kind of server
+        if said is not None:
+            found.append(said)
+
+    timeout = aiohttp.ClientTimeout(total=ASK_S)
+    async with aiohttp.ClientSession(timeout=timeout) as session, anyio.create_task_group() as tasks:
+        if spec.provider == OPENROUTER:
+            tasks.start_soon(ask, "GET", f"{spec.base_url.rstrip('/')}/models", lambda told: _openrouter(told, name))
+        else:
+            tasks.start_soon(ask, "POST", f"{root}/api/show", _ollama, {"model": name})
+            tasks.start_soon(ask, "GET", f"{root}/api/v0/models/{quote(name, safe='/')}", _lm_studio)
+            tasks.start_soon(ask, "GET", f"{root}/props", _llama_cpp)
+    return any(found) if found else None
+
+
+def _ollama(told: Any) -> bool | None:
+    return "vision" in told["capabilities"]
+
+
+def _lm_studio(told: Any) -> bool | None:
+    return bool(told["type"] == "vlm")
+
+
+def _llama_cpp(told: Any) -> bool | None:
+    return bool(told["modalities"]["vision"])
+
+
+def _openrouter(told: Any, name: str) -> bool | None:
+    return next(
+        ("image" in each["architecture"]["input_modalities"] for each in told["data"] if each["id"] == name), None
+    )
+
+
+Ask = Callable[[], Awaitable[bool | None]]
+"""Finds out whether a model sees; None: nobody can tell."""
+
+
+class Sighted:
+    """A Model of which it is not known that it sees. `ask` finds that out at the first picture, `seeing` opens it as
+    one that does."""
+
+    def __init__(
+        self, blind: Model, name: str, ask: Ask | None = None, seeing: Callable[[], Model] | None = None
+    ) -> None:
+        self._inner, self._name, self._ask, self._seeing = blind, name, ask, seeing
+        self._sees = False
+        self.selective = selective(blind)
+
+    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
+        """See Model.reply."""
+        if self._ask is not None and any(pictures_in(shown.message) for shown in request.messages):
+            ask, self._ask = self._ask, None
+            if await ask() and self._seeing is not None:
+                self._inner, self._sees = self._seeing(), True
+        last = request.messages[-1].message if request.messages else None
+        unseen = pictures_in(last) if last is not None and last.role == "user" and not self._sees else []
+        note = blind_words(self._name, unseen) if unseen else ""
+        if note:
+            yield TextDelta(note)
+        async with aclosing(_closable(self._inner.reply(request))) as items:
+            async for item in items:
+                yield _begun_with(note, item) if note and isinstance(item, Reply) else item
+
+    async def aclose(self) -> None:
+        """End what the model holds."""
+        if (close := getattr(self._inner, "aclose", None)) is not None:
+            await close()
+
+
+async def _closable(items: AsyncIterator[Item]) -> AsyncGenerator[Item, None]:
+    async for item in items:
+        yield item
+
+
+def pictures_in(message: Message) -> list[str]:
+    """The names of a message's pictures."""
+    return [part.name or "the picture" for part in message.parts if isinstance(part, Image)]
+
+
+def blind_words(model: str, unseen: list[str]) -> str:
+    """What a person is told whose pictures a model does not see."""
+    named = ", ".join(unseen[:3]) + (f" and {len(unseen) - 3} more" if len(unseen) > 3 else "")
+    provider = model.partition("/")[0]
+    return (
+        f"(I have not seen {named}: {model} does not take pictures. Choose one that does with /model; "
+        f"if this one does, set providers.{provider}.vision to true.)\n\n"
+    )
+
+
+def _begun_with(note: str, reply: Reply) -> Reply:
+    """The reply with the note before its words."""
+    parts = reply.message.parts
+    at = next((n for n, part in enumerate(parts) if isinstance(part, Text)), None)
+    if at is None:
+        first_call = next((n for n, part in enumerate(parts) if isinstance(part, ToolCall)), len(parts))
+        changed = (*parts[:first_call], Text(note), *parts[first_call:])
+    else:
+        said = parts[at]
+        assert isinstance(said, Text)
+        changed = (*parts[:at], msgspec.structs.replace(said, text=note + said.text), *parts[at + 1 :])
+    return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, parts=changed))
+
+
+_: type[Model] = Sighted
