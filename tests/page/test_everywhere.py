@@ -245,7 +245,26 @@ def test_models_health_and_activity(page: Page) -> None:
     expect(page.get_by_role("listitem").filter(has_text="scripted/desk")).to_contain_text("answers now")
     expect(page.get_by_role("listitem").filter(has_text="deskhand-help").first).to_be_visible()
     page.get_by_role("navigation", name="Settings").get_by_role("link", name="Health").click()
+    expect(page.get_by_text("Deskhand works.")).to_be_visible()
+    page.get_by_text(re.compile(r"\d+ parts, one by one")).click()
     expect(page.get_by_role("listitem").filter(has_text="store").first).to_contain_text("ok")
+
+
+def test_a_setting_says_what_it_does_and_what_holds_without_it(page: Page) -> None:
+    page.goto("/#/house/settings")
+    page.get_by_label("Find a setting").fill("model calls in one turn")
+    row = page.get_by_role("listitem").filter(has_text="defaults.steps")
+    expect(row).to_contain_text("Model calls in one turn.")
+    field = row.get_by_label("defaults.steps")
+    expect(field).to_have_attribute("placeholder", "default: 50")
+    field.fill("60")
+    row.get_by_role("button", name="Save").click()
+    expect(page.locator(".as-is")).to_contain_text('"steps": 60')
+    field.fill("")
+    row.get_by_role("button", name="Save").click()
+    expect(page.locator(".as-is")).not_to_contain_text('"steps": 60')
+    page.get_by_label("Find a setting").fill("no such thing")
+    expect(page.get_by_text("No matching setting.")).to_be_visible()
 
 
 def test_what_was_said_is_found_and_shown_in_its_place(page: Page, desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from itertools import product
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from deskhand.policy.profiles import Offered
 from deskhand.policy.roles import RoleConfig
 from deskhand.policy.rules import Case, Rule
 from deskhand.runtime import keys
+from deskhand.runtime.adjust import writable
 from deskhand.runtime.aliases import TABLE, translate
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
 from deskhand.runtime.deep.run import DeepWorkConfig
@@ -518,6 +520,14 @@ def test_every_key_is_documented() -> None:
     assert existing - inherited <= documented
     assert documented - existing <= {theirs for theirs, _ in TABLE}, "these keys do not exist"
     assert {theirs for theirs, _ in TABLE} <= documented
+
+
+def test_the_page_says_of_each_key_what_its_document_says() -> None:
+    script = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "settings_keys.py"))
+    made = script["MADE"].read_text()
+    assert made == script["module"](script["DOCS"].read_text()), "run scripts/settings_keys.py"
+    shown = {key.replace("agents.NAME.", "defaults.") for key in writable()}
+    assert all(f'"{key}": [' in made for key in shown)
 
 
 @pytest.mark.parametrize(

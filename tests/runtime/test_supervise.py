@@ -17,7 +17,16 @@ from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Home, read_settings, worker_environment
 from deskhand.runtime.lock import Holder, take
 from deskhand.runtime.starts import last_start, newer_startup_error, note_start, write_startup_error
-from deskhand.runtime.supervise import CRASHED, DRAIN_S, LONGEST_PAUSE_S, RESTART, Mending, Supervisor, pause_s
+from deskhand.runtime.supervise import (
+    CRASHED,
+    DRAIN_S,
+    LONGEST_PAUSE_S,
+    MOST_QUICK,
+    RESTART,
+    Mending,
+    Supervisor,
+    pause_s,
+)
 from deskhand.runtime.worker import guarded, work
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -68,12 +77,25 @@ async def test_a_worker_that_asks_for_it_is_started_again(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("ending", "code"), [("sys.exit(0)", 0), ("sys.exit(76)", 76), ("os.kill(os.getpid(), 9)", 137)]
+    ("ending", "code"), [("sys.exit(0)", 0), ("sys.exit(76)", 76), ("os.kill(os.getpid(), 10)", 138)]
 )
 async def test_any_other_end_is_the_end(tmp_path: Path, ending: str, code: int) -> None:
     children = Children(tmp_path, ending)
     assert await children.parent.run() == code
     assert children.lives == 1
+
+
+@pytest.mark.parametrize("crash", ["os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 11)", "os.abort()"])
+async def test_a_worker_that_crashes_is_started_again(tmp_path: Path, crash: str) -> None:
+    children = Children(tmp_path, f"{crash} if len(lives.read_text()) < 8 else sys.exit(3)")
+    assert await children.parent.run() == 3
+    assert (children.lives, children.pauses) == (4, [1, 2, 3])
+
+
+async def test_one_that_always_crashes_at_its_start_is_left(tmp_path: Path) -> None:
+    children = Children(tmp_path, "os.kill(os.getpid(), 9)")
+    assert await children.parent.run() == 137
+    assert children.lives == MOST_QUICK + 1
 
 
 def test_pauses_grow_and_end_growing() -> None:

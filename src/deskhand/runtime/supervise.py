@@ -25,6 +25,10 @@ DRAIN_S = 20.0
 SETTLED_S = 10.0
 """A worker that lived longer has not failed at its start."""
 LONGEST_PAUSE_S = 60.0
+CRASHES = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
+"""Signals by which a worker ends that nobody told to: the system ran out of memory, or a library broke."""
+MOST_QUICK = 5
+"""After so many in a row that ended soon after their start, one that crashes is not started again."""
 GRACE_S = DRAIN_S + 3.0
 START_S, HUNG_GRACE_S = 60.0, 3.0
 """So long a start may take, and so long one that takes longer may take to end."""
@@ -73,7 +77,8 @@ class Supervisor:
         self._ending = anyio.Event()
 
     async def run(self) -> int:
-        """Until a worker ends with anything but RESTART, or we are told to end; the exit code is the worker's."""
+        """Until a worker ends by itself with anything but RESTART, crashes again and again, or we are told to end; the
+        exit code is the worker's."""
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._obey)
             code = await self._keep()
@@ -88,10 +93,13 @@ class Supervisor:
             failed = self._mending.came_up() == before and not self._begun and not self._ending.is_set()
             mended = failed and (bool(self._hung) or code not in (0, RESTART))
             mended = mended and await self._mending.mend(code, self._hung)
-            if code != RESTART and not mended and not self._hung:
+            quick = quick + 1 if self._now() - began < SETTLED_S else 0
+            again = code - 128 in CRASHES and quick <= MOST_QUICK and not self._ending.is_set()
+            if again and not mended:
+                log.warning("The worker was ended by %s; it is started again.", signal.Signals(code - 128).name)
+            if code != RESTART and not mended and not self._hung and not again:
                 return code
             watched = mended or not self._hung  # what does not help, or was only slow, is not ended a second time
-            quick = quick + 1 if self._now() - began < SETTLED_S else 0
             with anyio.move_on_after(self._pause(quick)):
                 await self._ending.wait()
             if self._ending.is_set():

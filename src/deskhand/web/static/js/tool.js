@@ -28,13 +28,21 @@ export function Tool({ item, output = "", early = null }) {
     </button>
     ${!shown && lines && html`<pre class="tool-live" aria-hidden="true">${lines}</pre>`}
     ${shown && html`<div class="tool-body">
-      ${(developer.value || item.name === "shell" || (status === "error" && !ours)) && html`<h4>Called with</h4><pre tabindex="0">${typeof item.args === "string" ? item.args : JSON.stringify(item.args, null, 2)}</pre>`}
+      ${(developer.value || item.name === "shell" || (status === "error" && !ours)) && html`<h4>${item.name === "shell" ? "Command" : "Called with"}</h4><pre tabindex="0">${calledWith(item)}</pre>`}
       ${item.source && html`<p class="small muted">Came from ${item.source}: not trusted like your own words</p>`}
       ${status === "ok" && (isEdit(item.name) || item.name === "shell") && html`<${CallDiff} item=${item} />`}
       ${ours ? html`<${Opened} item=${item} status=${status} text=${text} />` : html`<h4>${running ? "So far" : "Result"}</h4>
       ${text ? html`<pre tabindex="0">${text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}\n… ${text.length - SHOWN_CHARS} more characters` : text}</pre><button type="button" class="btn little quiet" onClick=${() => copy(text)}>Copy</button>` : html`<p class="small muted">${running ? "Nothing yet" : "It said nothing"}</p>`}`}
     </div>`}
   </div>`;
+}
+
+/** What a call was given: a command as it was typed, all else as data. */
+function calledWith({ name, args }) {
+  if (typeof args === "string") return args;
+  const { command, ...more } = args ?? {}, plain = name === "shell" && typeof command === "string";
+  if (!plain) return JSON.stringify(args, null, 2);
+  return Object.keys(more).length ? `${command}\n\n${JSON.stringify(more)}` : command;
 }
 
 /** Rehearsals that follow each other, as one line that opens. */
