@@ -53,12 +53,13 @@ def test_ask_with_the_engine(tmp_path: Path) -> None:
     asked = deskhand(tmp_path, "ask", "--json", "--model", f"embedded/{NAME}", "hello")
     events = [json.loads(line)["event"] for line in asked.stdout.splitlines()]
     kinds = [event["type"] for event in events]
-    assert kinds[:2] == ["message_received", "model_replied"] and kinds[-1] in ("turn_ended", "question_asked"), asked
-    assert events[1]["model"] == f"embedded/{NAME}"
+    assert kinds[:3] == ["options_set", "message_received", "model_replied"], asked
+    assert kinds[-1] in ("turn_ended", "question_asked"), asked
+    assert events[2]["model"] == f"embedded/{NAME}"
     tried = deskhand(tmp_path, "model", "test", f"embedded/{NAME}")
     assert tried.returncode == 0 and "first words after" in tried.stdout
 
 
 def test_ask_without_weights_says_what_to_do(tmp_path: Path) -> None:
     asked = deskhand(tmp_path, "ask", "--model", f"embedded/{NAME}", "hello")
-    assert asked.returncode == 1 and f"deskhand model pull {NAME}" in asked.stdout + asked.stderr
+    assert asked.returncode == 2 and f"deskhand model pull {NAME}" in asked.stdout + asked.stderr

@@ -1,7 +1,8 @@
 // Settings: everything about the house that is not one conversation.
-import { html, useEffect, useRef, useState } from "./lib.js";
+import { html, useEffect, useRef } from "./lib.js";
 import { asks } from "./list.js";
-import { attempt, drawer, here } from "./state.js";
+import { drawer, here } from "./state.js";
+import { useLater } from "./later.js";
 import { Icon, IconButton } from "./icons.js";
 
 /** id, name, icon, and what brings what is drawn: it is loaded when it is opened. */
@@ -21,13 +22,8 @@ export const PAGES = [
 
 export function House() {
   const { page } = here.value, [wanted, label, , load] = PAGES.find(([id]) => id === page) ?? PAGES[0], top = useRef();
-  const [loaded, setLoaded] = useState({}), Drawn = loaded[wanted];
+  const Drawn = useLater(wanted, load);
   useEffect(() => top.current?.focus({ preventScroll: true }), [page]);
-  useEffect(() => {
-    if (Drawn) return;
-    const fetched = () => load().catch(() => { throw new Error("This page could not be loaded. Open it again when Deskhand is reached."); });
-    attempt(fetched).then((found) => { if (found) setLoaded((before) => ({ ...before, [wanted]: found })); });
-  }, [wanted]);
   return html`<div class="house">
     <header class="head"><${IconButton} name="menu" label="Show the conversations" class="ib only-narrow" onClick=${() => { drawer.value = true; }} /><h1 class="title">Settings</h1></header>
     <div class="house-body">

@@ -36,7 +36,7 @@ export function Setup() {
           <button class="btn main">Test and save</button>
         </div>
         <details><summary>Another address or model</summary><div class="row wrap">
-          <label class="field grow"><span>Base URL</span><input class="input" name="base_url" type="url" placeholder="https://…/v1" /></label>
+          <label class="field grow"><span>Base URL</span><input class="input" name="base_url" type="url" placeholder="the usual one" /></label>
           <label class="field"><span>Model</span><input class="input" name="model" placeholder="the usual one" /></label>
           <label class="field"><span>Sees pictures</span><select class="input" name="sees"><option value="">as known</option><option value="yes">yes</option><option value="no">no</option></select></label>
         </div></details>
