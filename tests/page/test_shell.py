@@ -100,6 +100,13 @@ def test_nothing_sticks_out_on_a_phone(browser: Browser, desk: Desk, signed: Sto
         page.get_by_role("switch", name="Plan first").wait_for()
         expect(page.get_by_role("switch", name="Teams")).to_have_count(0)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
+        page.get_by_role("button", name="Close the panel").click()
+        say(page, "Invite Ada to the river, please")
+        page.get_by_role("button", name="Send").click()
+        page.get_by_role("region", name="Permission needed").wait_for()
+        page.goto("/#/house/health")
+        page.locator(".pages .sr").wait_for(state="attached")  # what the count beside Approvals says aloud
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
     finally:
         context.close()
 

@@ -152,7 +152,7 @@ async def test_answered_from_another_process(world: World) -> None:
     async with world.process() as app, world.process(drives=False) as other:
         await world.write(app, CALL)
         ask = await asked(other)
-        assert ask.question == f"act {CALL}" and "'network'" in ask.reason and world.acts() == []
+        assert ask.question == f"act {CALL}" and "open network access" in ask.reason and world.acts() == []
         await world.write(other, Answer(ask.ask_id, "yes"))
         assert await answered(app) == "ok: noted" and world.acts() == ["rm x"]
         await world.write(other, Answer(ask.ask_id, "yes"))  # and again

@@ -19,6 +19,7 @@ from deskhand.models.openai import OpenAIModel
 from deskhand.models.pictures import LIMIT_BYTES
 from deskhand.models.responses import ResponsesModel
 from deskhand.models.shim import Shim
+from deskhand.models.sight import Sighted
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.runtime.models import Models
@@ -70,7 +71,8 @@ def test_the_wire_is_the_catalogues_unless_it_is_set(
     tmp_path: Path, model: str, provider: dict[str, str], kind: type[object]
 ) -> None:
     chosen = settings(tmp_path, {model.partition("/")[0]: provider} if provider else {})
-    assert type(Models(chosen).open(model)) is kind
+    opened = Models(chosen).open(model)
+    assert type(opened.inner if isinstance(opened, Sighted) else opened) is kind
 
 
 async def test_reasoning_lasts_through_a_turn_with_tools(tmp_path: Path) -> None:

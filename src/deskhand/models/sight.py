@@ -87,7 +87,7 @@ class Sighted:
     def __init__(
         self, blind: Model, name: str, ask: Ask | None = None, seeing: Callable[[], Model] | None = None
     ) -> None:
-        self._inner, self._name, self._ask, self._seeing = blind, name, ask, seeing
+        self.inner, self._name, self._ask, self._seeing = blind, name, ask, seeing
         self._sees = False
         self.selective = selective(blind)
 
@@ -96,19 +96,19 @@ class Sighted:
         if self._ask is not None and any(pictures_in(shown.message) for shown in request.messages):
             ask, self._ask = self._ask, None
             if await ask() and self._seeing is not None:
-                self._inner, self._sees = self._seeing(), True
+                self.inner, self._sees = self._seeing(), True
         last = request.messages[-1].message if request.messages else None
         unseen = pictures_in(last) if last is not None and last.role == "user" and not self._sees else []
         note = blind_words(self._name, unseen) if unseen else ""
         if note:
             yield TextDelta(note)
-        async with aclosing(_closable(self._inner.reply(request))) as items:
+        async with aclosing(_closable(self.inner.reply(request))) as items:
             async for item in items:
                 yield _begun_with(note, item) if note and isinstance(item, Reply) else item
 
     async def aclose(self) -> None:
         """End what the model holds."""
-        if (close := getattr(self._inner, "aclose", None)) is not None:
+        if (close := getattr(self.inner, "aclose", None)) is not None:
             await close()
 
 

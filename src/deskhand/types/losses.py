@@ -21,7 +21,14 @@ def meant(change: FileChange, said: str) -> bool:
     """Whether the request speaks of losing this: by the file's name, or by the kind of files that it is one of."""
     if change.kind == "deleted":
         return bool(_DELETES.search(said)) and (named(change.path, said) or _kind_named(change.path, said))
-    return bool(_REPLACES.search(said)) and named(change.path, said)
+    return (bool(_REPLACES.search(said)) and named(change.path, said)) or _replaced(change.path, said)
+
+
+def _replaced(path: str, said: str) -> bool:
+    """Whether the file itself is what is replaced, as in `replace my diary by a poem`, and not a word in one."""
+    name, words = _plain(PurePosixPath(path).stem), _plain(said)
+    found = name and re.search(rf"\breplac\w* (?:(?:my|the|our|this|that|old|whole) )*{re.escape(name)}\b(.*)", words)
+    return bool(found and not re.search(r"\b(in|inside|within|of)\b", found[1]))
 
 
 def _kind_named(path: str, said: str) -> bool:

@@ -14,7 +14,7 @@ export function Health() {
   useEffect(() => { if (found.data) health.value = found.data; }, [found.data]);
   const look = html`<button type="button" class="btn little" onClick=${() => { found.again(); checks.again(); }}>Look again</button>`;
   return html`<div class="stack wide">
-    <${Section} title="Health" action=${look}><${Loaded} of=${found} what="health">${(data) => html`<${State} data=${data} />`}<//><//>
+    <${Section} title="Now" action=${look}><${Loaded} of=${found} what="health">${(data) => html`<${State} data=${data} />`}<//><//>
     ${may("admin") && html`<${Section} title="Checks" note="The same as deskhand doctor in a terminal."><${Loaded} of=${checks} what="the checks">${(all) => html`<${Checks} all=${all} />`}<//><//>`}
     <${Section} title="About"><${Loaded} of=${status} what="the status">${(data) => html`<dl class="facts"><dt>Version</dt><dd>${found.data?.version || data.version || "–"}</dd><dt>Model</dt><dd>${data.provider ? `${data.provider}/${data.model}` : data.model || "none"}</dd><dt>Agents</dt><dd>${data.agents.join(", ")}</dd><dt>Conversations</dt><dd>${data.sessions}</dd><dt>Running since</dt><dd>${moment(data.started_at)}</dd></dl>`}<//><//>
   </div>`;
