@@ -61,5 +61,5 @@ ENDPOINTS = (
     _step("probe", probe, "Try a model", Take, ProbeView),
     _step("bot", bot, "Talk from a phone: keep a Telegram bot's token", Token, BotView),
     _step("person", person, "Your name and time zone", Person, SetupView),
-    _step("posture", posture, "How free it is", Stance, SetupView),
+    _step("posture", posture, "What it may do without asking", Stance, SetupView),
 )
