@@ -16,7 +16,7 @@ def row(page: Page, name: str) -> Locator:
 
 
 def opened(page: Page, name: str) -> Locator:
-    row(page, name).get_by_role("button", name=f"{name}:").click()
+    row(page, name).get_by_role("button", name=name).first.click()
     return row(page, name)
 
 

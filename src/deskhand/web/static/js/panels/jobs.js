@@ -36,7 +36,7 @@ function Row({ job, open, toggle, settle, removed, again }) {
   const words = job.state === "on" || job.state === "off" ? "" : job.state;
   const broken = job.state.startsWith("cannot run"), last = `${job.last_at ? `${moment(job.last_at)}: ` : ""}${brief(job.last_result)}`;
   return html`<li class=${open ? "wrap tall" : ""}>
-    <button type="button" class="grow plainly" aria-expanded=${String(open)} aria-label=${`${job.name}: ${job.when}`} onClick=${toggle}><strong>${job.name}${job.person && job.person !== "owner" ? html` <span class="tag">${job.person}</span>` : ""}</strong>
+    <button type="button" class="grow plainly" aria-expanded=${String(open)} onClick=${toggle}><strong>${job.name}${job.person && job.person !== "owner" ? html` <span class="tag">${job.person}</span>` : ""}</strong>
       <span class="small muted">${job.when}${job.next_at ? ` · next ${moment(job.next_at)}` : ""}</span>
       <span class=${`small ${words || job.last_result.startsWith("went wrong") ? "warned" : "muted"}`}>${words || last}</span></button>
     ${may("chat") && !broken && html`<button type="button" class="btn little" aria-label=${`Run ${job.name} now`} onClick=${() => settle(() => post(path(job.name, "/run")), `${job.name} runs`)}>Run now</button>`}

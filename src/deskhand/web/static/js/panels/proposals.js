@@ -25,7 +25,7 @@ export function Proposals() {
 function Row({ one, open, toggle, again }) {
   const [words, tone] = STATES[one.state] ?? [one.state, ""];
   return html`<li class=${open ? "wrap tall" : ""}>
-    <button type="button" class="grow plainly" aria-expanded=${String(open)} aria-label=${`${one.name}: ${words}`} onClick=${toggle}><strong>${one.name}</strong>
+    <button type="button" class="grow plainly" aria-expanded=${String(open)} onClick=${toggle}><strong>${one.name}</strong>
       <span class="small">${one.description}</span>
       <span class="small muted">${[`for ${one.agent}`, moment(one.at), !open && (one.verdict || (one.state === "proposed" ? "not tried yet" : one.why))].filter(Boolean).join(" · ")}</span></button>
     ${one.source && html`<span class="tag warn">untrusted</span>`}<span class=${`tag ${tone}`}>${words}</span>
