@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from deskhand.models.shim_mending import by_code, swapping, with_demanded
+from deskhand.models.shim_mending import by_code, swapping, with_demanded, with_sign
 from deskhand.models.shim_programs import Try
 from deskhand.types.programs import FileChange, Rehearsed
 
@@ -94,3 +94,22 @@ def test_what_a_list_is_to_hold_is_added(request_: str, lines: tuple[str, ...], 
     diff = "\n".join(("--- /dev/null", "+++ bag.txt", "@@ -0,0 +1,3 @@", *(f"+{line}" for line in lines)))
     made = Rehearsed(changes=(FileChange("bag.txt", "new", "d", diff),))
     assert with_demanded(Try("p", (), made), request_) == (f"p\n{more}" if more else "")
+
+
+@pytest.mark.parametrize(
+    ("request_", "head", "mended"),
+    [
+        (
+            "i want semicolons instead of commas, save a.csv as b.csv",
+            "name,town",
+            "save_rows('b.csv', found, delimiter=';')",
+        ),
+        ("save a.csv as b.csv, separated by tabs", "name,town", "save_rows('b.csv', found, delimiter='\\t')"),
+        ("save a.csv with semicolons as b.csv", "name;town", ""),
+        ("save a.csv as b.csv", "name,town", ""),
+    ],
+)
+def test_a_table_has_the_sign_that_was_asked_for(request_: str, head: str, mended: str) -> None:
+    diff = f"--- /dev/null\n+++ b.csv\n@@ -0,0 +1,2 @@\n+{head}\n+x"
+    made = Rehearsed(changes=(FileChange("b.csv", "new", "d", diff),))
+    assert with_sign(Try("save_rows('b.csv', found)", (), made), request_) == mended

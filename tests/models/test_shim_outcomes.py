@@ -163,6 +163,30 @@ def changed(path: str, kind: Kind, *lines: str) -> Rehearsed:
             changed("a.md", "changed", "-gate 12", "+gate 31"),
             "",
         ),
+        (
+            "count the birds of a.md in b.csv, capital letters don't matter",
+            "save_rows('b.csv', x)",
+            changed("b.csv", "new", "+bird,count", "+Robin,2", "+wren,1", "+robin,1"),
+            "'Robin' and 'robin' are the same",
+        ),
+        (
+            "half of every ingredient in a.md",
+            "replace('a.md', '8 people', '4 people')",
+            changed("a.md", "changed", "-for 8 people", "+for 4 people"),
+            "it changes one line",
+        ),
+        (
+            "who wrote in a.md? put the names in n.txt",
+            "write('n.txt', x)",
+            changed("n.txt", "new", "--- /dev/null", "+++ n.txt", "@@ -0,0 +1,2 @@", "+[12.05., 18", "+[13.05., 07"),
+            "'[12.05., 18' is only a piece",
+        ),
+        (
+            "count the birds of a.md in b.csv",
+            "save_rows('b.csv', x)",
+            changed("b.csv", "new", "+bird,count", "+Robin,2", "+wren,1", "+robin,1"),
+            "",
+        ),
     ],
 )
 def test_all_of_a_request_is_done_and_no_more(request_: str, program: str, came: Rehearsed, wrong: str) -> None:
@@ -170,6 +194,30 @@ def test_all_of_a_request_is_done_and_no_more(request_: str, program: str, came:
     asked = Turn(request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), there, "ok"),))
     note = problem(Try(program, (), came), asked, wants=True, assist=False)
     assert note.startswith(wrong) and bool(note) == bool(wrong), note
+
+
+MEMBERS = (
+    "Files here:\n- m.csv: a CSV with 4 rows and the columns name, course, paid; "
+    "rows('m.csv')[0] is {'name': 'Lena Abt', 'course': 'pottery', 'paid': 'no'}; course is pottery or sewing"
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "looked_for", "wrong"),
+    [
+        ("Leonardo has paid, set him to yes in m.csv", "r['name'] == 'Lena Abt'", True),
+        ("Lena Abt has paid, set her to yes in m.csv", "r['name'] == 'Lena Abt'", False),
+        ("Leonardo has paid, set him to yes in m.csv", "'Leonardo' in r['name']", False),
+        ("who of the potters has paid in m.csv?", "r['course'] == 'pottery'", False),
+    ],
+)
+def test_who_is_not_named_is_not_taken_from_the_first_row(request_: str, looked_for: str, wrong: bool) -> None:
+    program = f"for r in rows('m.csv'):\n    if {looked_for}:\n        r['paid'] = 'yes'"
+    asked = Turn(request_, 1, did=(Did(Move(SURVEY, {"about": request_, "purpose": "change"}), MEMBERS, "ok"),))
+    diff = "@@ -1,4 +1,4 @@\n name,course,paid\n-Lena Abt,pottery,no\n+Lena Abt,pottery,yes"
+    came = Rehearsed(changes=(FileChange("m.csv", "changed", "d", diff),))
+    note = problem(Try(program, (), came), asked, wants=True, assist=False)
+    assert ("only the first row" in note) == wrong, note
 
 
 CREW = "--- c.csv\n+++ c.csv\n@@ -1,4 +1,4 @@\n name,team\n"

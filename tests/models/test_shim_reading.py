@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from deskhand.models.shim_reading import (
+    invented_figure,
     nearest_last,
     nearest_passage,
     passages,
     sourced,
+    speaks_of,
     without_listed_orders,
     without_orders,
 )
@@ -131,3 +133,46 @@ def test_an_answer_is_told_with_the_words_that_it_comes_from(texts: str, questio
     told = sourced(answer, texts, question)
     assert said in told
     assert "0170" not in told or "DJ" in question
+
+
+HOUSE = file(
+    "house.txt", "2023-10-12 boiler serviced\n2024-04-02 gutter\n2025-10-21 boiler serviced\n2024-10-09 boiler serviced"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "begins"),
+    [
+        ("when was the boiler last serviced?", "2025-10-21"),
+        ("when was the boiler serviced first?", "2023-10-12"),
+        ("when was the boiler serviced?", "2023-10-12"),
+        ("when did we last clean the gutter?", "2024-04-02"),
+    ],
+)
+def test_of_passages_as_near_as_each_other_the_one_in_time(question: str, begins: str) -> None:
+    found = nearest_passage(HOUSE, question)
+    assert found is not None and found.text.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("answer", "texts", "figure"),
+    [
+        ("The total is 28 minutes.", "1. Intro 1:05\n2. Boats 3:48", "28"),
+        ("It costs 1,200 euro.", "price: 1200", ""),
+        ("It was on October 9, 2024.", "2024-10-09 serviced", ""),
+        ("It is at 9:00.", "at 09:00", ""),
+        ("1. Anna\n2. Bo", "Anna, Bo", ""),
+        ("About 12.5 of them.", "12,5", ""),
+        ("Left is $2450 - $980 = $1,470.", "2450 and 980", "1,470"),
+    ],
+)
+def test_a_number_that_stands_nowhere_was_not_read(answer: str, texts: str, figure: str) -> None:
+    assert invented_figure(answer, texts) == figure
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [("who picks me up at the station?", True), ("what did Hanna write?", True), ("should I learn the piano?", False)],
+)
+def test_whether_texts_speak_of_a_question(question: str, told: bool) -> None:
+    assert speaks_of(file("hanna.txt", "Luca waits at the station."), question) is told

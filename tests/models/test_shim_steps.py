@@ -56,7 +56,12 @@ def said(step: Step) -> str:
         *(("What can you do?", "self"), ("Who are you?", "self"), ("help", "self")),
         *(("Remind me tomorrow at 9 to call mum", "assist"), ("every monday at 8 tell me to water", "assist")),
         *(("order two pizzas for us", "talk"), ("book the early train", "talk")),
-        *(("undo that", "assist"), ("Take that back, please".replace(",", ""), "assist"), ("Undo", "assist")),
+        *(
+            ("undo that", "assist"),
+            ("oh no, the wrong one! bring it back please", "assist"),
+            ("Take that back, please".replace(",", ""), "assist"),
+            ("Undo", "assist"),
+        ),
         *(("remember that I like tea", "assist"), ("Cancel all my reminders", "assist")),
         *(("what did you just change?", "assist"), ("forget my birthday", "assist")),
         ("What does https://x.example/a say?", "read"),
@@ -78,6 +83,7 @@ def test_what_needs_no_model_to_be_sorted(request_: str, word: Word | None) -> N
         ("read", "see https://x.example/a?b=1.", Do((Move("web_fetch", {"url": "https://x.example/a?b=1"}),))),
         ("read", "what is the rent?", Do((Move("survey_files", {"about": "what is the rent?", "purpose": "read"}),))),
         ("change", "sort it", Do((Move("survey_files", {"about": "sort it", "purpose": "change"}),))),
+        ("talk", "who is my dentist?", Do((Move("survey_files", {"about": "who is my dentist?", "purpose": "read"}),))),
     ],
 )
 def test_how_a_request_begins(word: Word, request_: str, step: Step) -> None:
@@ -94,6 +100,9 @@ def test_what_follows_the_first_step() -> None:
     texts = "--- a.txt\nThe rent is 900.\n--- end of a.txt"
     assert after("what is the rent?", survey("read", texts)) == Answer(texts)
     assert isinstance(after("what is the rent?", survey("read")), Write), "no file was named"
+    assert after("should I learn the piano?", survey("read", texts)) == Answer(), "no text speaks of it"
+    made = after("who wrote in a.txt? put the names in b.txt", survey("read", texts))
+    assert isinstance(made, Do) and made.moves[0].arguments["purpose"] == "change", "b.txt is to be made"
     fetched = Did(Move("web_fetch", {"url": "http://x"}), "The text.", "ok")
     step = after("see http://x", fetched)
     assert isinstance(step, Answer) and "The text." in step.texts

@@ -35,6 +35,7 @@ from .shim_prompts import (
     Word,
 )
 from .shim_reading import (
+    invented_figure,
     nearest_last,
     nearest_passage,
     nearest_told,
@@ -43,7 +44,20 @@ from .shim_reading import (
     without_orders,
 )
 from .shim_request import obvious, questions_in
-from .shim_steps import Answer, Do, Say, Sort, Step, Write, by_program, first_step, is_stuck, next_step, rehearse
+from .shim_steps import (
+    Answer,
+    Do,
+    Say,
+    Sort,
+    Step,
+    Write,
+    by_program,
+    first_step,
+    is_stuck,
+    next_step,
+    reads_files,
+    rehearse,
+)
 from .shim_tasks import (
     DEEP_WORK,
     PLAN_MODE,
@@ -140,7 +154,7 @@ class Shim:
             case Do(moves=moves):
                 yield _calling(request, *moves)
             case Answer(texts=texts):
-                async with aclosing(self._answer(turn, texts)) as items:
+                async with aclosing(self._answer(request, turn, texts)) as items:
                     async for item in items:
                         yield item
             case Write():
@@ -207,7 +221,7 @@ class Shim:
         found = [word for word in WORDS if word in said]
         return min(found, key=said.index) if found else "change"
 
-    async def _answer(self, turn: Turn, texts: str) -> AsyncGenerator[Item, None]:
+    async def _answer(self, request: Request, turn: Turn, texts: str) -> AsyncGenerator[Item, None]:
         """Words to the person, from the texts of files or from what it knows; each part of a question on its own."""
         said, usage, texts = list[str](), Usage(), without_orders(texts)
         for part in questions_in(turn.request) if texts else [turn.request]:
@@ -223,6 +237,9 @@ class Shim:
                         usage += item.usage
                         said.append(sourced(honest(item.message.text, asked=part), texts, part))
         whole = "\n".join(dict.fromkeys(said)).rstrip("\n") or honest("", asked=turn.request)
+        if reads_files(turn) and texts and invented_figure(whole, texts, turn.request, turn.today):
+            yield _calling(request, by_program(turn, "compute"), usage=usage)
+            return
         yield TextDelta(whole)
         yield _spoken(whole, usage)
 

@@ -10,6 +10,11 @@ from .shim_request import demanded, swap_in
 from .shim_texts import target_of
 
 
+def mended(tried: Try, request: str) -> str:
+    """The program as it was meant, or with what the request says besides; '' where nothing is to be mended."""
+    return by_code(tried) or with_demanded(tried, request) or with_sign(tried, request)
+
+
 def by_code(tried: Try) -> str:
     """The program in the way in which it was meant, where that is plain from how it failed; '' where it is not."""
     came, failed = tried.rehearsed, tried.rehearsed.failed
@@ -115,6 +120,31 @@ def with_demanded(tried: Try, request: str) -> str:
         return ""
     mark = "- " if lines[-1].startswith("- ") else ""
     return "\n".join([tried.program, *(f"append({made[0].path!r}, {mark + word!r})" for word in missing)])
+
+
+def with_sign(tried: Try, request: str) -> str:
+    """The program with the sign between the columns that the request wants, `semicolons instead of commas`, where the
+    table that it saves has another one; '' where nothing is wrong."""
+    found = _SIGN.search(request)
+    sign = _SIGNS[(found[1] or found[2]).lower()] if found else ""
+    tables = [each for each in tried.rehearsed.changes if each.path.lower().endswith((".csv", ".tsv", ".txt"))]
+    heads = [next((line for line in each.diff.splitlines() if re.match(r"[+ ](?!\+\+)", line)), "") for each in tables]
+    if not sign or not heads or all(sign in head for head in heads):
+        return ""
+    tree = ast.parse(tried.program)
+    saves = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "save_rows"]
+    for call in saves:
+        call.keywords = [each for each in call.keywords if each.arg != "delimiter"]
+        call.keywords.append(ast.keyword("delimiter", ast.Constant(sign)))
+    return ast.unparse(tree) if saves else ""
+
+
+_SIGNS = {"semicolon": ";", "comma": ",", "tab": "\t"}
+_SIGN = re.compile(
+    r"\b(?:with|by|to|into|wants|needs|use|using) (?:a )?(semicolon|comma|tab)s?\b"
+    r"|\b(semicolon|comma|tab)s? instead of\b",
+    re.IGNORECASE,
+)
 
 
 LEAST_LINES, LINE_CHARS = 3, 40

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..types.losses import meant, named
 from ..types.programs import FileChange, Rehearsed
 from .shim_library import borrowed
-from .shim_programs import Try, from_sample, invented, unasked_column
+from .shim_programs import Try, from_sample, invented, sample_compared, unasked_column
 from .shim_request import ALL, CHANGE, FREE, NAMED, QUESTION, demanded, left_out, swap_in, words_of
 from .shim_turn import Turn
 from .shim_words import DEEDS
@@ -44,9 +44,52 @@ def problem(tried: Try, turn: Turn, *, wants: bool, assist: bool) -> str:
         return "it says nothing; end with say(...)"
     if not changed and (claim := invented(tried.program, turn.request)):
         return f"the number {claim} is not computed; compute it from the files"
+    return "" if assist else _mistaken(tried, turn)
+
+
+def _mistaken(tried: Try, turn: Turn) -> str:
+    """What a program takes for something else than it is; '' for nothing."""
+    came = tried.rehearsed
     if came.changes and (sample := from_sample(tried.program, turn)):
         return f"{sample} is only the first row; take it from the rows"
+    if sample := sample_compared(tried.program, turn):
+        return f"{sample!r} is only the first row; look for what the request names"
+    if cut := _cut_in_the_middle(came):
+        return f"{cut!r} is only a piece; split the lines at another place"
+    if (told_apart := _told_apart(came)) and CASELESS.search(turn.request):
+        return f"{told_apart} are the same, and stand there twice; compare them with .lower()"
     return ""
+
+
+def _cut_in_the_middle(came: Rehearsed) -> str:
+    """A line of a new list whose bracket has no end, as most of them; '' for none."""
+    for each in came.changes:
+        lines = _added(each) if each.kind == "new" and not each.path.endswith(".py") else []
+        pieces = [line for line in lines if any(line.count(a) != line.count(b) for a, b in ("[]", "()"))]
+        if 2 * len(pieces) > len(lines):
+            return pieces[0]
+    return ""
+
+
+def _added(change: FileChange) -> list[str]:
+    """The lines that a change adds, as far as its diff shows them."""
+    return [line[1:] for line in change.diff.splitlines() if re.match(r"\+(?!\+\+)", line)]
+
+
+def _told_apart(came: Rehearsed) -> str:
+    """Two lines that a program leaves, or says, which begin alike but for their capital letters; '' for none."""
+    lines = [line for each in came.changes for line in _added(each)]
+    begins = dict.fromkeys(re.split(r"[,;:\t]", line)[0].strip() for line in (*lines, *came.said.splitlines()))
+    same = [[other for other in begins if other.lower() == each.lower()] for each in begins]
+    return next((" and ".join(map(repr, each)) for each in same if len(each) > 1), "")
+
+
+CASELESS = re.compile(
+    r"\b(capitals?( letters)?|(upper|lower|letter)? ?case)\b[^.;]{0,20}(not\b|n['\u2019]t\b|no )"
+    r"|\b(ignor\w*|regardless of|whatever|no matter)( the| their| its)? (upper|lower)?(case|capitals?)\b",
+    re.IGNORECASE,
+)
+"""Words with which a request says that capital letters make no difference."""
 
 
 def stopped_rightly(tried: Try, note: str) -> bool:
@@ -81,6 +124,8 @@ def _undone(came: Rehearsed, program: str, request: str) -> str:
     added = "\n".join(line for line in lines if line[0] == "+").lower()
     if missing := [word for word in demanded(request) if word.lower() not in added]:
         return f"{missing[0]!r} must be in it"
+    if _OF_EVERY.search(request) and len(came.changes) == 1 and len(_added(came.changes[0])) == 1 < len(lines):
+        return "it changes one line, and the request speaks of every one"
     if came.changes and (part := left_out(request, "\n".join([program, *lines]))):
         return f"it leaves out: {part}. Do all of it"
     swap, taken = swap_in(request), [line.lower() for line in lines if line[0] == "-" and not line.startswith("---")]
@@ -90,6 +135,9 @@ def _undone(came: Rehearsed, program: str, request: str) -> str:
     return ""
 
 
+_OF_EVERY = re.compile(
+    r"\b(half|double|twice|third|quarter|more|less|percent|%) (of |for |to )?(every|each|all)\b", re.I
+)
 CRON = "cron"
 _ONE = re.compile(
     r"\b(cancel|delete|remove|drop|stop)\b(?!.*\b(all|both|every|each|reminders|alarms|them|two|and)\b)", re.IGNORECASE

@@ -222,6 +222,30 @@ def from_sample(program: str, turn: Turn) -> str:
     return next((value for value in strange if any(value in text for text in texts)), "")
 
 
+def sample_compared(program: str, turn: Turn) -> str:
+    """A value of the row that a listing shows, of a column with many, for which a program looks though nobody named it;
+    '' for none."""
+    listing = turn.did[0].result
+    known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
+    kinds = set(re.findall(r"; ([^;{}]+?) is [^;{}]* or ", listing))
+    rows = re.findall(r"\)\[0\] is {(.*?)}", listing)
+    pairs = [pair for row in rows for pair in re.findall(r"'([^']+)': '([^']{3,})'", row)]
+    strange = {value for column, value in pairs if column not in kinds and value.lower() not in known}
+    return next((value for value in sorted(strange) if value in _compared(program)), "")
+
+
+def _compared(program: str) -> set[str]:
+    """The texts with which a program compares something."""
+    try:
+        tree = ast.parse(program)
+    except SyntaxError:
+        return set()
+    sides = [
+        side for node in ast.walk(tree) if isinstance(node, ast.Compare) for side in (node.left, *node.comparators)
+    ]
+    return {side.value for side in sides if isinstance(side, ast.Constant) and isinstance(side.value, str)}
+
+
 def without_sample(tried: Try, turn: Turn) -> str:
     """What a program says, without values that it has not worked out but taken from the row that the listing shows."""
     said = tried.rehearsed.said
@@ -229,6 +253,11 @@ def without_sample(tried: Try, turn: Turn) -> str:
         said = re.sub(rf"\s*{re.escape(sample)}", "", said)
         tried = msgspec.structs.replace(tried, program=tried.program.replace(sample, ""))
     return said
+
+
+def goes_by_example(request: str) -> bool:
+    """Whether a request speaks of many things by one, or of every one of them."""
+    return bool(_BY_EXAMPLE.search(request))
 
 
 def is_plain(tried: Try, turn: Turn) -> bool:
@@ -243,7 +272,7 @@ def is_plain(tried: Try, turn: Turn) -> bool:
     plain = all(_is_plain(each.value, asked, known) for each in statements if isinstance(each, ast.Expr | ast.Assign))
     whole = all(isinstance(each, ast.Expr | ast.Assign) for each in statements)
     acts = any(not is_said(each) for each in statements)
-    if _BY_EXAMPLE.search(turn.request) and "replace(" in tried.program:
+    if goes_by_example(turn.request) and "replace(" in tried.program:
         return False
     new = any(change.kind == "new" for change in tried.rehearsed.changes)
     return whole and plain and acts and (new or "write" not in tried.program)

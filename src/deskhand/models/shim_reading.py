@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from math import log
 
@@ -119,7 +120,49 @@ def nearest_passage(texts: str, question: str, answer: str = "") -> Passage | No
         for each in stems
     ]
     best = max(scores, default=0.0)
-    return found[scores.index(best)] if best > 0 else None
+    if best <= 0:
+        return None
+    return _by_date([each for each, score in zip(found, scores, strict=True) if score == best], question)
+
+
+def _by_date(found: Sequence[Passage], question: str) -> Passage:
+    """Of passages that are as near as each other the latest or the earliest, where the question asks for that."""
+    dated = [(day[0], each) for each in found if (day := _ISO.search(each.text))]
+    wants = _LATEST.search(question) or _EARLIEST.search(question)
+    if len(dated) < len(found) or not wants:
+        return found[0]
+    return (max if _LATEST.search(question) else min)(dated, key=lambda pair: pair[0])[1]
+
+
+_ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_LATEST = re.compile(r"\b(last|latest|most recent(ly)?|newest)\b", re.IGNORECASE)
+_EARLIEST = re.compile(r"\b(first|earliest|oldest)\b", re.IGNORECASE)
+
+
+def speaks_of(texts: str, question: str) -> bool:
+    """Whether a telling word of a question stands in the texts, or in the name of one of them."""
+    stems = _telling_stems(question)
+    return any(stems & _telling_stems(f"{each.path} {each.text} {each.heading}") for each in passages(texts))
+
+
+def invented_figure(answer: str, *known: str) -> str:
+    """A number of an answer that stands in nothing that is known: it was worked out, or made up; '' for none."""
+    there = {_norm(each) for text in known for each in _FIGURE.findall(text)}
+    parts = {part.lstrip("0") or "0" for text in known for part in re.findall(r"\d+", text)}
+    for figure in _FIGURE.findall(_NUMBERING.sub("", answer)):
+        if _norm(figure) not in there and any(
+            (part.lstrip("0") or "0") not in parts for part in re.split(r"\D", figure)
+        ):
+            return str(figure)
+    return ""
+
+
+def _norm(figure: str) -> str:
+    return f"{float(figure.replace(',', '')):g}" if re.fullmatch(r"[\d,]+(\.\d+)?", figure) else figure
+
+
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+_NUMBERING = re.compile(r"^\s*\d+[.)] ", re.MULTILINE)
 
 
 def _telling_stems(text: str) -> set[str]:

@@ -10,7 +10,8 @@ from .shim_turn import Turn
 
 URL = re.compile(r"https?://\S+")
 TAKE_BACK = re.compile(
-    r"(please )?((undo|revert)( (that|this|it|the last change|your last change))?|take (that|it|this) back)"
+    r"(please )?((undo|revert)( (that|this|it|the last change|your last change))?"
+    r"|(take|bring|get|put) (that|it|this|them) back|restore (it|that|this|them))"
     r"( please)?[.!]*"
 )
 _CLAUSE = re.compile(r"[.!?;,]\s+")
@@ -155,6 +156,8 @@ QUESTION = re.compile(
     r"|summari[sz]e|print)\b",
     re.IGNORECASE,
 )
+OWN = re.compile(r"\b(my|mine|our|ours|us|we|i)\b", re.IGNORECASE)
+"""Words of who speaks of himself: what he asks may stand in his files."""
 ORDER = re.compile(
     r"\b(sort|order|rank|first|last|top|newest|oldest|latest|alphabet|ascend|descend|cheap|revers|after|before|above"
     r"|below|under|beginning|end|start|between|behind|front|bottom|middle|line \d)",

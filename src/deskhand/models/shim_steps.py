@@ -11,16 +11,19 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..types.programs import REHEARSE, RUN, SURVEY, Call, Rehearsed, read_rehearsed
+from ..types.programs import REHEARSE, RUN, SURVEY, Call, Purpose, Rehearsed, read_rehearsed
+from .shim_correcting import corrected
 from .shim_library import follows
-from .shim_mending import by_code, swapping, with_demanded
+from .shim_mending import mended, swapping
 from .shim_outcomes import agreed_on, has_columns, problem, stopped_rightly, unmeant
-from .shim_programs import Try, is_plain, without_sample
+from .shim_programs import Try, goes_by_example, is_plain, without_sample
 from .shim_prompts import ABOUT, BEYOND, Word
+from .shim_reading import speaks_of
 from .shim_request import (
     ASSIST,
     NAMED,
     ORDER,
+    OWN,
     QUESTION,
     TABLES,
     URL,
@@ -82,6 +85,8 @@ Step = Say | Sort | Do | Write | Answer
 
 def first_step(word: Word, turn: Turn) -> Step:
     """How a request that was sorted begins."""
+    if program := corrected(turn):
+        return Do((rehearse(program),))
     if word in ("change", "compute") and goes_on(turn):
         word = "assist"
     if word == "read" and TABLES.search(turn.request) and not URL.search(turn.request):
@@ -91,6 +96,8 @@ def first_step(word: Word, turn: Turn) -> Step:
             return Say(ABOUT, failed=False)
         case "talk" if is_beyond(turn.request):
             return Say(BEYOND)
+        case "talk" if QUESTION.search(turn.request) and OWN.search(turn.request):
+            return Do((Move(SURVEY, {"about": turn.request, "purpose": "read"}),))  # it may stand in a file
         case "talk":
             return Answer()
         case "assist" if NAMED.search(turn.request) and not obvious(turn.request):
@@ -116,7 +123,7 @@ def next_step(turn: Turn) -> Step:
     did = turn.did
     if not did:
         return Sort()
-    tries = tries_of(did)
+    tries = tries_of(did, turn.request)
     if halted := next((step for step in did if step.status not in ("ok", "error")), None):
         return Say(halted_words(halted, _done_before(tries)))
     if not tries:
@@ -152,7 +159,11 @@ def _after_first(turn: Turn, step: Did) -> Step:
             return Answer()  # it was said before
         if not step.result.startswith("---"):
             return Write("new text" if new_text(turn.request, step.result) else "files", step.result)
-        return Write("rewrite", step.result) if is_rewrite(turn, step.result) else Answer(step.result)
+        if is_rewrite(turn, step.result):
+            return Write("rewrite", step.result)
+        if any(name not in step.result.lower() for name in NAMED.findall(turn.request.lower())):
+            return Do((by_program(turn),))  # it is to be made
+        return Answer(step.result if speaks_of(step.result, turn.request) or not OWN.search(turn.request) else "")
     if tool == FETCH and not failed:
         return Answer(f"--- {step.move.arguments.get('url', '')}\n{step.result}\n--- end")
     if failed:
@@ -160,7 +171,7 @@ def _after_first(turn: Turn, step: Did) -> Step:
     return Say(step.result, failed=False)
 
 
-def tries_of(did: Sequence[Did]) -> list[Try]:
+def tries_of(did: Sequence[Did], request: str) -> list[Try]:
     """The programs that were rehearsed; one that was rehearsed again with an answer, or mended, counts once."""
     tries = list[Try]()
     for at, step in enumerate(did):
@@ -172,7 +183,7 @@ def tries_of(did: Sequence[Did]) -> list[Try]:
         new = Try(
             program, tuple(map(str, answers)), came or Rehearsed(failed=step.first_line), tuple(did[at + 1 : end])
         )
-        if tries and (by_code(tries[-1]) == program or (answers and tries[-1].program == program)):
+        if tries and (mended(tries[-1], request) == program or (answers and tries[-1].program == program)):
             tries.pop()
         tries.append(new)
     return tries
@@ -180,13 +191,13 @@ def tries_of(did: Sequence[Did]) -> list[Try]:
 
 def is_stuck(turn: Turn) -> bool:
     """Whether the same program was written twice."""
-    written = [each.program for each in tries_of(turn.did)]
+    written = [each.program for each in tries_of(turn.did, turn.request)]
     return len(set(written)) < len(written)
 
 
 def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     """After a rehearsal: do what was found, try once more, or say why not."""
-    better = by_code(tries[-1]) or with_demanded(tries[-1], turn.request)
+    better = mended(tries[-1], turn.request)
     if better:
         same = [each for each in tries if each.program == better]
         if not same:
@@ -208,6 +219,7 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
     if good and (assist or is_rewrite(turn, listing)):
         sure = good
     alone = len(good) == 1 and good[0] is tries[0] and len(tries) > 1 and not stops
+    alone = alone and not goes_by_example(turn.request)
     if good and (agreed or sure or alone) and len(stops) < STOPS:
         return finish(agreed or [*sure, *good][0], turn, wants=wants or assist)
     if lossy and not good and len(lossy) > 1 and not stops:
@@ -227,11 +239,9 @@ def _decide(turn: Turn, tries: Sequence[Try], *, assist: bool) -> Step:
         notes[-1] = f"it {lost}; keep what is there and only add to it, unless the request says otherwise"
     # Who is told that something is not there makes it up: only what went wrong is told, to others after it as well.
     before = tries.index(good[0]) if good else len(tries)
-    mended = before > 0 and not stopped_rightly(tries[before - 1], notes[before - 1])
-    wrong = (
-        f"\n(An earlier program was wrong: {notes[before - 1]}. Write a simple one that avoids this.)" if mended else ""
-    )
-    return Write("assistant" if assist else "files", listing, len(tries), wrong)
+    was_wrong = before > 0 and not stopped_rightly(tries[before - 1], notes[before - 1])
+    why = f"\n(An earlier program was wrong: {notes[before - 1]}. Write a simple one that avoids this.)"
+    return Write("assistant" if assist else "files", listing, len(tries), why if was_wrong else "")
 
 
 def _anew(turn: Turn, listing: str, tries: Sequence[Try]) -> Step:
@@ -245,9 +255,9 @@ def _anew(turn: Turn, listing: str, tries: Sequence[Try]) -> Step:
     return Write("rewrite", listing, len(tries))
 
 
-def by_program(turn: Turn) -> Move:
+def by_program(turn: Turn, purpose: Purpose = "change") -> Move:
     """The survey for a program, where the text itself was shown before."""
-    return Move(SURVEY, {"about": turn.request, "purpose": "change"})
+    return Move(SURVEY, {"about": turn.request, "purpose": purpose})
 
 
 def finish(tried: Try, turn: Turn, *, wants: bool) -> Step:
@@ -277,3 +287,8 @@ def rehearse(program: str, answers: Sequence[str] = ()) -> Move:
 
 def _call(call: Call) -> Move:
     return Move(call.tool, dict(call.arguments))
+
+
+def reads_files(turn: Turn) -> bool:
+    """Whether the texts in a turn are those of files, on which a program can work."""
+    return bool(turn.did) and turn.did[-1].move.tool == SURVEY

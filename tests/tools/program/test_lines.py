@@ -243,6 +243,22 @@ def test_what_is_marked_already_keeps_its_marks() -> None:
 def test_a_column_of_later_rows_is_kept_and_tabs_are_for_tsv() -> None:
     came = run("save_rows('a.csv', [{'n': 1}, {'n': 2, 'm': 3}])\nsave_rows('b.tsv', [{'n': 1, 'm': 2}])")
     assert (came.files["a.csv"], came.files["b.tsv"]) == ("n,m\n1,\n2,3\n", "n\tm\n1\t2\n")
+    came = run("save_rows('b.csv', rows('a.csv'), delimiter=';')", {"a.csv": "n,m\n1,2\n"})
+    assert came.files["b.csv"] == "n;m\n1;2\n"
+
+
+@pytest.mark.parametrize(
+    ("looked_for", "found"),
+    [
+        ("'coconut milk' in read('a.md')", True),
+        ("'Coconut Milk' in read('a.md')", True),
+        ("'COCO' in read('a.md')", False),
+    ],
+)
+def test_small_letters_are_found_whatever_the_case(looked_for: str, found: bool) -> None:
+    assert run(f"say({looked_for})", {"a.md": "- Coconut Milk\n"}).said == str(found)
+    line = looked_for.replace("read('a.md')", "lines('a.md')[0]")
+    assert run(f"say({line})", {"a.md": "- Coconut Milk\n"}).said == str(found)
 
 
 def test_numbers_stay_plain_in_what_is_worked_out_with_them() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.tools.program.survey import HEAD_CHARS, MOST_NAMES, WHOLE_BYTES, survey
+from deskhand.tools.program.survey import HEAD_CHARS, HEAD_LINES, MOST_NAMES, WHOLE_BYTES, WHOLE_LINES, survey
 from deskhand.tools.program.tools import survey_files
 from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, Label
@@ -47,6 +47,16 @@ CSV = "day;amount\n2025-05-01;12,50\n2025-05-02;3\n"
 async def test_how_each_file_is_read(programs: Programs, name: str, content: bytes, line: str) -> None:
     programs.hands.write(name, content)
     assert await programs.survey(f"look at {name}") == f"Files here:\n{line}"
+
+
+async def test_a_short_text_that_is_named_is_shown_whole(programs: Programs) -> None:
+    programs.hands.write("facts.txt", b"".join(b"fact %d\n" % n for n in range(WHOLE_LINES)))
+    programs.hands.write("other.txt", b"".join(b"fact %d\n" % n for n in range(WHOLE_LINES)))
+    said = await programs.survey("write ad.txt from my facts")
+    assert f"fact {WHOLE_LINES - 1}" in said
+    programs.hands.write("facts.txt", b"".join(b"fact %d\n" % n for n in range(WHOLE_LINES + 1)))
+    said = await programs.survey("write ad.txt from my facts")
+    assert f"fact {HEAD_LINES - 1}" in said and f"fact {HEAD_LINES}" not in said
 
 
 async def test_nothing_and_folders(programs: Programs) -> None:

@@ -16,6 +16,8 @@ from .inside.tables import markdown_rows, separator
 
 MOST_NAMES, MOST_HEADS = 40, 6
 HEAD_LINES, HEAD_CHARS = 6, 90
+WHOLE_LINES = 14
+"""A text that is named is shown whole where it has no more lines."""
 MOST_HITS = 4
 """So many lines are shown besides because words of the request stand in them."""
 FEW = 3
@@ -126,8 +128,9 @@ def _head(folder: Path, path: str, request: str | None = None) -> str:
             return f"- {path}: {count} with a table of {len(rows)} rows; rows({path!r})[0] is {rows[0]}"
         if cells := _cells(lines):
             return f"- {path}: {count} of a table without a header; cells({path!r})[0] is {cells}"
-    shown = "\n".join(f"    {line[:HEAD_CHARS]}" for line in lines[:HEAD_LINES])
-    hits = _spoken_of(lines[HEAD_LINES:], request)
+    most = WHOLE_LINES if len(lines) <= WHOLE_LINES and named(path, request) else HEAD_LINES
+    shown = "\n".join(f"    {line[:HEAD_CHARS]}" for line in lines[:most])
+    hits = _spoken_of(lines[most:], request)
     more = "".join(f"\n    {line[:HEAD_CHARS]}" for line in hits)
     return f"- {path}: {count}, begins\n{shown}" + (f"\n  and has the lines{more}" if more else "")
 

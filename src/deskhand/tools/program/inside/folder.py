@@ -34,7 +34,7 @@ from .tables import (
     with_table,
 )
 from .texts import HEADING, Line, as_text, in_style, inserted, lines_of, replaced, section_end, ticked, with_text
-from .values import Cell, Stop
+from .values import Cell, Stop, Words
 
 NOTHING_FOR = "nothing was found for"
 RUN_S = 10
@@ -64,7 +64,7 @@ class Folder:
         found = self._there(path)
         self.read_paths.append(str(found))
         try:
-            return found.read_text("utf-8-sig")
+            return Words(found.read_text("utf-8-sig"))
         except UnicodeDecodeError:
             raise Stop(f"{found} is no text") from None
 
@@ -271,8 +271,8 @@ class Folder:
         """Add a row at the end of a table."""
         self.save_rows(path, [*self.rows(path), row])
 
-    def save_rows(self, path: str, rows: Iterable[Any], columns: list[str] | None = None) -> None:
-        """Write a CSV: rows are dicts, or lists with `columns` in front."""
+    def save_rows(self, path: str, rows: Iterable[Any], columns: list[str] | None = None, delimiter: str = "") -> None:
+        """Write a CSV: rows are dicts, or lists with `columns` in front. The delimiter is else that of the file."""
         found, target = markdown_rows(rows) if isinstance(rows, str) else list(rows), self._target(path)
         if not found:
             raise Stop(f"no rows are left for {target}")
@@ -285,7 +285,7 @@ class Folder:
             raise Stop(f"{target} holds a text that would be lost; save the rows in a .csv file")
         if target.is_file() and str(target) not in (*self.read_paths, *self._made) and before.strip():
             self.blind.append(str(target))
-        sign = separator(before) if before else "\t" if target.suffix.lower() == ".tsv" else ","
+        sign = delimiter or (separator(before) if before else "\t" if target.suffix.lower() == ".tsv" else ",")
         text = io.StringIO()
         if isinstance(found[0], dict):
             names = list(columns or dict.fromkeys(name for row in found for name in row))

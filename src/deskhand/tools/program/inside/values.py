@@ -103,7 +103,17 @@ def tidy(value: float) -> float | int:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-class Cell(str):
+class Words(str):
+    """Text of a file: what is looked for in it in small letters is found whatever its case."""
+
+    __slots__ = ()
+
+    def __contains__(self, key: object) -> bool:
+        text = str(key)
+        return text in (self.lower() if text == text.lower() else str(self))
+
+
+class Cell(Words):
     """A value of a table: text that compares and adds as a number where it is one."""
 
     __slots__ = ()
