@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import random
 from base64 import b64decode
 from contextlib import aclosing
@@ -9,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import anyio
 import msgspec
 import pytest
@@ -124,3 +127,24 @@ async def test_a_large_picture_goes_small_to_the_model_and_stays_whole_here(tmp_
     assert head == "data:image/jpeg;base64"
     assert len(b64decode(encoded)) <= LIMIT_BYTES
     assert len(msgspec.json.encode(seen)) < 10_000, "no pixels in the log"
+
+
+def open_sessions() -> int:
+    return sum(type(each) is aiohttp.ClientSession and not each.closed for each in gc.get_objects())
+
+
+async def test_who_interrupts_the_end_leaves_no_connection_open(tmp_path: Path) -> None:
+    """As Ctrl-C does: it cancels the task wherever it waits."""
+
+    async def use() -> None:
+        async with Models(settings(tmp_path, {})):
+            await anyio.sleep(0)
+
+    before = open_sessions()
+    for steps in range(8):
+        task = asyncio.create_task(use())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        assert open_sessions() == before, steps

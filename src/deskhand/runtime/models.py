@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from functools import partial
 from importlib.util import find_spec
 
@@ -47,23 +48,21 @@ class Models:
         self._old: list[Model] = []
         self._engines: dict[str, Engine] = {}
         self._tasks: TaskGroup | None = None
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Models:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        await self._transport.__aenter__()
-        await self._local.__aenter__()
+        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._stack.callback(self._tasks.cancel_scope.cancel)
+        await self._stack.enter_async_context(self._transport)
+        await self._stack.enter_async_context(self._local)
         return self
 
-    async def __aexit__(self, *raised: object) -> None:
-        assert self._tasks is not None
+    async def __aexit__(self, *_: object) -> None:
+        """Whoever interrupts this interrupts one of them: the others are closed all the same."""
         for model in (*self._old, *self._opened.values()):
             if isinstance(model, Closable):
-                await model.aclose()
-        await self._local.__aexit__(*raised)
-        await self._transport.__aexit__(*raised)
-        self._tasks.cancel_scope.cancel()
-        await self._tasks.__aexit__(None, None, None)
+                self._stack.push_async_callback(model.aclose)
+        await self._stack.aclose()
 
     def renew(self, settings: Settings) -> None:
         """Open models by these settings from now on. Calls that are under way end as they began, and embedded models
