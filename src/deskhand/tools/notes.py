@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -73,9 +74,7 @@ class Notes:
             if not notes:
                 return
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-            self._held = os.open(self._folder / f"{os.getpid()}-{id(self):x}", flags, 0o600)
-            fcntl.flock(self._held, fcntl.LOCK_EX)
+            self._held = _own_file(self._folder)
         os.pwrite(self._held, _encode(notes) + b"\n", 0)  # what a longer one leaves behind it is not read
 
     def left(self) -> list[Running]:
@@ -106,6 +105,16 @@ class Notes:
         if self._held >= 0:
             os.close(self._held)
             self._held = -1
+
+
+def _own_file(folder: Path) -> int:
+    """A new file there, locked by us and by nobody before us: who takes it for one that was left removes it."""
+    while True:
+        held, _ = tempfile.mkstemp(prefix=f"{os.getpid()}-", dir=folder)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if os.fstat(held).st_nlink:
+            return held
+        os.close(held)
 
 
 def _items(one: Running) -> list[tuple[str, str | None, str | None]]:
