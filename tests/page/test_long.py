@@ -220,6 +220,27 @@ def test_five_thousand_conversations_in_the_list(page: Page, crowded: Desk) -> N
     comes_true(page, "/Talk [0-9]{3}/.test(document.activeElement.innerText)")
 
 
+def test_a_row_that_has_the_focus_keeps_it_out_of_sight(page: Page, crowded: Desk) -> None:
+    """Who scrolls away with the wheel goes on by keyboard from where they were; what they leave is let go of."""
+    page.reload()
+    conversations = page.get_by_role("navigation", name="Conversations")
+    first = conversations.get_by_role("link", name="Talk 3 about")
+    first.focus()
+    box = page.locator(".side-list")
+    box.hover()
+    for _ in range(20):
+        page.mouse.wheel(0, 2000)
+        page.wait_for_timeout(40)
+    comes_true(page, "document.querySelector('.side-list').scrollTop > 5000")
+    page.wait_for_timeout(200)
+    expect(first).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(conversations.get_by_role("link", name="Talk 4 about")).to_be_focused()
+    page.keyboard.press("End")
+    comes_true(page, "/Talk [0-9]{2,}/.test(document.activeElement.innerText)")
+    comes_true(page, "![...document.querySelectorAll('.side-list a')].some((row) => /Talk 4 /.test(row.innerText))")
+
+
 def test_an_old_conversation_goes_on(page: Page, crowded: Desk) -> None:
     conversations = page.get_by_role("navigation", name="Conversations")
     asked = Asked(page)

@@ -22,11 +22,13 @@ export function More({ more, label = "Show more" }) {
   return html`<p class="more" ref=${at}><button type="button" class="btn little quiet" onClick=${ask}>${label}</button></p>`;
 }
 
-/** Some rows of a list: far from what is seen they are an empty space, as high as they were. */
+/** Some rows of a list: far from what is seen they are an empty space, as high as they were. A row that has the focus
+ * stays, however far it is: whoever goes on by keyboard goes on from there. */
 export function Block({ children }) {
-  const at = useRef(), [height, setHeight] = useState(0);
-  useEffect(() => watchNear(at.current, (near) => setHeight(near ? 0 : at.current.offsetHeight)), []);
-  return html`<ul ref=${at} style=${{ height: height ? `${height}px` : "" }}>${height ? null : children()}</ul>`;
+  const at = useRef(), far = useRef(false), [height, setHeight] = useState(0);
+  const draw = (focused) => setHeight(far.current && !at.current.contains(focused) ? at.current.offsetHeight : 0);
+  useEffect(() => watchNear(at.current, (near) => { far.current = !near; draw(document.activeElement); }), []);
+  return html`<ul ref=${at} style=${{ height: height ? `${height}px` : "" }} onFocusOut=${(event) => draw(event.relatedTarget)}>${height ? null : children()}</ul>`;
 }
 
 /** A list that comes in pages: `{rows, more, error, renew}`. `read(answer)` gives the `rows` of an answer and where the

@@ -26,7 +26,8 @@ export function Sidebar() {
   </nav>`;
 }
 
-const DRAWN_MS = 60;
+/** Call `then` when what has come into sight is drawn: one frame sees that it is there, and the next one has it. */
+const drawn = (then) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(then)));
 
 /** Arrows go from one to the next, Home and End to the first and the last that is here. */
 function arrows(event) {
@@ -36,7 +37,7 @@ function arrows(event) {
   if (event.key === "Home" || event.key === "End") box.scrollTop = event.key === "Home" ? 0 : box.scrollHeight;
   const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key], found = () => (next === -1 && event.key === "ArrowUp" ? document.getElementById("search") : links().at(next));
   if (event.key.startsWith("Arrow")) found()?.focus();
-  else setTimeout(() => found()?.focus(), DRAWN_MS); // what comes into sight is drawn first
+  else drawn(() => found()?.focus());
 }
 
 const ROWS = 40;
