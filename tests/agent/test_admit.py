@@ -29,6 +29,7 @@ from deskhand.types.identity import (
     Waiting,
     When,
 )
+from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 from deskhand.types.options import SessionOptions
 
@@ -56,7 +57,7 @@ COMMANDS = partial(run, lambda principal, session, options: "")
 
 
 def said(text: str) -> Said:
-    return Said(Message("user", (Text(text),)))
+    return Said(Message("user", (Text(text, Label("member", source=ANN.id)),)))
 
 
 def results(*ids: str, message: Message | None = None) -> ToolResults:

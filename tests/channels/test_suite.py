@@ -8,13 +8,16 @@ from contextlib import AsyncExitStack
 import aiohttp
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
 from deskhand.channels.base import Channel
 from deskhand.testing.channel import MemoryEditor
 from deskhand.testing.channel_suite import CASES, Case, Stage
 from deskhand.testing.platform import HttpChannel, Platform, Update
 from deskhand.testing.telegram import TelegramServer
-from deskhand.types.identity import Address
+from deskhand.types.identity import Address, Said
+from deskhand.types.labels import Label
+from deskhand.types.messages import Audio, File, Image, Message, Text
 
 ANN = 77
 
@@ -30,6 +33,18 @@ class MemoryStage:
 
     async def says(self, text: str) -> None:
         self._channel.write(text)
+
+    async def passes_on(self, words: str) -> int:
+        written = [self._channel.write("") for _ in range(4)]
+        parts = (
+            Image("sha256:1", "image/png", words),
+            Audio("sha256:2", "audio/ogg", words),
+            File("sha256:3", words, "text/plain", 1),
+            Text(words, Label("untrusted", source="a contact")),
+        )
+        said = [Said(Message("user", (each,))) for each in parts]
+        self._channel.waiting = [replace(one, body=body) for one, body in zip(written, said, strict=True)]
+        return len(parts)
 
     def said(self) -> Sequence[str]:
         return [post.replace("**", "") for post in self._channel.posts.values()]
@@ -63,6 +78,9 @@ class PlatformStage:
     async def says(self, text: str) -> None:
         self._platform.updates.append(Update(len(self._platform.updates) + 1, "chat1", text))
 
+    async def passes_on(self, words: str) -> int:
+        return 0
+
     def said(self) -> Sequence[str]:
         return [sent.text for sent in self._platform.sent]
 
@@ -79,6 +97,21 @@ class TelegramStage:
 
     async def says(self, text: str) -> None:
         self._server.chats.says(ANN, text)
+
+    async def passes_on(self, words: str) -> int:
+        chats, origin = self._server.chats, {"type": "hidden_user", "sender_user_name": words, "date": 1_800_000_000}
+        bot = {"id": 9, "is_bot": True, "first_name": words, "username": "other_bot"}
+        sent = [
+            chats.says(ANN, words, forward_origin=origin),
+            chats.says(ANN, words, via_bot=bot),
+            chats.post(ANN, ANN, {"contact": {"first_name": words, "phone_number": "1"}}),
+            chats.post(ANN, ANN, {"location": {"latitude": 1.5, "longitude": 2.5}}),
+            chats.sends_file(ANN, b"x", words + ".txt", mime="text/plain"),
+            chats.sends_file(ANN, b"x", words + ".iso", size=21 * 2**20),
+            chats.sends_file(ANN, b"x", "", "photo", caption=words, forward_origin=origin),
+            chats.sends_file(ANN, b"x", "", "voice", mime="audio/ogg"),
+        ]
+        return len(sent)
 
     def said(self) -> Sequence[str]:
         return self._server.chats.said(ANN)

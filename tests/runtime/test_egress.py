@@ -30,6 +30,7 @@ from deskhand.types.commit import Change
 from deskhand.types.errors import ConfigError
 from deskhand.types.events import ApprovalAsked, ToolFinished, TurnEnded
 from deskhand.types.identity import Address, Answer, Body, Inbound, Said
+from deskhand.types.labels import Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
 from deskhand.types.secrets import forms
 
@@ -209,6 +210,65 @@ async def test_a_yes_holds_that_was_given_when_something_private_had_been_read(w
         assert f"https://{HOST}/" in text
         assert "may reach" in await world.request(app, "one", "once")
         assert "answered" in await world.shell(app, "one", curl(world, more="-k"))
+
+
+READS = {
+    "a file": "cat received/letter.txt",
+    "a part of one": "head -c 1 received/letter.txt",
+    "a script": "bash received/letter.txt",
+    "a copy": "cp received/letter.txt a.txt",
+    "a link": "ln received/letter.txt b.txt; cat b.txt",
+    "its name": "ls received",
+    "all there is": "grep -r nothing . ; true",
+}
+
+
+@pytest.mark.parametrize("reads", READS.values(), ids=READS)
+async def test_a_command_that_reads_what_came_from_outside_is_asked_about(world: World, reads: str) -> None:
+    """The conversation has read nothing when the command begins: what it reads itself counts."""
+    async with world.running() as app:
+        world.config["egress"] = {"allow": [world.where]}
+        app.current.settings = world.settings
+        await outside(world, app, "received/letter.txt", "#!/bin/bash\ntrue\n")
+        text = await world.shell(app, "one", f"{reads} > /dev/null; {curl(world, more='-k')}")
+        assert "not reached without a question now that this command has read" in text and "letter.txt" in text
+        assert not world.server.requests
+        assert "answered" in await world.shell(app, "two", curl(world, more="-k")), "who reads nothing is not asked"
+
+
+ALREADY_OPEN = """
+import http.client, os, ssl
+proxy = os.environ["https_proxy"].split("//")[1].split(":")
+open_ = ssl._create_unverified_context()
+way = http.client.HTTPSConnection(proxy[0], int(proxy[1]), context=open_, timeout=9)
+way.set_tunnel("{host}", {port})
+way.request("GET", "/first")
+print(way.getresponse().read())
+words = open("received/letter.txt").read()
+way.request("POST", "/second", words)
+print(way.getresponse().read())
+"""
+
+
+async def test_a_connection_that_is_open_already_is_asked_about_anew(world: World) -> None:
+    world.server = Server(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nanswered", keep=True)
+    async with world.running() as app:
+        world.config["egress"] = {"allow": [world.where]}
+        app.current.settings = world.settings
+        await outside(world, app, "received/letter.txt", "canary of the letter")
+        program = ALREADY_OPEN.format(host=HOST, port=world.server.port)
+        text = await world.shell(app, "one", f"python3 - <<'END'\n{program}\nEND")
+        assert "b'answered'" in text and "now that this command has read" in text, text
+        assert len(world.server.requests) == 1 and not any(b"canary" in each for each in world.server.requests)
+
+
+async def outside(world: World, app: App, name: str, text: str) -> None:
+    """A file in the workspace whose words came from outside."""
+    path = world.home.workspace("default").resolve() / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    label = msgspec.json.encode(Label("untrusted", source=f"file {name}"))
+    await app.store.change([Change("file_label_set", (str(path), label, "default/x", 1.0))])
 
 
 LOOKS = (

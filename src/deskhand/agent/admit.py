@@ -83,10 +83,10 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] 
             if call is None or call.ask is None or row.inbound.at > call.ask.until:
                 return None
             if call.ask.binds:  # anyone who may approve, whoever opened the turn
-                meant = bool(read_choice(message.text)) and may_approve(row.principal)
+                meant = bool(read_choice(message.typed)) and may_approve(row.principal)
             else:
                 meant = _is_asked(state, row.principal)
-            return [answered(call.ask, row, message.text)] if meant else None
+            return [answered(call.ask, row, message.typed)] if meant else None
         case _:
             return None
 
@@ -151,7 +151,7 @@ def _steers(state: State, row: Waiting, edit: Edit) -> bool:
     """Whether it says something new about what is being worked on."""
     turn = state.turn
     ours = turn is not None and edit.of in turn.heard and _is_asked(state, row.principal)
-    text = edit.message.text
+    text = edit.message.typed
     return ours and turn is not None and not {text, f"{EDITED}{text}"} & {*turn.said}
 
 

@@ -146,7 +146,7 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
     message = event.message
     if message.role == "tool":
         return _show(state, recorded.n, message)
-    state.turn.said.append(message.text)
+    state.turn.said.append(message.typed)
     if state.asides:
         message, state.asides = Message("user", (*state.asides.values(), *message.parts)), {}
     if state.zone is not None:
@@ -247,7 +247,7 @@ def _ask(
     asked(state, event.ask_id).hear(event, recorded.at)
     _turn(state).answers.append(event.inbox_id)
     if isinstance(event, e.QuestionAnswered):
-        _turn(state).said.append(event.message.text)
+        _turn(state).said.append(event.message.typed)
 
 
 def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | e.CommandRun) -> None:

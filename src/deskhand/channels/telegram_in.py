@@ -9,6 +9,7 @@ import telegram
 from telegram.constants import ChatType
 
 from ..types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
+from ..types.labels import Label
 from ..types.messages import Audio, File, Image, Message, Part, Text
 
 PRESS = "press:"
@@ -16,6 +17,9 @@ PRESS = "press:"
 DOWNLOAD_BYTES = 20 * 2**20
 """What Telegram gives to a bot at most: https://core.telegram.org/bots/api#getfile."""
 _COMMAND = re.compile(r"/\w{1,32}@(\w+)")
+
+PASSED_ON = Label("untrusted", source="something passed on in Telegram")
+"""Whose word a contact, a place, the name of a file and the text of another bot are."""
 
 Fetch = Callable[[str], Awaitable[bytes]]
 """Downloads a file by Telegram's id of it. Raises TelegramError."""
@@ -72,7 +76,7 @@ class Reader:
         text = self._text(message)
         if not text or not self._is_meant(message):
             return ()
-        body = Edit(message_id(message.chat.id, message.message_id), Message("user", (Text(text),)))
+        body = Edit(message_id(message.chat.id, message.message_id), Message("user", (_words(message, text),)))
         at = (message.edit_date or message.date).timestamp()
         return (self._inbound(f"edit:{update_id}", message, body, at),)
 
@@ -141,13 +145,15 @@ class Reader:
     async def _parts(self, message: telegram.Message) -> tuple[Part, ...]:
         """Files first, so that what is said of them comes after."""
         parts = [*await self._files(message)]
-        text = self._text(message) or _in_words(message)
+        text = self._text(message)
+        if not text and (about := _in_words(message)):
+            parts.append(Text(about, PASSED_ON))
         if text and message.forward_origin is not None:
             # It is not their word that they pass on: it enters as what stands in a file does.
             data = text.encode()
             parts.append(File(await self._keep(data), "forwarded message.txt", "text/plain", len(data)))
         elif text:
-            parts.append(Text(text))
+            parts.append(_words(message, text))
         return tuple(parts)
 
     async def _files(self, message: telegram.Message) -> Sequence[Part]:
@@ -170,13 +176,15 @@ class Reader:
 
     async def _file(self, found: _Sent, name: str, mime: str) -> Part:
         size = found.file_size or 0
-        too_big = Text(f"[{name} was not fetched: Telegram gives files above 20 MB to no bot]\n")
+        too_big = Text(f"[{name} was not fetched: Telegram gives files above 20 MB to no bot]\n", PASSED_ON)
         if size > DOWNLOAD_BYTES:
             return too_big
         try:
             data = await self._fetch(found.file_id)
         except telegram.error.BadRequest as error:
-            return too_big if "too big" in str(error).lower() else Text(f"[{name} could not be fetched: {error}]\n")
+            if "too big" in str(error).lower():
+                return too_big
+            return Text(f"[{name} could not be fetched: {error}]\n", PASSED_ON)
         blob = await self._keep(data)
         if isinstance(found, telegram.Voice):
             return Audio(blob, mime)
@@ -194,6 +202,11 @@ def _label(message: telegram.MaybeInaccessibleMessage, data: str) -> str:
 
 def _emoji(kind: telegram.ReactionType) -> str:
     return kind.emoji if isinstance(kind, telegram.ReactionTypeEmoji) else "a custom emoji"
+
+
+def _words(message: telegram.Message, text: str) -> Text:
+    """What was written: by them, unless another bot wrote it for them."""
+    return Text(text, PASSED_ON) if message.via_bot is not None else Text(text)
 
 
 def _in_words(message: telegram.Message) -> str:

@@ -46,12 +46,17 @@ class Use(msgspec.Struct, frozen=True):
     down: int = 0
 
 
+async def _nothing() -> None:
+    """Nothing was read."""
+
+
 class Gate(msgspec.Struct, frozen=True):
     """What the proxy asks about each connection.
 
-    `permit` says why a host is not reached, '' if it is; `connect` opens a connection to it, and raises NetError;
-    `broker` has the secrets for (host, port), None where there are none; `certificate` poses as a host for the command,
-    None where that is not possible; `told` hears of each use. `trust` judges the certificates of servers.
+    `permit` says why a host is not reached, '' if it is. `read` stands for what the command has read until now: when it
+    has changed, `permit` is asked anew before anything more is sent. `connect` opens a connection to a host, and raises
+    NetError; `broker` has the secrets for (host, port), None where there are none; `certificate` poses as a host for
+    the command, None where that is not possible; `told` hears of each use. `trust` judges the certificates of servers.
     """
 
     permit: Callable[[str, int], Awaitable[str]]
@@ -60,6 +65,7 @@ class Gate(msgspec.Struct, frozen=True):
     trust: Callable[[], ssl.SSLContext]
     broker: Callable[[str, int], Broker | None] = lambda host, port: None
     certificate: Callable[[str], ssl.SSLContext | None] = lambda host: None
+    read: Callable[[], Awaitable[object]] = _nothing
 
 
 class Unreachable(Exception):
@@ -68,6 +74,34 @@ class Unreachable(Exception):
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status, self.text = status, text
+
+
+class NotAnyMore(ConnectionError):
+    """The host was allowed, and is not since the command has read something else."""
+
+
+class Asking(ByteStream):
+    """A connection to a host that asks again before it sends, when the command has read something since."""
+
+    def __init__(self, stream: ByteStream, gate: Gate, to: tuple[str, int], read: object) -> None:
+        self._stream, self._gate, self._to, self._read = stream, gate, to, read
+
+    async def send(self, item: bytes) -> None:
+        read = await self._gate.read()
+        if read != self._read:
+            if refused := await self._gate.permit(*self._to):
+                raise NotAnyMore(refused)
+            self._read = read
+        await self._stream.send(item)
+
+    async def receive(self, max_bytes: int = PIECE_BYTES) -> bytes:
+        return await self._stream.receive(max_bytes)
+
+    async def send_eof(self) -> None:
+        await self._stream.send_eof()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 async def serve(stream: ByteStream, gate: Gate) -> None:
@@ -107,32 +141,34 @@ async def _one(client: Peer, request: h11.Request, gate: Gate, within: str) -> N
     if within:
         url, secure = _within(request, within), True
         port = url.port
+        read = await _permit(gate, url.host, url.port)
     else:
         url = _absolute(request)
-        await _permit(gate, url.host, url.port)
+        read = await _permit(gate, url.host, url.port)
         port = _TLS_PORT if url.port == 80 else url.port
         secure = gate.broker(url.host, port) is not None
         port = port if secure else url.port
-    await _forwarded(client, request, gate, msgspec.structs.replace(url, scheme=_SCHEME[secure], port=port))
+    await _forwarded(client, request, gate, msgspec.structs.replace(url, scheme=_SCHEME[secure], port=port), read)
 
 
-async def _forwarded(client: Peer, request: h11.Request, gate: Gate, url: Url) -> None:
-    """Send the request to where `url` says, and the answer back."""
+async def _forwarded(client: Peer, request: h11.Request, gate: Gate, url: Url, read: object) -> None:
+    """Send the request to where `url` says, and the answer back. `read` is what was read when it was let through."""
     sent, refused = Sent(), ""
     broker = gate.broker(url.host, url.port) if url.scheme == "https" else None
     try:
         onward = _onward(request, url, broker)
         stream = await _connected(gate, url.host, url.port, secure=url.scheme == "https")
         try:
-            await exchange(client, Peer.upstream(stream), onward, sent, broker.scrubber if broker else None)
+            upstream = Peer.upstream(Asking(stream, gate, (url.host, url.port), read))
+            await exchange(client, upstream, onward, sent, broker.scrubber if broker else None)
         finally:
             await anyio.aclose_forcefully(stream)
     except Unreachable as error:
         refused = error.text
         raise
-    except (Withheld, Malformed) as error:
+    except (Withheld, Malformed, NotAnyMore) as error:
         refused = str(error)
-        raise Unreachable(403 if isinstance(error, Withheld) else 502, f"{error}.") from error
+        raise Unreachable(502 if isinstance(error, Malformed) else 403, f"{error}.") from error
     except BROKEN as error:
         raise Unreachable(502, f"{url.host} hung up, or what it answers is no proper HTTP.") from error
     finally:
@@ -163,10 +199,13 @@ def _within(request: h11.Request, origin: str) -> Url:
     return url
 
 
-async def _permit(gate: Gate, host: str, port: int) -> None:
+async def _permit(gate: Gate, host: str, port: int) -> object:
+    """Let it through; returns what the command had read by then. Raises Unreachable."""
+    read = await gate.read()
     if refused := await gate.permit(host, port):
         gate.told(Use(host, port, refused))
         raise Unreachable(403, refused)
+    return read
 
 
 def _onward(request: h11.Request, url: Url, broker: Broker | None) -> h11.Request:
@@ -215,7 +254,7 @@ async def _tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
         raise Unreachable(400, str(error)) from error
     if not isinstance(await client.event(), h11.EndOfMessage):
         raise Unreachable(400, "a request for a tunnel has no body.")
-    await _permit(gate, host, port)
+    read = await _permit(gate, host, port)
     if gate.broker(host, port) is not None:
         await _ended_here(client, host, port, gate)
         return
@@ -228,7 +267,8 @@ async def _tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
     try:
         await client.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
         first, _ = client.http.trailing_data
-        refused = await _carried(client.stream, upstream, bytes(first), (host, port), sent)
+        onward = Asking(upstream, gate, (host, port), read)
+        refused = await _carried(client.stream, onward, bytes(first), (host, port), sent)
     finally:  # told first: where the command is over, nothing can be waited for any more
         gate.told(Use(host, port, refused, sent.up, sent.down))
         await anyio.aclose_forcefully(upstream)
@@ -276,7 +316,8 @@ async def _carried(client: ByteStream, upstream: ByteStream, first: bytes, to: t
                 data = await client.receive(PIECE_BYTES)
         except anyio.EndOfStream:
             await _no_more(upstream)
-        except BROKEN:
+        except BROKEN as error:
+            refused.extend([str(error)] if isinstance(error, NotAnyMore) else ())
             tasks.cancel_scope.cancel()
 
     async def down() -> None:

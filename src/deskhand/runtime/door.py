@@ -290,61 +290,72 @@ def label_of(principal: Principal) -> Label:
     return Label("owner" if "owner" in principal.roles else "member", source=principal.id)
 
 
-def _relabelled(message: Message, label: Label) -> Message:
-    """The message with every part under this label: where it comes in, only the Door knows whose word it is."""
-    parts: list[Part] = []
+def labelled(message: Message, principal: Principal) -> Message:
+    """The message with whose word each part is. What its sender typed is theirs. All else they may have from elsewhere:
+    it is from outside, and so is a text of which the channel says so. No channel makes more of a part than that."""
+    mine, parts = label_of(principal), list[Part]()
     for part in message.parts:
-        match part:
-            case Text(text=text):
-                parts.append(Text(text, label))
-            case Image(label=Label(integrity="untrusted", source=source)) if source:
-                parts.append(part)  # whoever took it in knows where it comes from
-            case Image(blob=blob, mime=mime, name=name):
-                parts.append(Image(blob, mime, name, label))
-            case Audio(blob=blob, mime=mime, transcript=transcript):
-                parts.append(Audio(blob, mime, transcript, label))
-            case File(blob=blob, name=name, mime=mime, size_bytes=size):
-                parts.append(File(blob, name, mime, size, label))
-            case _:
-                parts.append(part)
-    return Message(message.role, tuple(parts))
+        if isinstance(part, Text):
+            parts.append(Text(clean(part.text), part.label if _passed_on(part) else mine))
+        elif isinstance(part, Image | Audio | File):
+            known = part if _passed_on(part) else replace(part, label=Label("untrusted", source=_what(part, principal)))
+            parts.append(replace(known, shown="") if isinstance(known, File) else known)
+        else:
+            parts.append(part)
+    return Message("user", tuple(parts))
+
+
+def _what(part: Image | Audio | File, sender: Principal) -> str:
+    """What it is called where it is told what was read."""
+    if isinstance(part, File):
+        return f"file {part.plain_name}"
+    return f"a {'picture' if isinstance(part, Image) else 'recording'} from {sender.id}"
+
+
+def _passed_on(part: Text | Image | Audio | File) -> bool:
+    """Whether who took it in says that it is from outside, and from where."""
+    return part.label.integrity == "untrusted" and bool(part.label.source)
 
 
 def _read(body: Body, principal: Principal) -> Body:
     """The body as it enters: text cleaned, parts labelled, a command recognised."""
-    label = label_of(principal)
     if isinstance(body, Edit):
-        return Edit(body.of, _relabelled(_cleaned(body.message), label))
+        return Edit(body.of, labelled(body.message, principal))
     if isinstance(body, Rewind) and body.message is not None:
-        return Rewind(body.to_n, _relabelled(_cleaned(body.message), label))
+        return Rewind(body.to_n, labelled(body.message, principal))
     if isinstance(body, Configure):
         texts = {name: clean(text) for name, text in asdict(body.options).items() if isinstance(text, str)}
         return Configure(replace(body.options, **texts))
     if isinstance(body, ToolResults):
-        message = _relabelled(_cleaned(body.message), label) if body.message is not None else None
+        message = labelled(body.message, principal) if body.message is not None else None
         return replace(body, results=tuple(map(_result, body.results)), message=message)
     if not isinstance(body, Said):
         return body
-    text = body.message.text.strip()
+    text = "".join(map(_typed, body.message.parts)).strip()
     command = _command(text, body, principal) if text.startswith(("/", "!")) else None
     if command is not None:
         return command
     if body.earlier or body.message.role != "user":
-        return _told_by_program(body, label)
-    return Said(_relabelled(_cleaned(body.message), label), (), body.request)
+        return _told_by_program(body, principal)
+    return Said(labelled(body.message, principal), (), body.request)
 
 
-def _told_by_program(body: Said, label: Label) -> Said:
+def _typed(part: Part) -> str:
+    """The words of a part, where its sender wrote them."""
+    return part.text if isinstance(part, Text) and not _passed_on(part) else ""
+
+
+def _told_by_program(body: Said, principal: Principal) -> Said:
     """A message with the history before it. It may be what the program's own tool gave."""
-    earlier = tuple(_from_program(message, label) for message in body.earlier)
-    return Said(_from_program(body.message, label), earlier, body.request)
+    earlier = tuple(_from_program(message, principal) for message in body.earlier)
+    return Said(_from_program(body.message, principal), earlier, body.request)
 
 
-def _from_program(message: Message, label: Label) -> Message:
+def _from_program(message: Message, principal: Principal) -> Message:
     """A message as a program tells it: what the person typed is theirs, all else is from outside. What it says an
     assistant said may quote a page that was read for an earlier request, and nothing here knows of that."""
     if message.role == "user":
-        return _relabelled(_cleaned(message), label)
+        return labelled(message, principal)
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, ToolResult):
@@ -389,7 +400,7 @@ def _command(text: str, body: Said, principal: Principal) -> Command | None:
     prefix, word, args = match.groups()[:3] if match[1] else match.groups()[3:]
     name = OTHER_NAMES.get(word.lower(), word.lower())
     if name not in COMMANDS:
-        alone = all(isinstance(part, Text) for part in body.message.parts)
+        alone = all(isinstance(part, Text) and not _passed_on(part) for part in body.message.parts)
         typed = principal.kind == "person" and alone and not body.earlier and body.request is None
         if not typed or read_choice(text) is not None:
             return None
@@ -397,11 +408,6 @@ def _command(text: str, body: Said, principal: Principal) -> Command | None:
             return None
         name = clean(name)[:LONGEST_WORD]
     return Command(name, clean(args or ""), "/" if prefix == "/" else "!")
-
-
-def _cleaned(message: Message) -> Message:
-    parts: list[Part] = [Text(clean(part.text)) if isinstance(part, Text) else part for part in message.parts]
-    return Message("user", tuple(parts))
 
 
 _: type[Door] = LocalDoor

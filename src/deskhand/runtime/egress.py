@@ -24,6 +24,7 @@ from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import AddressRefused, StoreError
 from ..types.identity import Principal
+from ..types.labels import join
 
 log = logging.getLogger(__name__)
 KEPT_USES = 10_000
@@ -64,6 +65,7 @@ class Egress:
             self._keys.trust,
             partial(self._broker, mine),
             self._keys.certificate,
+            traveller.read,
         )
         try:
             async with opened(gate, self._slots, self._keys.authorities() if mine else None) as way.path:
@@ -85,13 +87,14 @@ class Egress:
         """Why this host is not reached, and what to do about it; '' if it is."""
         if traveller.public:
             return check_target(host, port, public=True, entries=())
+        label = join((traveller.label, await traveller.read()))
         rows = await self._store.rows("egress_grants_of", (traveller.agent, traveller.session))
         said = await self._store.rows("egress_said", (traveller.agent,))
         if covered(_hosts_of(said, "never"), host, port):
             return f"a person said never to {host}: do without it"
         always = [*map(parse_entry, self._config().allow), *_hosts_of(said, "always")]
         always += [parse_entry(each) for each, _, knowing in rows if not knowing]
-        tainted = read_so_far(traveller.label)
+        tainted = read_so_far(label)
         enough = (OUTSIDE,) if tainted == OUTSIDE else (OUTSIDE, PRIVATE)
         knowing = [parse_entry(each) for each, _, knows in rows if knows in enough]
         why = check_target(host, port, public=False, entries=knowing if tainted else (*knowing, *always))
@@ -101,8 +104,9 @@ class Egress:
         ask = f'call {REQUEST}(host="{named}")'
         granted = [parse_entry(each) for each, _, _ in rows]
         if tainted and covered((*always, *granted), host, port):
-            sources = ", ".join(traveller.label.source.splitlines()[:3]) or "content from outside"
-            return f"{host} is not reached without a question now that this conversation has read {sources}; {ask}"
+            what = "this conversation" if read_so_far(traveller.label) else "this command"
+            sources = ", ".join(label.source.splitlines()[:3]) or "content from outside"
+            return f"{host} is not reached without a question now that {what} has read {sources}; {ask}"
         return f"{why}; {ask}" if why.endswith(("not allowed", f"not on {port}")) else why
 
     async def _write(self, session: str, uses: dict[tuple[str, int, str], tuple[int, int, int]]) -> None:

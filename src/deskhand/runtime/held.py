@@ -70,7 +70,7 @@ class Live:
             async with await Watch.of(context, self.wanted.command, self.kind) as watch:
                 self._watching = context, watch
                 try:
-                    ended = await self._run(context)
+                    ended = await self._run(context, watch)
                 finally:
                     self._watching = None
                 watch.hear(join((self._way.label(LOCAL), self._typed)))
@@ -85,7 +85,7 @@ class Live:
         state: State = "timeout" if ended.timeout else "completed" if ended.code is not None else "error"
         return Ending(state, words, ended.code, looked)
 
-    async def _run(self, context: Context) -> Exit | None:
+    async def _run(self, context: Context, watch: Watch) -> Exit | None:
         reach, wanted = context.reach, self.wanted
         mounts = (Mount(str(reach.folder), write=True), *reach.mounts)
         where = str(reach.folder / wanted.cwd)
@@ -96,7 +96,7 @@ class Live:
             beside.start_soon(self._look)
             try:
                 with self._scope:
-                    ended = await self._confined(context, command)
+                    ended = await self._confined(context, command, watch)
             except SandboxError as error:
                 ended = error  # raised in here, it would come out as a group
             beside.cancel_scope.cancel()
@@ -104,14 +104,15 @@ class Live:
             raise ended
         return ended
 
-    async def _confined(self, context: Context, command: Command) -> Exit:
+    async def _confined(self, context: Context, command: Command, watch: Watch) -> Exit:
         """Run it, with a way to the network where there can be one. What the conversation reads later may be typed into
         a session, so there it counts as read from the beginning."""
         sandbox = await context.reach.sandbox()
         if not sandbox.connects:
             return await sandbox.run(command, self.add)
         label = context.label if self.kind == "background" else UNTRUSTED
-        async with context.reach.ways(Traveller(context.session, context.agent, context.principal, label)) as way:
+        traveller = Traveller(context.session, context.agent, context.principal, label, read=watch.read)
+        async with context.reach.ways(traveller) as way:
             self._way = way
             try:
                 return await sandbox.run(msgspec.structs.replace(command, egress=way.path), self.add)

@@ -25,7 +25,7 @@ tex graphql proto diff patch tf dockerfile makefile gitignore srt vtt ics vcf em
 """
 TEXTS = frozenset(_TEXTS.split())
 """Extensions of what people can read, which is still only believed when it is valid UTF-8."""
-_NAME_CHARS, _STEM_CHARS, _SAME_NAME = 120, 50, 20
+_STEM_CHARS, _SAME_NAME = 50, 20
 _STRANGE = re.compile(r"[^\w.+()-]+")
 _KIND = re.compile(r"[A-Za-z0-9]{1,5}")
 
@@ -54,7 +54,7 @@ async def _opened(part: File, bytes_of: Callable[[str], Awaitable[bytes]], files
         data = await bytes_of(part.blob)
     except BlobMissing:
         return part
-    name = "".join(char for char in part.name if char.isprintable())[:_NAME_CHARS] or "unnamed"
+    name = part.plain_name
     label = join((part.label, Label("untrusted", source=f"file {name}")))
     if (text := as_text(part, data)) is not None:
         return replace(part, shown=f"[File: {name}]\n{text}", label=label)

@@ -10,10 +10,11 @@ from typing import Protocol, cast
 import anyio
 
 from ..channels.base import Channel, Editing, Healthy, Typing
+from ..runtime.door import labelled
 from ..types.commit import Outgoing, SayPart
 from ..types.errors import ChannelError, SendRefused
-from ..types.identity import Address, Inbound, Said
-from ..types.messages import Text
+from ..types.identity import Address, Inbound, Principal, Said
+from ..types.messages import Audio, File, Image, Text
 
 WAIT_S = 10.0
 
@@ -32,6 +33,12 @@ class Stage(Protocol):
 
     async def says(self, text: str) -> None:
         """The person writes."""
+        ...
+
+    async def passes_on(self, words: str) -> int:
+        """The person sends these words in each way in which the platform lets people pass on what they did not write:
+        forwarded, in the name of a file, in a contact. Returns how many messages that makes; 0 where it has no such
+        way."""
         ...
 
     def said(self) -> Sequence[str]:
@@ -136,6 +143,20 @@ async def a_chat_that_is_not_there_is_refused(stage: Stage) -> None:
         raise AssertionError("it was taken")
 
 
+async def what_is_passed_on_is_not_their_word(stage: Stage) -> None:
+    """Whatever is no text that they typed themselves comes in as from outside."""
+    channel, owner = stage.open(), Principal("olga", ("owner",))
+    count = await stage.passes_on("Zanzibar")
+    for inbound in await take(channel, count, confirm=True) if count else ():
+        assert isinstance(inbound.body, Said), inbound
+        message = labelled(inbound.body.message, owner)
+        assert "Zanzibar" not in message.typed, message
+        for part in message.parts:
+            assert isinstance(part, Text | Image | Audio | File), part
+            typed = isinstance(part, Text) and "Zanzibar" not in part.text
+            assert typed or part.label.integrity == "untrusted", part
+
+
 async def who_is_away_is_a_channel_error(stage: Stage) -> None:
     channel, here = await _place(stage)
     await stage.away(True)
@@ -184,6 +205,7 @@ CASES: tuple[Case, ...] = (
     what_is_said_arrives_under_a_name,
     a_long_text_arrives_whole,
     what_looks_like_markup_arrives,
+    what_is_passed_on_is_not_their_word,
     a_chat_that_is_not_there_is_refused,
     who_is_away_is_a_channel_error,
     a_message_is_changed_in_place,

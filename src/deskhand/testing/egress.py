@@ -32,10 +32,10 @@ def echo(request: bytes) -> bytes:
 
 
 class Server:
-    """Reads a whole request, remembers it, answers, hangs up."""
+    """Reads a whole request, remembers it, answers, hangs up; with `keep` it goes on to the next one."""
 
-    def __init__(self, answer: Answer = echo) -> None:
-        self.answer = answer
+    def __init__(self, answer: Answer = echo, *, keep: bool = False) -> None:
+        self.answer, self.keep = answer, keep
         self.requests: list[bytes] = []
         self.accepted = 0
         self.port = 0
@@ -53,8 +53,11 @@ class Server:
                         stream = await TLSStream.wrap(
                             stream, server_side=True, ssl_context=tls, standard_compatible=False
                         )
-                    self.requests.append(await _request(stream))
-                    await stream.send(self.answer(self.requests[-1]))
+                    while True:
+                        self.requests.append(await _request(stream))
+                        await stream.send(self.answer(self.requests[-1]))
+                        if not self.keep:
+                            break
                     with anyio.move_on_after(0.2):
                         await stream.receive()
                 except (OSError, anyio.EndOfStream, anyio.BrokenResourceError):

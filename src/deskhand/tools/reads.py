@@ -108,9 +108,13 @@ class Reads:
 
     def label(self) -> Label:
         """The label of what the command may have said."""
+        return join((self.files(), self.heard))
+
+    def files(self) -> Label:
+        """That of the files which it read."""
         files = {each for each in self.read if each in self._marked}
         named = {path for path in self._marks.stored if os.path.dirname(path) in self.read}  # noqa: PTH120
-        return join((self._marks.joined(files | named), self.heard))
+        return self._marks.joined(files | named)
 
     def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:
         """The rows of the files that the command made or changed, given by their real paths: they carry what the

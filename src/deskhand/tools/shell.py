@@ -106,7 +106,7 @@ async def run_watched(wanted: Command, what: str, context: Context, tool: str = 
         with tempfile.TemporaryFile() as file:
             output = _Output(file, context)
             try:
-                ended, way = await _confined(wanted, context, output)
+                ended, way = await _confined(wanted, context, output, watch)
             except SandboxError as error:
                 raise ToolError(str(error)) from error
             text = await output.shown()
@@ -118,12 +118,12 @@ async def run_watched(wanted: Command, what: str, context: Context, tool: str = 
     return Done((Text(text, looked.label),), status, marks)
 
 
-async def _confined(wanted: Command, context: Context, output: _Output) -> tuple[Exit, Way]:
+async def _confined(wanted: Command, context: Context, output: _Output, watch: Watch) -> tuple[Exit, Way]:
     """Run it in the sandbox, with a way to the network where there can be one."""
     sandbox = await context.reach.sandbox()
     if not sandbox.connects:
         return await sandbox.run(wanted, output), Way()
-    traveller = Traveller(context.session, context.agent, context.principal, context.label)
+    traveller = Traveller(context.session, context.agent, context.principal, context.label, read=watch.read)
     async with context.reach.ways(traveller) as way:
         return await sandbox.run(replace(wanted, egress=way.path), output), way
 

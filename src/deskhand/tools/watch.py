@@ -307,6 +307,11 @@ class Watch:
         """Look while it runs: its rows may be committed now, and again later."""
         return await self._read(await anyio.to_thread.run_sync(self._where.look, self._one))
 
+    async def read(self) -> Label:
+        """The label of the files that it has read until now."""
+        await self._reads.look()
+        return self._reads.files()
+
     def hear(self, label: Label) -> None:
         """The command has heard from elsewhere, by the network."""
         self._reads.heard = label

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import msgspec
 
 from ..types.identity import Principal
-from ..types.labels import UNTRUSTED, Label, join
+from ..types.labels import LOCAL, UNTRUSTED, Label, join
 
 SHOWN = 8
 
 
+async def nothing_read() -> Label:
+    """Of what reads no files."""
+    return LOCAL
+
+
 class Traveller(msgspec.Struct, frozen=True):
-    """For whom a way is opened. `label` is that of what the conversation has read when the command starts. `public`:
-    to every public host, with no secret, for what only looks."""
+    """For whom a way is opened. `label` is that of what the conversation has read when the command starts, `read` tells
+    that of what the command has read since. `public`: to every public host, with no secret, for what only looks."""
 
     session: str
     agent: str
     principal: Principal
     label: Label = UNTRUSTED
     public: bool = False
+    read: Callable[[], Awaitable[Label]] = nothing_read
 
 
 class Way(msgspec.Struct):

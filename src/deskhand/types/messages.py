@@ -42,6 +42,11 @@ class File(msgspec.Struct, frozen=True, tag="file", omit_defaults=True, gc=False
     label: Label = UNTRUSTED
     shown: str = ""
 
+    @property
+    def plain_name(self) -> str:
+        """Its name as people read it: printable, and no longer than a line."""
+        return "".join(char for char in self.name if char.isprintable())[:120] or "unnamed"
+
 
 class Thinking(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True, gc=False):
     """The model's reasoning, kept to be given back to the wire that made it, in its own form, and to no other.
@@ -96,6 +101,15 @@ class Message(msgspec.Struct, frozen=True, gc=False):
         if len(parts) == 1 and isinstance(first := parts[0], Text):  # nearly every message
             return first.text
         return "".join([part.text for part in parts if isinstance(part, Text)])
+
+    @property
+    def typed(self) -> str:
+        """The words that whoever sent it wrote for us: not those that they passed on."""
+        parts = self.parts
+        if len(parts) == 1 and isinstance(first := parts[0], Text):
+            return first.text if first.label.integrity != "untrusted" else ""
+        own = [part for part in parts if isinstance(part, Text) and part.label.integrity != "untrusted"]
+        return "".join([part.text for part in own])
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

@@ -80,7 +80,7 @@ async def run_hook(hook: Hook, context: Context) -> Ran:
     printed = {False: _Printed(), True: _Printed()}
     try:
         async with await Watch.of(context, shlex.join(argv)) as watch:
-            ended, way = await _confined(command, context, printed)
+            ended, way = await _confined(command, context, printed, watch)
             watch.hear(way.label(LOCAL))
             looked = await watch.over()
     except SandboxError as error:
@@ -91,7 +91,9 @@ async def run_hook(hook: Hook, context: Context) -> Ran:
     return Ran(ended.code == 0, printed[False].text(), said, looked.rows)
 
 
-async def _confined(command: Command, context: Context, printed: dict[bool, _Printed]) -> tuple[Exit, Way]:
+async def _confined(
+    command: Command, context: Context, printed: dict[bool, _Printed], watch: Watch
+) -> tuple[Exit, Way]:
     sandbox = await context.reach.sandbox()
 
     def output(data: bytes, stderr: bool) -> None:
@@ -99,7 +101,8 @@ async def _confined(command: Command, context: Context, printed: dict[bool, _Pri
 
     if not sandbox.connects:
         return await sandbox.run(command, output), Way()
-    async with context.reach.ways(Traveller(context.session, context.agent, context.principal, context.label)) as way:
+    traveller = Traveller(context.session, context.agent, context.principal, context.label, read=watch.read)
+    async with context.reach.ways(traveller) as way:
         return await sandbox.run(replace(command, egress=way.path), output), way
 
 
