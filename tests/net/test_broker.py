@@ -41,7 +41,7 @@ async def test_it_is_put_in_over_tls_and_what_the_client_sent_is_replaced() -> N
     async with lab((HOST, 443, server)) as here:
         own(here)
         async with here.tunnel(f"{HOST}:443", inner=True) as stream:
-            sent = b"authorization: Bearer mine\r\nAUTHORIZATION: Basic eDp5\r\nCookie: a=b\r\nX-Kept: 1\r\n\r\n"
+            sent = b"AUTHORIZATION: Bearer mine\r\nCookie: a=b\r\nX-Kept: 1\r\n\r\n"
             said = await everything(stream, GET[:-2] + sent)
     assert said.endswith(b"ok\r\n0\r\n\r\n") or b"ok" in said
     assert auth(server.requests[0]) == [b"Authorization: Bearer " + PLAIN.encode()]
@@ -53,9 +53,9 @@ async def test_plain_http_leaves_as_https() -> None:
     async with lab((HOST, 443, server)) as here:
         own(here)
         here.posing = False
-        said = await here.say(b"GET http://api.test/user HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        said = await here.say(b"GET http://api.test/user HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")
         assert b"200 OK" in said and auth(server.requests[0]) == [b"Authorization: Bearer " + PLAIN.encode()]
-        refused = await here.say(b"CONNECT api.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+        refused = await here.say(b"CONNECT api.test:443 HTTP/1.1\r\nHost: api.test\r\n\r\n")
     assert b"403" in refused and b"deskhand[secrets]" in refused and b"http://api.test/" in refused
     assert {use.port for use in here.uses} == {443}
 
@@ -66,11 +66,11 @@ async def test_another_host_never_gets_it() -> None:
     server, other = Server(lambda _: elsewhere), Server()
     async with lab((HOST, 443, server), ("other.test", 80, other), ("other.test", 443, other)) as here:
         own(here)
-        said = await here.say(b"GET http://api.test/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        said = await here.say(b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")
         assert b"302" in said and b"Location: http://other.test/steal" in said
         assert not other.requests, "the proxy follows nothing"
         await here.say(
-            b"GET http://other.test/steal HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n"
+            b"GET http://other.test/steal HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n"
             b"Authorization: Bearer mine\r\n\r\n"
         )
         async with here.tunnel(f"{HOST}:443", inner=True) as stream:
@@ -88,7 +88,7 @@ async def test_a_server_without_a_valid_certificate_gets_nothing() -> None:
     async with lab((HOST, 443, server)) as here:
         own(here)
         here.trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        said = await here.say(b"GET http://api.test/ HTTP/1.1\r\nHost: x\r\n\r\n")
+        said = await here.say(b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\n\r\n")
     assert b"502" in said and b"certificate is not valid" in said and not server.requests
 
 
@@ -138,7 +138,7 @@ async def test_a_handle_for_a_host_without_secrets_is_not_sent() -> None:
     server = Server()
     async with lab(("other.test", 80, server)) as here:
         own(here)
-        request = b"GET http://other.test/ HTTP/1.1\r\nHost: x\r\nX-Key: {{secret:github}}\r\n\r\n"
+        request = b"GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\nX-Key: {{secret:github}}\r\n\r\n"
         said = await here.say(request)
     assert b"403" in said and b"deskhand secrets rule NAME other.test" in said and not server.accepted
 
@@ -155,7 +155,7 @@ async def test_what_a_server_echoes_is_taken_out() -> None:
 
     async with lab((HOST, 443, Server(echo))) as here:
         own(here)
-        said = await here.say(b"GET http://api.test/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        said = await here.say(b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")
     assert b"{{secret:github}}" in said
     joined = b"".join(line for line in said.split(b"\r\n"))
     assert not [form for form in forms(PLAIN) if form.encode() in joined]
@@ -167,7 +167,7 @@ async def test_an_answer_that_cannot_be_looked_through_is_not_given() -> None:
     server = Server(lambda _: head + packed)
     async with lab((HOST, 443, server)) as here:
         own(here)
-        asked = b"GET http://api.test/ HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\nRange: bytes=0-5\r\n\r\n"
+        asked = b"GET http://api.test/ HTTP/1.1\r\nHost: api.test\r\nAccept-Encoding: gzip\r\nRange: bytes=0-5\r\n\r\n"
         said = await here.say(asked)
     assert b"502" in said and b"compressed" in said
     assert b"identity" in server.requests[0] and b"Range" not in server.requests[0]

@@ -16,6 +16,8 @@ from deskhand.net.egress_http import HEAD_BYTES
 from deskhand.testing.egress import Server, everything, lab
 from deskhand.types.errors import AddressRefused
 
+PLAIN = "GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n"
+POST = "POST http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n"
 GET = "GET http://{0}/a?b=c HTTP/1.1\r\nHost: {0}\r\nConnection: close\r\n\r\n"
 
 
@@ -120,7 +122,7 @@ async def test_a_tunnel_for_another_name_than_was_allowed() -> None:
             async with here.tunnel("allowed.test:443", "evil.test"):
                 pass
         plain = b"GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n"
-        said = await here.say(b"CONNECT allowed.test:443 HTTP/1.1\r\nHost: x\r\n\r\n", then=plain)
+        said = await here.say(b"CONNECT allowed.test:443 HTTP/1.1\r\nHost: allowed.test\r\n\r\n", then=plain)
     assert not server.requests and said == b""
     assert [bool(use.refused) for use in here.uses] == [True, True]
     assert "evil.test" in here.uses[0].refused and "no TLS" in here.uses[1].refused
@@ -130,33 +132,46 @@ async def test_another_port_carries_what_the_entry_allows() -> None:
     server = Server(lambda request: request)
     async with lab(("allowed.test", 2222, server)) as here:
         here.allow("allowed.test:2222")
-        said = await here.say(b"CONNECT allowed.test:2222 HTTP/1.1\r\nHost: x\r\n\r\n", then=b"SSH-2.0-x\r\n\r\n")
-        refused = await here.say(b"CONNECT allowed.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+        said = await here.say(
+            b"CONNECT allowed.test:2222 HTTP/1.1\r\nHost: allowed.test\r\n\r\n", then=b"SSH-2.0-x\r\n\r\n"
+        )
+        refused = await here.say(b"CONNECT allowed.test:443 HTTP/1.1\r\nHost: allowed.test\r\n\r\n")
     assert said.endswith(b"SSH-2.0-x\r\n\r\n") and status(refused) == 403
 
 
 @pytest.mark.parametrize(
     "request_",
     [
-        "POST http://allowed.test/ HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "POST http://allowed.test/ HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd",
-        "POST http://allowed.test/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-        "POST http://allowed.test/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        POST + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
+        POST + "Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcd",
+        POST + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        POST + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
         "POST http://allowed.test/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "POST http://allowed.test/ HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-        "GET http://allowed.test/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        "GET http://allowed.test/ HTTP/1.1\r\nHost: a\r\nX : b\r\n\r\n",
-        "GET http://allowed.test/ HTTP/1.1\r\nHost: a\r\nX: b\0c\r\n\r\n",
-        "GET http://allowed.test/ HTTP/1.1\r\nHost: a\r\nX: b\rY: c\r\n\r\n",
+        POST + "Content-Length: -1\r\n\r\n",
+        PLAIN + "Host: allowed.test\r\n\r\n",
+        PLAIN + "X : b\r\n\r\n",
+        PLAIN + "X: b\0c\r\n\r\n",
+        PLAIN + "X: b\rY: c\r\n\r\n",
+        PLAIN + "X: b\r\n Y: c\r\n\r\n",
+        PLAIN + "X: b\nY: c\r\n\r\n",
+        PLAIN + "\n",
+        PLAIN + "Authorization: Basic eDp5\r\nAuthorization: Basic eDp6\r\n\r\n",
+        "\r\n" + PLAIN + "\r\n",
+        POST + "Content-Length: 5, 5\r\n\r\nhello",
+        POST + "Content-Length: +5\r\n\r\nhello",
+        POST + "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+        "GET http://allowed.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+        "GET http://allowed.test/ HTTP/1.1\r\nHost: x.allowed.test\r\n\r\n",
+        "CONNECT allowed.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n",
         "GET http://allowed.test/ HTTP/0.9\r\n\r\n",
         "GET http://allowed.test/ HTTP/2.0\r\n\r\n",
-        "GET http://allowed.test/ x HTTP/1.1\r\nHost: a\r\n\r\n",
-        "GET http://allowed.test/#x HTTP/1.1\r\nHost: a\r\n\r\n",
-        "GET https://allowed.test/ HTTP/1.1\r\nHost: a\r\n\r\n",
-        "GET ftp://allowed.test/ HTTP/1.1\r\nHost: a\r\n\r\n",
-        "GET file:///etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET http://allowed.test/ x HTTP/1.1\r\nHost: allowed.test\r\n\r\n",
+        "GET http://allowed.test/#x HTTP/1.1\r\nHost: allowed.test\r\n\r\n",
+        "GET https://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n",
+        "GET ftp://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n",
+        "GET file:///etc/passwd HTTP/1.1\r\nHost: allowed.test\r\n\r\n",
         "GET /etc/passwd HTTP/1.1\r\nHost: allowed.test\r\n\r\n",
-        "CONNECT allowed.test:80 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nabcd",
+        "CONNECT allowed.test:80 HTTP/1.1\r\nHost: allowed.test\r\nContent-Length: 4\r\n\r\nabcd",
         "\x16\x03\x01\x00\x05hello",
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
@@ -182,9 +197,11 @@ async def test_requests_in_one_go_are_answered_in_order() -> None:
     server = Server()
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
-        first = b"GET http://allowed.test/1 HTTP/1.1\r\nHost: a\r\n\r\n"
+        first = b"GET http://allowed.test/1 HTTP/1.1\r\nHost: allowed.test\r\n\r\n"
         said = await here.say(
-            first + GET.format("evil.test").encode() + b"GET http://allowed.test/3 HTTP/1.1\r\nHost: a\r\n\r\n"
+            first
+            + GET.format("evil.test").encode()
+            + b"GET http://allowed.test/3 HTTP/1.1\r\nHost: allowed.test\r\n\r\n"
         )
     assert [line for line in said.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")] == [
         b"HTTP/1.1 200 OK",
@@ -197,7 +214,7 @@ async def test_bodies_of_both_kinds_and_the_wait_for_them() -> None:
     server = Server()
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
-        head = b"POST http://allowed.test/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+        head = b"POST http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n"
         assert status(await here.say(head + b"Content-Length: 5\r\n\r\nhello", pieces=7)) == 200
         chunked = b"5\r\nhello\r\n0\r\nX-Trailer: y\r\n\r\n"
         assert status(await here.say(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunked, pieces=3)) == 200
@@ -210,7 +227,8 @@ async def test_bodies_of_both_kinds_and_the_wait_for_them() -> None:
 
 async def test_an_unlisted_host_is_told_before_the_body_is_sent() -> None:
     async with lab() as here:
-        head = b"POST http://evil.test/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 50000000\r\n\r\n"
+        head = b"POST http://evil.test/ HTTP/1.1\r\nHost: evil.test\r\n"
+        head += b"Expect: 100-continue\r\nContent-Length: 50000000\r\n\r\n"
         assert status(await here.say(head)) == 403
 
 
@@ -219,7 +237,7 @@ async def test_what_is_meant_for_the_proxy_stays_there() -> None:
     async with lab(("allowed.test", 80, server)) as here:
         here.allow("allowed.test")
         await here.say(
-            b"GET http://allowed.test/ HTTP/1.1\r\nHost: evil.test\r\nProxy-Authorization: Basic eDp5\r\n"
+            b"GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\nProxy-Authorization: Basic eDp5\r\n"
             b"Connection: X-Own, Host, close\r\nX-Own: 1\r\nUpgrade: h2c\r\nTE: trailers\r\nX-Kept: 1\r\n\r\n"
         )
     sent = server.requests[0].lower()

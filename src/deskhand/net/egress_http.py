@@ -10,6 +10,7 @@ import msgspec
 from anyio.abc import ByteStream
 
 from ..types.secrets import Scrubber
+from .framing import strict
 
 HEAD_BYTES = 1 << 15
 HEAD_S, KEPT_S, IDLE_S = 15.0, 60.0, 120.0
@@ -49,11 +50,11 @@ class Peer:
 
     @classmethod
     def client(cls, stream: ByteStream) -> Peer:
-        return cls(stream, h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES))
+        return cls(stream, strict(h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)))
 
     @classmethod
     def upstream(cls, stream: ByteStream) -> Peer:
-        return cls(stream, h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES))
+        return cls(stream, strict(h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES)))
 
     async def event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """What comes next. Raises one of BROKEN; TimeoutError is among them."""
@@ -85,11 +86,8 @@ async def next_request(client: Peer, within_s: float) -> h11.Request | None:
         raise Malformed(f"this is no proper HTTP: {error}") from error
     if not isinstance(event, h11.Request):
         return None
-    names = [name for name, _ in event.headers]
     if event.http_version not in (b"1.0", b"1.1"):
         raise Malformed("only HTTP/1.0 and HTTP/1.1 are spoken here")
-    if b"transfer-encoding" in names and (b"content-length" in names or event.http_version == b"1.0"):
-        raise Malformed("the length of the body is told in two ways")
     if b"#" in event.target:
         raise Malformed("a request has no fragment")
     return event
@@ -135,6 +133,7 @@ async def exchange(
     """Send the request and what follows it of the client, and the answer back. Raises one of BROKEN; Malformed where
     the answer cannot be looked through."""
     failed: list[BaseException] = []
+    problem: Exception | None = None
 
     async def send_body() -> None:
         try:

@@ -180,9 +180,19 @@ def _absolute(request: h11.Request) -> Url:
     try:
         if target[:7].lower() != "http://":
             raise Unreachable(400, "this is a proxy: it takes http://HOST/… and CONNECT HOST:443.")
-        return parse_url(target)
+        url = parse_url(target)
+        _names(request, url.host)
     except AddressRefused as error:
         raise Unreachable(400, str(error)) from error
+    return url
+
+
+def _names(request: h11.Request, host: str) -> None:
+    """Its `Host` says the same as its target: who reads only the one must not be led elsewhere. Raises AddressRefused,
+    Unreachable."""
+    for name, value in request.headers:
+        if name == b"host" and parse_url(f"http://{value.decode('ascii', 'replace')}/").host != host:
+            raise Unreachable(400, f"the request is for {host}, and its Host names another.")
 
 
 def _within(request: h11.Request, origin: str) -> Url:
@@ -250,6 +260,7 @@ def _plainly(error: Exception) -> str:
 async def _tunnel(client: Peer, request: h11.Request, gate: Gate) -> None:
     try:
         host, port = parse_authority(request.target.decode("ascii", "replace"))
+        _names(request, host)
     except AddressRefused as error:
         raise Unreachable(400, str(error)) from error
     if not isinstance(await client.event(), h11.EndOfMessage):

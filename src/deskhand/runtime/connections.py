@@ -8,6 +8,7 @@ import h11
 import msgspec
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ..net.framing import strict
 from ..types.clock import Ids
 from ..web.errors import ErrorBody, Problem
 
@@ -19,6 +20,7 @@ really wants something has asked before 64 others could come. After a restart al
 of the last YOUNG_S do not count until they are a crowd."""
 YOUNG_S = 1.0
 HEAD_BYTES = 32_768
+_NO_HTTP = "This is no HTTP/1.1 request that reads in one way only: each header once, and a head of at most 32 kB."
 
 
 class Connection(H11Protocol):
@@ -38,6 +40,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        strict(self.conn, own=True)
         self.born = self.loop.time()
         self._expect_head()
         strangers = [each for each in self.connections if isinstance(each, Connection) and each.stranger]
@@ -63,7 +66,7 @@ class Connection(H11Protocol):
         super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(400, "bad_request", "This is no HTTP/1.1 request: one Host header, and a head of at most 32 kB.")
+        self._refuse(400, "bad_request", _NO_HTTP)
 
     def _expect_head(self) -> None:
         if self._late is None:
