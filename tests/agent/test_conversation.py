@@ -100,6 +100,7 @@ def test_all_that_is_known_of_an_open_turn_outlasts_a_summary() -> None:
         usage=Usage(5, 6),
         reply_to="7",
         failures=[failed],
+        failed_at=19.0,
         hinted={"loop"},
         marks=[b"8"],
         pieces=["9"],

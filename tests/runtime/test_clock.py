@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import anyio
 import msgspec
 import pytest
 
 from deskhand.models.base import Request
+from deskhand.net.manners import Manners
 from deskhand.runtime.app import Parts, open_app
+from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import Config, Home, Settings
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.commit import Outgoing
-from deskhand.types.errors import ChannelError
+from deskhand.types.errors import ChannelError, ModelOverloaded, NetError
 from deskhand.types.identity import Principal
 from deskhand.types.messages import Message, Text
 
@@ -28,14 +31,15 @@ DAY_S = 86_400.0
 class Refusing(MemoryChannel):
     """Takes the second try of each answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, wait_s: float | None = None) -> None:
         super().__init__()
         self.refused: list[str] = []
+        self._wait_s = wait_s
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
         if outgoing.key not in self.refused:
             self.refused.append(outgoing.key)
-            raise ChannelError("not now", unsent=True)
+            raise ChannelError("not now", self._wait_s, unsent=True)
         return await super().send(outgoing, mark)
 
 
@@ -66,3 +70,101 @@ async def test_nothing_waits_for_the_clock_to_catch_up(jump_s: float, tmp_path: 
         texts = [part.text for out, _ in channel.sent for part in out.parts if isinstance(part, Text)]
         assert texts == ["heard m0", "heard m1", "heard m2"]
         assert not (await app.store.audit())[1]  # type: ignore[attr-defined]
+
+
+class ShiftedClock(SystemClock):
+    """The machine's, of which somebody sets the time of day."""
+
+    shift_s = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.shift_s
+
+
+class Overloaded(ScriptedModel):
+    """Asks once to be left alone for longer than one sleeps through."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        super().__init__(self._say)
+
+    def _say(self, request: Request) -> Message:
+        self.asked += 1
+        if self.asked == 1:
+            raise ModelOverloaded("too many", retry_after_s=6)
+        return repeat(request)
+
+
+class Jump(msgspec.Struct, frozen=True):
+    """By how much the clock is set, when: while the model waits, or the channel; and whether it was off meanwhile."""
+
+    by_s: float
+    at: Literal["model", "channel"]
+    restart: bool
+
+
+JUMPS = [
+    Jump(by_s, at, restart)
+    for by_s in (-2 * DAY_S, -3000.0, -2.0, 3000.0, 2 * DAY_S)
+    for at in ("model", "channel")
+    for restart in (False, True)
+]
+
+
+async def after_a_jump(home: Path, jump: Jump) -> list[str]:
+    """What is answered to one message, within a minute of the jump."""
+    clock, channel, model = ShiftedClock(), Refusing(6), Overloaded()
+    parts = Parts(lambda name: model, {}, {}, (channel,), lambda inbound: ANN, clock=clock)
+    settings = Settings(Home(home), CONFIG)
+
+    def waits() -> bool:
+        return bool(channel.refused) if jump.at == "channel" else model.asked == 1
+
+    def answered() -> bool:
+        return bool(channel.sent)
+
+    channel.write("hi")
+    for stops in (waits, answered) if jump.restart else (waits,):
+        async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run)
+            await until(stops)
+            await anyio.sleep(0.3)
+            if stops is waits:
+                clock.shift_s += jump.by_s
+                await until(lambda: jump.restart or answered())
+            tasks.cancel_scope.cancel()
+    return [part.text for out, _ in channel.sent for part in out.parts if isinstance(part, Text)]
+
+
+@pytest.mark.timeout(120)
+async def test_whoever_waits_is_answered_whatever_the_clock_says(tmp_path: Path) -> None:
+    """Soon, and once; also where the clock was set while nothing ran."""
+    said: dict[Jump, list[str]] = {}
+
+    async def put(jump: Jump) -> None:
+        try:
+            said[jump] = await after_a_jump(tmp_path / str(JUMPS.index(jump)), jump)
+        except* TimeoutError:
+            said[jump] = []
+
+    async with anyio.create_task_group() as tasks:
+        for jump in JUMPS:
+            tasks.start_soon(put, jump)
+    assert [jump for jump in JUMPS if said.get(jump) != ["heard hi"]] == []
+
+
+async def test_a_host_that_asked_us_to_wait_is_asked_again_in_time() -> None:
+    clock, manners = SetClock(), Manners()
+    manners.told("slow.test", clock, "30")
+    clock.at -= DAY_S
+    with pytest.raises(NetError, match="for 30 s more"):
+        manners.check("slow.test", clock)
+    clock.at += 2 * DAY_S
+    with pytest.raises(NetError, match="for 30 s more"):
+        manners.check("slow.test", clock)
+    clock.at -= 2 * DAY_S
+    clock.advance(31)
+    manners.check("slow.test", clock)
+    assert manners.delay_s("slow.test", clock, 2) == 0
+    clock.at -= DAY_S
+    assert manners.delay_s("slow.test", clock, 2) == 2

@@ -267,6 +267,7 @@ def _note(state: State, recorded: e.Recorded, event: e.ModelFailed | e.Hinted | 
         _show(state, recorded.n, Message("user", (Text(event.text, LOCAL),)))
     else:
         turn.failures.append(event)
+        turn.failed_at = recorded.at
         turn.overflows += event.error == "ContextOverflow"
 
 

@@ -52,10 +52,10 @@ def _after_failure(turn: Turn, now: float) -> Step:
         return AskModel((), "final" not in turn.hinted) if turn.compacted else Compact(0)
     if last.retry_at is None:
         return EndTurn("failed", f"Sorry, I could not answer: {last.detail}")
-    if last.retry_at - now > NAP_S:
-        return Wait(last.retry_at)
-    tools = "final" not in turn.hinted
-    return AskModel((), tools, last.next_model, last.retry_at)
+    at = last.retry_at if now >= turn.failed_at else now  # before the failure: somebody has set the clock back
+    if at - now > NAP_S:
+        return Wait(at)
+    return AskModel((), "final" not in turn.hinted, last.next_model, at)
 
 
 def _next(state: State, turn: Turn, limits: Limits) -> Step:

@@ -28,7 +28,7 @@ MAX_COOLDOWN_S = 900.0
 _RETRYABLE = frozenset({"ModelOverloaded", "ModelUnavailable", "ModelTimeout"})
 
 Cooldowns = Mapping[str, float]
-"""Until when (seconds since the epoch) a model is left alone, because its provider said that it is overloaded."""
+"""Until when a model is left alone, because its provider said that it is overloaded."""
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
@@ -40,7 +40,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False):
-    """A try of this turn that failed. `error` names a class of the error tree, `at` is seconds since the epoch."""
+    """A try of this turn that failed. `error` names a class of the error tree, `at` is by the clock of `now`."""
 
     model: str
     error: str
@@ -49,7 +49,7 @@ class Failure(msgspec.Struct, frozen=True, gc=False):
 
 
 class Try(msgspec.Struct, frozen=True, gc=False):
-    """Call `model` at `at`, seconds since the epoch and never more than LONGEST_ASKED_WAIT_S from now."""
+    """Call `model` at `at`, by the clock of `now` and never more than LONGEST_ASKED_WAIT_S from now."""
 
     model: str
     at: float

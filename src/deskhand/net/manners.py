@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from email.utils import parsedate_to_datetime
 
+from ..types.clock import Clock
 from ..types.errors import NetError
 
 HOSTS = 1000
@@ -15,32 +17,33 @@ QUEUE_S = 10.0
 
 
 class Manners:
-    """What each host may be asked, and when. Times are in seconds since 1970."""
+    """What each host may be asked, and when, by the clock that nobody sets."""
 
     def __init__(self) -> None:
         self._free: OrderedDict[str, float] = OrderedDict()
         self._asked_to_wait: OrderedDict[str, float] = OrderedDict()
 
-    def delay_s(self, host: str, now: float, pause_s: float) -> float:
+    def delay_s(self, host: str, clock: Clock, pause_s: float) -> float:
         """How long to wait before `host` is asked; the place in the queue is taken with that. Raises NetError."""
-        self.check(host, now)
-        at = max(now, self._free.get(host, 0.0))
+        self.check(host, clock)
+        now = clock.monotonic()
+        at = max(now, self._free.get(host, now))
         if at - now > QUEUE_S:
             raise NetError(f"{host} is being asked too much at once: fetch fewer of its pages, or do it later.")
         _put(self._free, host, at + pause_s)
         return at - now
 
-    def check(self, host: str, now: float) -> None:
+    def check(self, host: str, clock: Clock) -> None:
         """Raise NetError while the host wants to be left alone."""
-        until = self._asked_to_wait.get(host, 0.0)
-        if until > now:
-            raise NetError(f"{host} asked us to wait, for {until - now:.0f} s more: try it then, or another address.")
+        left_s = self._asked_to_wait.get(host, -math.inf) - clock.monotonic()
+        if left_s > 0:
+            raise NetError(f"{host} asked us to wait, for {left_s:.0f} s more: try it then, or another address.")
 
-    def told(self, host: str, now: float, retry_after: str) -> float:
+    def told(self, host: str, clock: Clock, retry_after: str) -> float:
         """Keep what a host said in `Retry-After`, which may be seconds or a date; returns the seconds."""
-        wait = min(max(_seconds(retry_after.strip(), now), 0.0), LONGEST_WAIT_S)
+        wait = min(max(_seconds(retry_after.strip(), clock.now()), 0.0), LONGEST_WAIT_S)
         if wait:
-            _put(self._asked_to_wait, host, now + wait)
+            _put(self._asked_to_wait, host, clock.monotonic() + wait)
         return wait
 
 

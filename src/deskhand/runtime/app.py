@@ -188,7 +188,7 @@ class App:
 
     def _open_ports(self) -> Ports:
         parts = self.parts
-        retries = Retries(random.random)
+        retries = Retries(random.random, parts.clock.monotonic)
         pictures = Pictures(self.blobs.get, self.blobs.path)
         return Ports(
             self.store,

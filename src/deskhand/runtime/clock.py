@@ -18,6 +18,19 @@ class SystemClock:
         return time.monotonic()
 
 
+class SteadyClock:
+    """Seconds since the epoch as a clock told them once, and counted from there on: nobody sets it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self._apart = clock, clock.now() - clock.monotonic()
+
+    def now(self) -> float:
+        return self._apart + self._clock.monotonic()
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+
 class RandomIds:
     """Names that cannot be guessed."""
 
@@ -26,4 +39,5 @@ class RandomIds:
 
 
 _clock: type[Clock] = SystemClock
+_steady: type[Clock] = SteadyClock
 _ids: type[Ids] = RandomIds

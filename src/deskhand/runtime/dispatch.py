@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
@@ -26,6 +27,8 @@ ADOPTED = 1_000
 """So many sessions that this process would not see to by itself are remembered, because somebody has come for them."""
 FAILURES = 5
 ALONE_S, LOOK_S = 60.0, 0.02
+LOOK_AGAIN_S = 10.0
+"""What rested when the process began is looked at by then: the clock may have been set back while nothing ran."""
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
 Takes = Callable[[str], bool]
 Up = Callable[[], None]
@@ -43,7 +46,13 @@ class Slot:
         self.running = self.tasked = self.forgotten = self.stale = False
         self.go = asyncio.Event()
         self.wake_at: float | None = None
+        self.tick = 0.0
         self.size_bytes = 0
+
+    def rest(self, until: float, clock: Clock, longest_s: float = math.inf) -> None:
+        """Wake it at that time of day, and at the latest when so long has passed: the time of day may be set back."""
+        self.wake_at = until
+        self.tick = clock.monotonic() + min(until - clock.now(), longest_s)
 
 
 class Dispatch:
@@ -142,7 +151,7 @@ class Dispatch:
         if row.wake_at is None:
             self.wake(row.session)
         else:
-            self._slot(row.session).wake_at = row.wake_at
+            self._slot(row.session).rest(row.wake_at, self._clock, LOOK_AGAIN_S)
 
     def wake(self, session: str, *, cut: bool = False) -> None:
         """Drive the session now, or tell its driver that there is news; `cut` ends what it is waiting for outside."""
@@ -263,6 +272,8 @@ class Dispatch:
                         await slot.driver.give_up(reason)
                         break
                     slot.wake_at = await slot.driver.drive()
+                    if slot.wake_at is not None:
+                        slot.rest(slot.wake_at, self._clock)
                     if not slot.driver.news or slot.wake_at is not None:
                         break
                 except (StoreUnavailable, StaleSession) as error:
@@ -288,12 +299,15 @@ class Dispatch:
     async def _keep_time(self) -> None:
         """Wake what rests when its time has come."""
         while True:
-            now = self._clock.now()
-            times = [(slot.wake_at, session) for session, slot in self._slots.items() if slot.wake_at is not None]
-            for wake_at, session in times:
-                if wake_at <= now:
+            now, tick = self._clock.now(), self._clock.monotonic()
+            rests = {
+                session: min(slot.wake_at - now, slot.tick - tick)
+                for session, slot in self._slots.items()
+                if slot.wake_at is not None
+            }
+            for session, left_s in rests.items():
+                if left_s <= 0:
                     self.wake(session)
-            nearest = min((wake_at for wake_at, _ in times if wake_at > now), default=now + 60)
             self._alarm = anyio.Event()
-            with anyio.move_on_after(min(nearest - now, 60)):
+            with anyio.move_on_after(min([60.0, *(left_s for left_s in rests.values() if left_s > 0)])):
                 await self._alarm.wait()

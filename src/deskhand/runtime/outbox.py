@@ -10,8 +10,9 @@ import anyio
 from ..channels.base import Channel, Editing
 from ..store.base import Store
 from ..types.clock import Clock
-from ..types.commit import OutboxRow, OutboxState, Outgoing
+from ..types.commit import Change, OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
+from .clock import SteadyClock
 from .drafts import Draft, Drafts
 
 log = logging.getLogger(__name__)
@@ -21,6 +22,8 @@ BATCH = 200
 TRIES = 12
 SEND_S = 60.0
 LATE_S = 3600.0
+BEGUN_S = 10.0
+"""After a restart nothing waits for longer: by how much the clock was set meanwhile, nobody knows."""
 LONGEST_S = 3600.0
 """Nothing is put off for longer, whatever a platform asks. What is due later shows that the clock went back."""
 DUPLICATE, LATE = "may be a duplicate", "late"
@@ -53,6 +56,7 @@ class Outbox:
         self, store: Store, channels: Mapping[str, Channel], clock: Clock, drafts: Drafts, render: Render = as_it_stands
     ) -> None:
         self._store, self._channels, self._clock, self.render = store, channels, clock, render
+        self._steady = SteadyClock(clock)
         self._drafts = drafts
         self._news = anyio.Event()
         self._busy: set[str] = set()
@@ -66,6 +70,7 @@ class Outbox:
     async def run(self) -> None:
         """Send for ever."""
         ((self._old,),) = await self._store.rows("outbox_last", ())
+        await self._store.change([Change("outbox_begin", (self._steady.now() + BEGUN_S,))])
         self._running = True
         try:
             await self._send_for_ever()
@@ -81,7 +86,7 @@ class Outbox:
 
     async def _is_due(self) -> bool:
         try:
-            return bool(await self._store.outbox_due(self._clock.now(), 1, self._channels))
+            return bool(await self._store.outbox_due(self._steady.now(), 1, self._channels))
         except StoreUnavailable:
             return False
 
@@ -90,7 +95,7 @@ class Outbox:
             while True:
                 self._news = anyio.Event()
                 try:
-                    due = await self._store.outbox_due(self._clock.now(), BATCH, self._channels)
+                    due = await self._store.outbox_due(self._steady.now(), BATCH, self._channels)
                 except StoreUnavailable as error:
                     log.warning("the outbox waits: %s", error)
                     due = []
@@ -153,7 +158,7 @@ class Outbox:
             return
         pause = min(error.retry_after_s if error.retry_after_s is not None else pause_s(row.attempts + 1), LONGEST_S)
         state: OutboxState = "pending" if error.unsent and row.state == "pending" else "sending"
-        await self._store.outbox_again(row.outgoing.key, state, self._clock.now() + pause, str(error))
+        await self._store.outbox_again(row.outgoing.key, state, self._steady.now() + pause, str(error))
 
 
 async def _say(channel: Channel, outgoing: Outgoing, mark: str, draft: Draft | None) -> str:

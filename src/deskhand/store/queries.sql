@@ -116,6 +116,9 @@ AND (?3 IS NULL OR channel IN (SELECT value FROM json_each(?3))) ORDER BY id LIM
 -- outbox_last: the number of the newest row --
 SELECT coalesce(max(id), 0) FROM outbox
 
+-- outbox_begin: nothing that was put off before a process began waits for longer than this --
+UPDATE outbox SET due_at = ?1 WHERE state IN ('pending', 'sending') AND due_at > ?1
+
 -- outbox_sending --
 UPDATE outbox SET state = 'sending', attempts = attempts + 1, mark = ? WHERE key = ? AND state IN ('pending', 'sending')
 

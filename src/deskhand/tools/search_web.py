@@ -94,9 +94,9 @@ class _Search:
         if name == "searxng":
             net = _reaching(net, base)
         request = engine.request(Asked(query, count, base, key))
-        net.manners.check(request.url.authority, context.clock.now())
+        net.manners.check(request.url.authority, context.clock)
         fetched = await net.send(request, LIMITS)
-        net.manners.told(request.url.authority, context.clock.now(), fetched.headers.get("retry-after", ""))
+        net.manners.told(request.url.authority, context.clock, fetched.headers.get("retry-after", ""))
         hits = await anyio.to_thread.run_sync(read_hits, engine, fetched, count)
         return _Found(engine, request.url.origin, hits)
 

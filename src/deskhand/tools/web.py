@@ -119,11 +119,11 @@ class WebFetch:
         """Raises NetError, ToolError."""
         waited = str(wanted.wish.wait_s) if wanted.tier == "rendered" else ""
         key = (str(wanted.url), wanted.tier, wanted.selector, waited)
-        if (known := self._pages.get(key, context.clock.now())) is not None:
+        if (known := self._pages.get(key, context.clock.monotonic())) is not None:
             return known
         fetched = await self._fetch(wanted, context)
         page = await read_page(fetched, wanted.selector, context)
-        self._pages.put(key, page, fetched.headers.get("cache-control", ""), context.clock.now())
+        self._pages.put(key, page, fetched.headers.get("cache-control", ""), context.clock.monotonic())
         return page
 
     async def _fetch(self, wanted: _Wanted, context: Context) -> Fetched:
@@ -131,11 +131,11 @@ class WebFetch:
         if fetch is None:
             raise ToolError(f"tier={wanted.tier!r} is not there on this machine; there is: {', '.join(self._tiers)}.")
         url, manners = wanted.url, context.reach.net.manners
-        await anyio.sleep(manners.delay_s(url.authority, context.clock.now(), self._config.pause_s))
+        await anyio.sleep(manners.delay_s(url.authority, context.clock, self._config.pause_s))
         fetched = await fetch(url, wanted.wish, context)
         if fetched.status // 100 == 2:
             return fetched
-        waits = manners.told(fetched.url.authority, context.clock.now(), fetched.headers.get("retry-after", ""))
+        waits = manners.told(fetched.url.authority, context.clock, fetched.headers.get("retry-after", ""))
         raise NetError(_explained(fetched, waits))
 
 

@@ -288,7 +288,7 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     that the loop guard looks at; `said` is what people wrote in this turn, of which so many as `recalled` says were
     looked up in memory; `ending` is what a tool ends it with, `asked` how often it asked for a yes. `overflows` counts
     the requests in a row that were too long, `compacted` how many of them the context has been shortened for. `heard`
-    are the platform's ids of the messages in it.
+    are the platform's ids of the messages in it, `failed_at` is when the last of `failures` happened.
     """
 
     principal: Principal
@@ -299,6 +299,7 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     usage: Usage
     reply_to: str = ""
     failures: list[ModelFailed] = []
+    failed_at: float = 0.0
     hinted: set[str] = set()
     marks: list[bytes] = []
     pieces: list[str] = []
