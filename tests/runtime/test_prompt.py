@@ -15,6 +15,7 @@ from deskhand.models.base import Shown
 from deskhand.runtime.learning.knowledge import INDEX_CHARS, LOOK_S
 from deskhand.runtime.presets import presets
 from deskhand.runtime.prompt import ONE_LINE, SPOKEN, SYSTEM, WORKSPACE_FILES, WRITTEN, Prompt, Sources, machine_of
+from deskhand.runtime.quarantine import Held
 from deskhand.runtime.templates import TEMPLATES
 from deskhand.runtime.texts import FILE_CHARS, LEFT_OUT, words
 from deskhand.testing.clock import SetClock
@@ -58,7 +59,7 @@ class Desk:
         self.prompt = Prompt(sources, self.skills, self.clock, self.extras)
         self.told = ""
 
-    def skills(self) -> str:
+    def skills(self, held: Held) -> str:
         return "# Skills\n- brew"
 
     def extras(self, address: Address) -> str:

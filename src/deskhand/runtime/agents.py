@@ -27,7 +27,7 @@ from .judging import judge_of
 from .models import facts_of, is_local
 from .plugins import Plugins
 from .prompt import Prompt, Prompting, Sources, machine_of
-from .quarantine import Quarantine
+from .quarantine import NOTHING, Held, holds
 from .reach import Reaches, shared_folder, without_secrets, workspace_of
 from .replay.tried import Tried
 from .templates import lay_out
@@ -146,7 +146,7 @@ def _prompt(settings: Settings, name: str, house: House, given: tuple[Skills, st
     def extras(address: Address) -> str:
         return told[address.channel](address) if address.channel in told else ""
 
-    can = Able(skills, house.reaches.quarantine, learned)
+    can = Able(skills, learned)
     return Prompt(sources, can, house.clock, extras, partial(house.works.pinned, name))
 
 
@@ -154,15 +154,15 @@ class Able:
     """What an agent is told that it can do: its skills that are not held back, and what plugins teach it. The same text
     for as long as nothing of that changes."""
 
-    def __init__(self, skills: Skills, quarantine: Quarantine, learned: str) -> None:
-        self._skills, self._quarantine, self._learned = skills, quarantine, learned
+    def __init__(self, skills: Skills, learned: str) -> None:
+        self._skills, self._learned = skills, learned
         self._found: dict[str, Skill] | None = None
-        self._version, self._text = 0, ""
+        self._held, self._text = NOTHING, ""
 
-    def __call__(self) -> str:
-        found, version = self._skills.find(), self._quarantine.version
-        if found is not self._found or version != self._version:
-            self._found, self._version = found, version
-            free = {name: skill for name, skill in found.items() if not self._quarantine.holds(str(skill.folder))}
+    def __call__(self, held: Held) -> str:
+        found = self._skills.find()
+        if found is not self._found or held != self._held:
+            self._found, self._held = found, held
+            free = {name: skill for name, skill in found.items() if not holds(held, str(skill.folder))}
             self._text = "\n\n".join(filter(None, (index(free), self._learned)))
         return self._text

@@ -152,9 +152,10 @@ class Automation:
         return str(workspace_of(self._ground.settings(), agent).resolve())
 
     async def _held(self, path: str) -> bool:
-        """Whether untrusted words went into this file."""
+        """Whether untrusted words went into this file, or those of somebody who is no owner."""
         rows = await self._ground.store.rows("file_label_get", (path,))
-        return bool(rows) and msgspec.json.decode(rows[0][0], type=Label).integrity == "untrusted"
+        label = msgspec.json.decode(rows[0][0], type=Label) if rows else LOCAL
+        return label.integrity == "untrusted" or bool(label.by)
 
     async def _beat(self, job: Job, prompt: str, rows: Sequence[Change]) -> str:
         """Put it to the agent, in a conversation of its own, and write these rows with it. Returns its name."""

@@ -36,6 +36,7 @@ from ..types.identity import (
     Said,
     ToolResults,
     When,
+    acts_for,
     is_own,
     session_key,
 )
@@ -287,7 +288,9 @@ def label_of(principal: Principal) -> Label:
     """Under which label the words of this principal enter."""
     if principal.kind != "person":
         return Label("tool_local", source=principal.id)
-    return Label("owner" if "owner" in principal.roles else "member", source=principal.id)
+    if "owner" in principal.roles:
+        return Label("owner", source=principal.id)
+    return Label("member", source=principal.id, by=(acts_for(principal),))
 
 
 def labelled(message: Message, principal: Principal) -> Message:

@@ -12,7 +12,7 @@ from ..store.base import Store
 from ..tools.base import Tool
 from ..types.clock import Clock
 from .config import Settings
-from .quarantine import Quarantine
+from .quarantine import Quarantine, holds
 from .reach import workspace_of
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,8 @@ class OwnTools:
 
     def _free(self, settings: Settings, agent: str) -> Found:
         found, workspace = self._of(settings, agent).find(self._clock.now()), workspace_of(settings, agent)
-        free = (skill for skill in found.skills if not self._quarantine.holds(str(workspace / skill.file)))
+        held = self._quarantine.held()
+        free = (skill for skill in found.skills if not holds(held, str(workspace / skill.file)))
         return Found(tuple(free), found.problems)
 
     def _of(self, settings: Settings, agent: str) -> PythonSkills:

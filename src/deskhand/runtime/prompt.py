@@ -20,7 +20,7 @@ from ..types.labels import LOCAL
 from ..types.messages import Audio, Text
 from .learning.knowledge import Knowledge
 from .presets import Body
-from .quarantine import Quarantine
+from .quarantine import NOTHING, Held, Quarantine
 from .texts import Texts
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class Prompt:
     def __init__(
         self,
         sources: Sources,
-        skills: Callable[[], str],
+        skills: Callable[[Held], str],
         clock: Clock,
         extras: Callable[[Address], str] = lambda _: "",
         pinned: Callable[[str], str] = lambda _: "",
@@ -90,9 +90,8 @@ class Prompt:
         self._pinned = pinned
         self._sources, self._skills, self._extras, self._clock = sources, skills, extras, clock
         self._system, self._own = Texts(sources.home, links=True), Texts(sources.own, links=True)
-        held = sources.quarantine.holds if sources.quarantine else lambda path: False
-        self._work = Texts(sources.workspace, holds=held)
-        self._knowledge = Knowledge(sources.workspace, clock, sources.quarantine)
+        self._work, self._held = Texts(sources.workspace), NOTHING
+        self._knowledge = Knowledge(sources.workspace, clock)
         self._presets = {"": self._preset(sources.preset)}
         self._joined: tuple[list[str], str] = ([], "")
         self._day: tuple[str, ...] = ()
@@ -104,6 +103,8 @@ class Prompt:
             return (ONE_LINE, *([own] if own else []))
         preset = self._chosen(state.options.preset or "")
         alone = not state.shared and private(turn.address, turn.principal)
+        if sources.quarantine is not None:
+            self._held = sources.quarantine.held(state.audience, turn.principal)
         pieces = [
             piece for piece in self._stable(preset, alone, "" if state.person == EVERYBODY else state.person) if piece
         ]
@@ -137,15 +138,15 @@ class Prompt:
             yield preset
         for name in WORKSPACE_FILES if full else MINIMAL_FILES:
             if private or name != USER_FILE:
-                yield titled(name, self._work(name))
-        yield self._skills()
+                yield titled(name, self._work(name, self._held))
+        yield self._skills(self._held)
         if full:
-            yield self._knowledge.index()
+            yield self._knowledge.index(self._held)
             yield titled("Known", self._pinned(person))
         if full and private:
-            yield titled("MEMORY", self._work(MEMORY_FILE))
+            yield titled("MEMORY", self._work(MEMORY_FILE, self._held))
             for name in self._days():
-                yield titled(name, self._work(name))
+                yield titled(name, self._work(name, self._held))
 
     def _days(self) -> tuple[str, ...]:
         """The notes of yesterday and of today, where the person is."""

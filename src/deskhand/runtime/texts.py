@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean
+from .quarantine import NOTHING, Held, holds
 
 FILE_CHARS = 20_000
 READ_BYTES = 10 * FILE_CHARS
@@ -23,20 +23,20 @@ _PINNED = re.compile(r"^<!-- deskhand:pinned\b.*?^<!-- deskhand:end -->[ \t\r]*$
 
 class Texts:
     """The files of one folder. `links`: the owner alone writes there, so a link to a file elsewhere is meant; without
-    it nothing outside is read, whoever made the link. What is held back says nothing."""
+    it nothing outside is read, whoever made the link."""
 
-    def __init__(self, folder: Path, links: bool = False, holds: Callable[[str], bool] = lambda path: False) -> None:
-        self._folder, self._links, self._holds = folder, links, holds
+    def __init__(self, folder: Path, links: bool = False) -> None:
+        self._folder, self._links = folder, links
         self._known: dict[str, tuple[tuple[int, ...], str]] = {}
 
-    def __call__(self, name: str) -> str:
-        """What is to be read of the file; '' where it has nothing to say, or is none."""
+    def __call__(self, name: str, held: Held = NOTHING) -> str:
+        """What is to be read of the file; '' where it has nothing to say, is none, or is `held` back."""
         try:
             # Before every model call, and a third of the cost. Where tools write, a link is not followed.
             status = (os.stat if self._links else os.lstat)(f"{self._folder}/{name}")
         except OSError:
             return ""
-        if self._holds(f"{self._folder}/{name}"):
+        if held and holds(held, f"{self._folder}/{name}"):
             return ""
         version = (status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode)
         known = self._known.get(name)

@@ -224,10 +224,10 @@ def python_tools(found: Found, taken: Collection[str]) -> tuple[tuple[Tool, ...]
 
 def _tool(skill: PythonSkill) -> Tool:
     async def run(context: Context, **given: Any) -> Done:
-        if (await marks_of(context)).of(skill.file).integrity == "untrusted":
-            raise ToolError(
-                f"{skill.file} is held back: words from outside went into it, and a person has not looked at it since"
-            )
+        label = (await marks_of(context)).of(skill.file)
+        if label.integrity == "untrusted" or label.by:
+            whose = "words from outside" if label.integrity == "untrusted" else f"the word of {', '.join(label.by)}"
+            raise ToolError(f"{skill.file} is held back: {whose} went into it, and no owner has looked at it since")
         said = {name: value for name, value in given.items() if value is not None}
         shown = f"{skill.name} {shlex.quote(msgspec.json.encode(said).decode())}"
         return await run_watched(_command(skill, said, context), shown, context, skill.name)

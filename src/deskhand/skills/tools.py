@@ -6,11 +6,12 @@ import anyio.to_thread
 
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool
-from ..tools.marks import marks_of
+from ..tools.marks import Marks, marks_of, others
 from ..tools.output import shown
 from ..types.errors import ToolError
+from ..types.labels import LOCAL, join
 from . import skill as skill_files
-from .skill import Skills
+from .skill import Skill, Skills
 
 
 def skill_tools(skills: Skills) -> tuple[Tool, ...]:
@@ -20,6 +21,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
     async def list_skills(context: Context) -> Done:
         """The skills that there are, and what each is for."""
         found, marks = await anyio.to_thread.run_sync(skills.find), await marks_of(context)
+        found = {name: each for name, each in found.items() if not _others(each, marks, context)}
         label = marks.joined(str(each.folder / skill_files.FILE_NAME) for each in found.values())
         lines = [
             f"{each.name}: {each.description}" + (f" [{each.problem}]" if each.problem else "")
@@ -37,10 +39,19 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         found = await anyio.to_thread.run_sync(skills.find)
         if skill not in found:
             raise ToolError(f"there is no skill {skill!r}; there are: {', '.join(found) or 'none'}")
-        text, marks = (
-            await anyio.to_thread.run_sync(skill_files.read_skill, found[skill], path),
-            await marks_of(context),
-        )
+        marks = await marks_of(context)
+        if people := _others(found[skill], marks, context):
+            raise ToolError(
+                f"the skill {skill!r} was written for {', '.join(people)}: it is no instruction here. "
+                "An owner may read its file, and save it again in a conversation of their own"
+            )
+        text = await anyio.to_thread.run_sync(skill_files.read_skill, found[skill], path)
         return await shown(text, context, marks.of(str(found[skill].folder / (path or skill_files.FILE_NAME))))
 
     return (list_skills, read_skill)
+
+
+def _others(skill: Skill, marks: Marks, context: Context) -> tuple[str, ...]:
+    """On whose word a file of it was written, where that is no word for who speaks here."""
+    inside = (label for path, label in marks.stored.items() if path.startswith(f"{marks.real(str(skill.folder))}/"))
+    return others(join((LOCAL, *inside)), context.principal)

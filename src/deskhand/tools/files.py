@@ -10,6 +10,7 @@ from typing import Literal
 
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from ..types.commit import Change
 from ..types.errors import ToolError
@@ -240,7 +241,9 @@ async def _marked(path: str, before: bytes | None, added: bool, context: Context
     """Whose word the file is now. What a person has seen and allowed as it is, is as good as theirs; what was only
     `added` to is also still what it was."""
     marks = await marks_of(context)
-    label = LOCAL if context.approved else context.label
+    label = context.label
+    if context.approved:
+        label = LOCAL if "owner" in context.principal.roles else replace(LOCAL, by=label.by)
     if added:
         label = join((label, marks.stored.get(marks.real(path), LOCAL)))
     return marks.written(path, label, context)

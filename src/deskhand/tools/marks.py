@@ -15,6 +15,7 @@ import msgspec
 from ..policy.gate import may_see
 from ..store.sql import load_sql
 from ..types.commit import Change
+from ..types.identity import Principal, acts_for
 from ..types.labels import LOCAL, Label, join
 from .base import Context
 
@@ -27,7 +28,19 @@ _decode = msgspec.json.Decoder(Label).decode
 
 def lasting(label: Label) -> bool:
     """Whether what is written under this label has to be marked."""
+    return tainted(label) or bool(label.by)
+
+
+def tainted(label: Label) -> bool:
+    """Whether it is not this house's own word, or not for everybody in it."""
     return label.integrity == "untrusted" or label.readers is not None
+
+
+def others(label: Label, principal: Principal) -> tuple[str, ...]:
+    """The people on whose word it was written and whose word says nothing to this one: for an owner that of nobody
+    else, for all others that of anybody but themselves."""
+    own = () if "owner" in principal.roles else (acts_for(principal),)
+    return tuple(each for each in label.by if each not in own)
 
 
 class Marks:
@@ -41,10 +54,17 @@ class Marks:
         """The one name of a file, however it is written."""
         return os.path.realpath(f"{self._folder}/{path}" if not path.startswith("/") else path)
 
+    def own(self, path: str) -> str:
+        """The one name of what lies there itself: of a link, and not of what it leads to."""
+        folder, _, name = (f"{self._folder}/{path}" if not path.startswith("/") else path).rpartition("/")
+        return f"{os.path.realpath(folder)}/{name}"
+
     def of(self, path: str) -> Label:
-        """The label of what stands in this file."""
-        real = self.real(path)
+        """The label of what stands in this file, and of the link to it."""
+        real, own = self.real(path), self.own(path)
         found = self.stored.get(real, LOCAL)
+        if own != real and own in self.stored:
+            found = join((found, self.stored[own]))
         if not self.private(real):
             return found
         source = f"file {real.removeprefix(self._folder).lstrip('/')}"
@@ -67,10 +87,16 @@ class Marks:
 
     def written(self, path: str, label: Label, context: Context) -> tuple[Change, ...]:
         """The rows of a file whose content now has this label."""
-        real = self.real(path)
+        return self._rows(self.real(path), label, context)
+
+    def named(self, path: str, label: Label, context: Context) -> tuple[Change, ...]:
+        """The rows of a name whose words have this label: of a link, with where it leads to, or of what is no file."""
+        return self._rows(self.own(path), label, context)
+
+    def _rows(self, name: str, label: Label, context: Context) -> tuple[Change, ...]:
         if not lasting(label):
-            return (Change("file_label_drop", (real,)),) if real in self.stored else ()
-        return (Change("file_label_set", (real, msgspec.json.encode(label), context.session, context.clock.now())),)
+            return (Change("file_label_drop", (name,)),) if name in self.stored else ()
+        return (Change("file_label_set", (name, msgspec.json.encode(label), context.session, context.clock.now())),)
 
 
 async def marks_of(context: Context) -> Marks:

@@ -16,13 +16,14 @@ from contextlib import suppress
 
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from .base import Context
 from .heavy import is_heavy
-from .marks import PRIVATE, Marks, lasting, marks_of
+from .marks import PRIVATE, Marks, lasting, marks_of, tainted
 
 MOST = 500
 """With more marked files than this all count as read: looking would take longer than the command."""
@@ -46,12 +47,14 @@ class _Armed(msgspec.Struct, frozen=True):
 class Reads:
     """Begin with `of`; when the command is over, `look`, and then ask for the labels."""
 
-    def __init__(self, marks: Marks, marked: Sequence[str], armed: Sequence[_Armed] | None) -> None:
+    def __init__(
+        self, marks: Marks, marked: Sequence[str], armed: Sequence[_Armed] | None, heard: Label = LOCAL
+    ) -> None:
         self._marks, self._marked, self._armed = marks, marked, armed
         self.read: tuple[str, ...] = ()
         """The marked files that were read; a folder stands for those in it, whose names were."""
         self._begun_ns = time.time_ns() - _COARSE_NS
-        self.heard: Label = LOCAL
+        self.heard: Label = heard
         """Whose word came to the command from elsewhere."""
 
     @classmethod
@@ -68,8 +71,20 @@ class Reads:
         marked = [*stored, *(path for path in _private(roots[0]) if path not in marks.stored)]
         if not marked:
             return cls(marks, (), ())
+        if len(marked) <= MOST:
+            return cls._armed_on(marks, marked, stored, context)
+        # What people of the house had written is not looked at then, but counts as read.
+        heard = join((LOCAL, *(replace(LOCAL, by=marks.stored[path].by) for path in stored)))
+        stored = [path for path in stored if tainted(marks.stored[path])]
+        marked = [path for path in marked if path not in marks.stored or tainted(marks.stored[path])]
+        return cls._armed_on(marks, marked, stored, context, heard)
+
+    @classmethod
+    def _armed_on(
+        cls, marks: Marks, marked: Sequence[str], stored: Sequence[str], context: Context, heard: Label = LOCAL
+    ) -> Reads:
         if len(marked) > MOST:
-            return cls(marks, marked, None)
+            return cls(marks, marked, None, heard)
         folders = {os.path.dirname(path) for path in stored}  # noqa: PTH120 -- strings, as the marks have them
         armed, sure = list[_Armed](), True
         for path in dict.fromkeys((*marked, *folders)):
@@ -84,7 +99,7 @@ class Reads:
                 sure = False
             finally:
                 os.close(descriptor)
-        return cls(marks, marked, armed if sure else None)
+        return cls(marks, marked, armed if sure else None, heard)
 
     async def look(self) -> None:
         """The command is over, or has come so far: see what it read."""
@@ -124,7 +139,7 @@ class Reads:
             return ()
         moved = {each.inode: self._marks.of(each.path) for each in self._armed or () if not each.folder}
         rows: list[Change] = []
-        beside = _unwatched(context, self._begun_ns) if lasting(label) else ()
+        beside = _unwatched(context, self._begun_ns) if tainted(label) else ()
         for path in (*changed, *beside):
             try:
                 status = os.lstat(path)
@@ -132,8 +147,8 @@ class Reads:
                 if "\\x" in path:  # it is there, under a name that is no text
                     rows += self._marks.written(path, label, context)
                 continue  # what was removed keeps its mark: it may be put back
-            if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):  # a link says what it leads to
-                rows += self._marks.written(path, join((label, moved.get(status.st_ino, LOCAL))), context)
+            kind = self._marks.written if stat.S_ISREG(status.st_mode) else self._marks.named
+            rows += kind(path, join((label, moved.get(status.st_ino, LOCAL))), context)
         return tuple(rows)
 
 

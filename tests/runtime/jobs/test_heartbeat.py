@@ -182,7 +182,7 @@ async def test_a_file_with_words_from_outside_is_left_alone(tmp_path: Path) -> N
         await app.store.change((Change("file_label_set", row),))
         await beating.passes(app, 1)
         (run, *_) = await app.works.jobs.runs("heartbeat")
-        assert "words from outside" in run.said and beating.asked == []
+        assert "not an owner's" in run.said and beating.asked == []
 
 
 async def test_no_link_is_followed_to_other_words(tmp_path: Path) -> None:

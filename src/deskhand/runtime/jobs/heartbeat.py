@@ -112,7 +112,7 @@ class Heartbeat:
         if not items:
             return ""
         if await body.held(f"{folder}/{FILE}"):
-            return f"{FILE} holds words from outside and is left alone: look at it, then save it yourself"
+            return f"{FILE} holds words that are not an owner's and is left alone: look at it, then save it yourself"
         known, state = await self._known(agent), await self._state(agent, text)
         due, changed = due_of(items, known, state, now)
         if not due:

@@ -11,7 +11,7 @@ from ...skills.skill import split_front
 from ...tools.paths import Workspace
 from ...types.clock import Clock
 from ...types.errors import ToolError
-from ..quarantine import Quarantine
+from ..quarantine import NOTHING, Held, holds
 from ..texts import without_comments
 
 FOLDER = "knowledge"
@@ -25,20 +25,19 @@ _INTRODUCTION = "# Knowledge\nWhat is known of these lies in files. Read the fil
 class Knowledge:
     """The topics in the `knowledge` folder of a workspace."""
 
-    def __init__(self, workspace: Path, clock: Clock, quarantine: Quarantine | None = None) -> None:
-        self._quarantine, self._version = quarantine, 0
+    def __init__(self, workspace: Path, clock: Clock) -> None:
+        self._held: Held = NOTHING
         self._workspace, self._folder, self._clock = str(workspace), f"{workspace}/{FOLDER}", clock
         self._watched: dict[str, tuple[int, int]] = {}
         self._looked_s = 0.0
         self._index = ""
 
-    def index(self) -> str:
-        """The lines for the prompt; '' without any topic. A topic that came, went or was replaced is seen at once, and
-        one that was edited in its place within LOOK_S: there may be hundreds to look at."""
+    def index(self, held: Held = NOTHING) -> str:
+        """The lines for the prompt, without what is `held` back; '' without any topic. A topic that came, went or was
+        replaced is seen at once, and one that was edited in its place within LOOK_S: there may be hundreds."""
         now = self._clock.monotonic()
-        version = self._quarantine.version if self._quarantine else 0
-        if version != self._version:
-            self._version, self._watched = version, {}
+        if held is not self._held and held != self._held:
+            self._held, self._watched = held, {}
         fresh = self._watched and now - self._looked_s < LOOK_S and _looks(self._folder) == self._watched[self._folder]
         if not fresh:
             self._looked_s = now
@@ -60,7 +59,7 @@ class Knowledge:
         lines, size = [_INTRODUCTION], 0
         with suppress(ToolError), Workspace(self._workspace) as files:
             names = [each.name for each in files.list(FOLDER, MOST_TOPICS)]
-            topics = [topic for name in names if not self._held(name) and (topic := _topic(files, name))]
+            topics = [topic for name in names if not self._is_held(name) and (topic := _topic(files, name))]
             for number, line in enumerate(topics):
                 size += len(line)
                 if size > INDEX_CHARS:
@@ -69,8 +68,8 @@ class Knowledge:
                 lines.append(line)
         return "\n".join(lines) if len(lines) > 1 else ""
 
-    def _held(self, name: str) -> bool:
-        return self._quarantine is not None and self._quarantine.holds(f"{self._folder}/{name}")
+    def _is_held(self, name: str) -> bool:
+        return holds(self._held, f"{self._folder}/{name}")
 
 
 def _topic(files: Workspace, name: str) -> str:
