@@ -60,6 +60,17 @@ def test_fewer_than_five_mocks_per_hundred_tests() -> None:
     assert mocks / tests < 0.05
 
 
+def test_folders_are_made_for_their_owner_alone() -> None:
+    """`mkdir(parents=True, mode=…)` gives its mode to the last folder only: `make_private` to all."""
+    own = ("testing/", "tools/program/inside/")
+    found = [
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if "mkdir(parents=True" in path.read_text() and not str(path.relative_to(SOURCE)).startswith(own)
+    ]
+    assert found == []
+
+
 def test_importing_does_nothing() -> None:
     """Every module is imported with sockets, processes, threads and writing closed."""
     names = [".".join(("deskhand", *path.relative_to(SOURCE).with_suffix("").parts)) for path in FILES]

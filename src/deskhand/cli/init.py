@@ -10,6 +10,7 @@ import click
 from ..runtime.config import Settings
 from ..runtime.edit import write_private
 from ..runtime.templates import ABOUT, lay_out
+from ..types.folders import make_private
 from .plain import plain
 from .run import agent_of, agent_option, config_option, fail, settings_of
 
@@ -72,7 +73,7 @@ def make_home(settings: Settings, agents: Sequence[str]) -> list[Path]:
     home, made = settings.home, []
     for folder in (home.root, *(home.root / name for name in FOLDERS)):
         if not folder.is_dir():
-            folder.mkdir(parents=True, mode=0o700)
+            make_private(folder)
             made.append(folder)
     for path, text in ((settings.file, CONFIG), (home.env, ENV)):
         if not path.exists():

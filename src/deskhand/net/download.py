@@ -18,6 +18,7 @@ import anyio.to_thread
 import msgspec
 
 from ..types.errors import NetError
+from ..types.folders import make_private
 
 CHUNK_BYTES = 1 << 20
 SPARE_BYTES = 64 << 20
@@ -122,7 +123,7 @@ def room_for(folder: Path, size_bytes: int) -> None:
 async def _partial(wanted: Wanted) -> AsyncIterator[BinaryIO]:
     """The unfinished file, at its end, which no other process has open in this way."""
     folder = wanted.path.parent
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     with wanted.partial.open("ab") as part:
         try:
             fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)

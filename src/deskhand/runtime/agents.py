@@ -140,6 +140,7 @@ def _prompt(settings: Settings, name: str, house: House, given: tuple[Skills, st
         machine_of(home.root, settings.environment.get("HOME", ""), config.sandbox is False),
         house.reaches.quarantine,
         system,
+        partial(house.reaches.words, workspace_of(settings, name)),
     )
     told, learned = house.told, house.plugins.prompt
 

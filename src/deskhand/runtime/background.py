@@ -23,6 +23,7 @@ from ..types.clock import Clock, Ids
 from ..types.commit import Change
 from ..types.errors import DeskhandError, StoreUnavailable, ToolError
 from ..types.events import CommandRun, Recorded, ToolFinished
+from ..types.folders import make_private
 from ..types.identity import Address, Inbound, Principal, Result
 from ..types.labels import Label, join
 from ..types.messages import Text, clean
@@ -109,7 +110,7 @@ class Background:
 
     async def run(self) -> None:
         """Start what is wanted, tell what has ended, heed who stops something. When this ends, everything is killed."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._folder)
         now = self._clock.now()
         lost = Change("process_lost", (now, INTERRUPTED))
         await self._store.change((lost, Change("process_forget", (now - FORGET_S,))))

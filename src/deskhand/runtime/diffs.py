@@ -17,7 +17,7 @@ from ..store.blobs import PREFIX
 from ..tools.base import Reach
 from ..tools.diffs import TEXT_BYTES, diff_of, text_of
 from ..tools.files import rewrite_of
-from ..tools.marks import Marks
+from ..tools.marks import marks_in
 from ..tools.shadow import Shadow
 from ..tools.states import digest_of
 from ..tools.undo import KV, Item
@@ -80,20 +80,16 @@ class Diffs:
         if rewrite is None:
             return CallDiff(False)
         did: Literal["made", "changed"] = "made" if rewrite.before is None else "changed"
-        marks = await self._marks(reach)
+        marks = await marks_in(reach)
         if not may_see(marks.of(rewrite.path), readers_of(who)):
             return CallDiff(False, (FileDiff(rewrite.path, did, why=CLOSED),))
 
         made = (rewrite.path, rewrite.before, rewrite.after)
         return CallDiff(False, (FileDiff(rewrite.path, did, *await anyio.to_thread.run_sync(_compared, *made)),))
 
-    async def _marks(self, reach: Reach) -> Marks:
-        rows = await self._store.rows("file_labels", ())
-        return Marks(reach.files.roots[0][0], {path: _label(label) for path, label in rows})
-
     async def _seen(self, who: Principal, reach: Reach, folder: str, items: Sequence[Item]) -> frozenset[bytes]:
         """The places of which this person may see both what was there, and what is there now."""
-        marks, readers = await self._marks(reach), readers_of(who)
+        marks, readers = await marks_in(reach), readers_of(who)
         seen = set[bytes]()
         for each in items:
             labels = [marks.of(f"{folder}/{each.path}" if folder else each.path)]

@@ -29,6 +29,7 @@ from ..tools.engines import ENGINES
 from ..tools.render import INSTALL as CHROMIUM
 from ..tools.render import browser_here
 from ..types.errors import ConfigError, DeskhandError, SandboxUnavailable
+from ..types.folders import make_private
 from .anchor import read_anchors
 from .broker import POSSIBLE
 from .clock import SystemClock
@@ -83,7 +84,7 @@ async def _home(settings: Settings) -> list[Finding]:
     root = settings.home.root
     if not root.is_dir():
         remedy = "deskhand init"
-        return [Finding("bad", f"{root} does not exist", remedy, lambda: root.mkdir(parents=True, mode=0o700))]
+        return [Finding("bad", f"{root} does not exist", remedy, lambda: make_private(root))]
     try:
         with tempfile.NamedTemporaryFile(dir=root, prefix=".doctor-") as file:
             file.write(b"x")

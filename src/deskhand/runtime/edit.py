@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from ..types.folders import make_private
 from . import keys
 
 
@@ -59,7 +60,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _write_private(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from ..types.folders import make_private
+
 FILE_NAME = "deskhand.yaml"
 
 
@@ -100,8 +102,8 @@ class Home(msgspec.Struct, frozen=True):
 
     def make(self, folder: Path) -> None:
         """Make a folder of this home, and the home itself, for its owner alone. Raises OSError."""
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self.root)
+        make_private(folder)
 
     def keeps(self, folder: Path, write: bool) -> bool:
         """Whether no tool may have this folder: it holds this home or our state, or, to `write`, what tells agents how

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,7 @@ import msgspec
 
 from ..agent.state import State
 from ..models import shim_tasks
+from ..tools.notes import Word
 from ..types.clock import Clock
 from ..types.errors import ConfigError
 from ..types.identity import EVERYBODY, Address, Principal
@@ -60,7 +61,8 @@ Prompting = Callable[[State], tuple[str, ...]]
 class Sources(msgspec.Struct, frozen=True):
     """Where the words for one agent come from, and how many it gets. `home` is Deskhand's folder, `own` the agent's
     folder in it. `voice`: its answers are spoken; None: those to what was spoken. `machine` says on what it runs.
-    `quarantine` are files of the workspace that are not to be shown. `system`: what stands in place of SYSTEM.md."""
+    `quarantine` are files of the workspace that are not to be shown. `system`: what stands in place of SYSTEM.md.
+    `words` are being written in the workspace by commands."""
 
     home: Path
     own: Path
@@ -72,6 +74,7 @@ class Sources(msgspec.Struct, frozen=True):
     machine: str = ""
     quarantine: Quarantine | None = None
     system: str = ""
+    words: Callable[[], Sequence[Word]] = tuple
 
 
 class Prompt:
@@ -104,7 +107,7 @@ class Prompt:
         preset = self._chosen(state.options.preset or "")
         alone = not state.shared and private(turn.address, turn.principal)
         if sources.quarantine is not None:
-            self._held = sources.quarantine.held(state.audience, turn.principal)
+            self._held = sources.quarantine.held(state.audience, turn.principal, sources.words())
         pieces = [
             piece for piece in self._stable(preset, alone, "" if state.person == EVERYBODY else state.person) if piece
         ]

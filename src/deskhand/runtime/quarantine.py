@@ -3,7 +3,8 @@ for others to read, and what somebody of lower rank had written."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,14 +12,22 @@ import msgspec
 from ..policy.gate import may_see
 from ..store.base import Store
 from ..tools.marks import OWNERS, others
+from ..tools.notes import Word
 from ..types.identity import Principal, acts_for
 from ..types.labels import Label
 
 _decode = msgspec.json.Decoder(Label).decode
 HOUSE = Principal("owner", ("owner",))
-NOTHING: frozenset[str] = frozenset()
-Held = frozenset[str]
-"""The real paths of the files that are held back from somebody."""
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What is held back from somebody: files by their real paths, and what is being written just then, by these."""
+
+    paths: frozenset[str] = frozenset()
+    words: tuple[Word, ...] = ()
+
+
+NOTHING = Held()
 
 
 class Quarantine:
@@ -28,7 +37,7 @@ class Quarantine:
         self._store = store
         self._rows: list[tuple[str, bytes]] = []
         self._labels: dict[str, Label] = {}
-        self._held: dict[tuple[tuple[str, ...], str], Held] = {}
+        self._held: dict[tuple[tuple[str, ...], str], frozenset[str]] = {}
         self.version = 0
 
     async def look(self) -> None:
@@ -47,25 +56,37 @@ class Quarantine:
         if labels != self._labels:
             self._labels, self._held, self.version = labels, {}, self.version + 1
 
-    def held(self, audience: Collection[str] = OWNERS, principal: Principal = HOUSE) -> Held:
+    def held(
+        self, audience: Collection[str] = OWNERS, principal: Principal = HOUSE, words: Sequence[Word] = ()
+    ) -> Held:
         """What is held back from who speaks where these read: an owner is told nothing that others had written, and
-        anybody else what they had written themselves."""
-        if not self._labels:
+        anybody else what they had written themselves. `words` are being written in the workspace."""
+        if not self._labels and not words:
             return NOTHING
         key = tuple(audience), acts_for(principal) if "owner" not in principal.roles else ""
         if key not in self._held:
-            self._held[key] = frozenset(
-                path
-                for path, label in self._labels.items()
-                if label.integrity == "untrusted" or not may_see(label, audience) or others(label, principal)
-            )
-        return self._held[key]
+            found = (path for path, label in self._labels.items() if _is_held(label, audience, principal))
+            self._held[key] = frozenset(found)
+        paths, meant = self._held[key], tuple(word for word in words if _is_held(word.label, audience, principal))
+        return Held(paths, meant) if paths or meant else NOTHING
+
+
+def _is_held(label: Label, audience: Collection[str], principal: Principal) -> bool:
+    return label.integrity == "untrusted" or not may_see(label, audience) or bool(others(label, principal))
 
 
 def holds(held: Held, path: str) -> bool:
     """Whether this file, or one in this folder, is held back."""
-    if not held:
+    if held is NOTHING:
         return False
     place = Path(path)
     real, own = str(place.resolve()), f"{place.parent.resolve()}/{place.name}"
-    return not held.isdisjoint((real, own)) or any(each.startswith(f"{real}/") for each in held)
+    if not held.paths.isdisjoint((real, own)) or any(each.startswith(f"{real}/") for each in held.paths):
+        return True
+    return any(word.of(each) for word in held.words for each in _beneath(own))
+
+
+def _beneath(path: str) -> Iterator[str]:
+    yield path
+    for folder, folders, files in os.walk(path):
+        yield from (f"{folder}/{name}" for name in (*folders, *files))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,10 +18,13 @@ from ..sandbox.probes import Proven, open_sandbox
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import Processes, Reach, no_processes
+from ..tools.marks import words_in
+from ..tools.notes import Word
 from ..tools.paths import Allowed, Workspace
 from ..tools.shadow import Shadow, UndoConfig
 from ..tools.way import Ways, no_way
 from ..types.errors import ConfigError, SandboxUnavailable
+from ..types.folders import make_private
 from .config import Settings
 from .quarantine import Quarantine
 from .templates import SHARED
@@ -124,6 +127,13 @@ class Reaches:
             self._shadows[folder] = Shadow(where, self._blobs, self._store.change, self._limits)
         return self._shadows[folder]
 
+    def words(self, folder: Path) -> Sequence[Word]:
+        """What commands are writing there just now, and nobody has marked yet."""
+        for root, shadow in self._shadows.items():
+            if shadow.running and root == os.path.realpath(folder):
+                return words_in(shadow)
+        return ()
+
     def prune(self) -> None:
         """Remove copies of files that are not as they were."""
         for shadow in list(self._shadows.values()):
@@ -136,7 +146,7 @@ class Reaches:
 
 def _opened(folder: Path, allowed: tuple[Allowed, ...]) -> tuple[Workspace, tuple[Mount, ...]]:
     """The folders, held open, and as the sandbox mounts them; one that is gone, or became a link, is left out."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     here = [grant for grant in allowed if Path(grant.path).is_dir() and str(Path(grant.path).resolve()) == grant.path]
     return Workspace(str(folder), here), tuple(Mount(grant.path, grant.write) for grant in here)
 
@@ -175,7 +185,7 @@ def workspace_of(settings: Settings, agent: str) -> Path:
     if written.startswith("~/"):
         written = str(Path(settings.environment.get("HOME", "/")) / written[2:])
     folder = Path(written) if written else home.workspace(agent)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     folder = folder.resolve()
     if home.keeps(folder, write=True):
         raise ConfigError(f"the workspace {str(folder)!r} holds Deskhand's own files and keys; choose one beside them")

@@ -6,6 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
+from ..types.folders import make_private
 from .config import Home, Settings
 from .edit import write_private
 from .prompt import MEMORY_FILE
@@ -41,7 +42,7 @@ def lay_out(settings: Settings, agent: str) -> list[Path]:
     workspace = home.workspace(agent)
     for folder in (workspace, *(workspace / name for name in FOLDERS)):
         if not folder.is_dir():
-            folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+            make_private(folder)
             made.append(folder)
     for name in IN_WORKSPACE:
         made += _file(workspace / name)
@@ -67,7 +68,7 @@ def _file(path: Path) -> list[Path]:
 def _shared(home: Home, workspace: Path) -> list[Path]:
     """The link to the folder that all agents share."""
     link, folder = workspace / SHARED, home.root / SHARED
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(folder)
     try:
         link.symlink_to(f"../../../{SHARED}")
     except FileExistsError:

@@ -36,7 +36,7 @@ class Texts:
             status = (os.stat if self._links else os.lstat)(f"{self._folder}/{name}")
         except OSError:
             return ""
-        if held and holds(held, f"{self._folder}/{name}"):
+        if held is not NOTHING and holds(held, f"{self._folder}/{name}"):
             return ""
         version = (status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode)
         known = self._known.get(name)

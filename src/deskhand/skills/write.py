@@ -9,6 +9,7 @@ import yaml
 
 from ..tools.paths import Workspace
 from ..types.errors import ConfigError, ToolError
+from ..types.folders import make_private
 from ..types.messages import clean
 from .skill import DESCRIPTION_CHARS, FILE_BYTES, FILE_NAME, NAME_CHARS
 
@@ -37,7 +38,7 @@ def write_skill(folder: Path, name: str, description: str, body: str) -> None:
     """Make `folder/name/SKILL.md`. Raises ConfigError for what would be no skill by the specification, or is one
     already, and ToolError where it cannot be written."""
     text = skill_text(name, description, body)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(folder)
     with Workspace(str(folder)) as files:
         try:
             files.stat(f"{name}/{FILE_NAME}")

@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from ..types.errors import BlobMissing, StoreFull
+from ..types.folders import make_private
 
 PREFIX = "sha256:"
 KEPT_S = 3600.0
@@ -47,7 +48,7 @@ class Blobs:
             if path.exists():
                 os.utime(path)  # the collector's hour starts anew
                 return digest
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path.parent)
             with part.open("wb") as file:
                 file.write(data)
                 file.flush()
@@ -92,7 +93,7 @@ class Blobs:
                 if PREFIX + whole.hexdigest() != digest:
                     raise BlobMissing(f"the copy of {digest!r} was changed on disk")
                 os.fsync(file.fileno())
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path.parent)
             with suppress(FileExistsError):
                 os.link(copy, path)
             os.utime(path)  # the collector's hour begins now

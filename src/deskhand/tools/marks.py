@@ -7,9 +7,10 @@ the owner are the owner's wherever they lie in a workspace.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
+import anyio.to_thread
 import msgspec
 
 from ..policy.gate import may_see
@@ -17,7 +18,9 @@ from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.identity import Principal, acts_for
 from ..types.labels import LOCAL, Label, join
-from .base import Context
+from .base import Context, Reach
+from .notes import Word
+from .shadow import Shadow
 
 STATEMENTS = load_sql(__package__, "marks.sql")
 PRIVATE = ("user.md", "memory.md", "memory")
@@ -45,10 +48,10 @@ def others(label: Label, principal: Principal) -> tuple[str, ...]:
 
 class Marks:
     """The marks of all files, as they were at one moment. Paths are as tools take them: absolute, or in the workspace,
-    whose real path is `folder`."""
+    whose real path is `folder`. `words` are those that may be written there just then, and are not marked yet."""
 
-    def __init__(self, folder: str, stored: Mapping[str, Label]) -> None:
-        self._folder, self.stored = folder, stored
+    def __init__(self, folder: str, stored: Mapping[str, Label], words: Sequence[Word] = ()) -> None:
+        self._folder, self.stored, self._words = folder, stored, words
 
     def real(self, path: str) -> str:
         """The one name of a file, however it is written."""
@@ -65,6 +68,9 @@ class Marks:
         found = self.stored.get(real, LOCAL)
         if own != real and own in self.stored:
             found = join((found, self.stored[own]))
+        for word in self._words:
+            if word.of(own):
+                found = join((found, word.label))
         if not self.private(real):
             return found
         source = f"file {real.removeprefix(self._folder).lstrip('/')}"
@@ -96,13 +102,31 @@ class Marks:
     def _rows(self, name: str, label: Label, context: Context) -> tuple[Change, ...]:
         if not lasting(label):
             return (Change("file_label_drop", (name,)),) if name in self.stored else ()
-        return (Change("file_label_set", (name, msgspec.json.encode(label), context.session, context.clock.now())),)
+        return self.rows(name, label, (context.session, context.clock.now()))
+
+    def rows(self, name: str, label: Label, noted: tuple[str, float]) -> tuple[Change, ...]:
+        """The rows of a name that has this label from now on: in which session, and since when."""
+        return (Change("file_label_set", (name, msgspec.json.encode(label), *noted)),)
 
 
 async def marks_of(context: Context) -> Marks:
-    """The marks as they are now."""
-    rows = await context.reach.rows("file_labels", ())
-    return Marks(context.reach.files.roots[0][0], {path: _decode(label) for path, label in rows})
+    """The marks as they are now, for this call."""
+    return await marks_in(context.reach, context.key)
+
+
+async def marks_in(reach: Reach, but: str = "") -> Marks:
+    """The marks as they are now, with what is being written by others than the call `but`."""
+    rows, words = await reach.rows("file_labels", ()), list[Word]()
+    if reach.shadow is not None and any(one.by.key != but for one in reach.shadow.running):
+        words = await anyio.to_thread.run_sync(words_in, reach.shadow, but)
+    return Marks(reach.files.roots[0][0], {path: _decode(label) for path, label in rows}, words)
+
+
+def words_in(shadow: Shadow, but: str = "") -> list[Word]:
+    """Whose words may just now be written there, and are not marked yet: of all that runs but the call `but`. It
+    blocks."""
+    found = [one.word() for one in list(shadow.running) if one.by.key != but]
+    return [word for word in found if lasting(word.label)]
 
 
 async def label_of_blob(digest: str, context: Context) -> Label:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from ..types.folders import make_private
+from ..types.labels import LOCAL, Label, join
 from .states import Changed
 
 
@@ -30,10 +32,13 @@ class By(msgspec.Struct, frozen=True):
 
 
 class Running:
-    """A command that runs, or that is over and whose rows may not be committed yet."""
+    """A command that runs, or that is over and whose rows may not be committed yet. What is changed since `begun_ns`,
+    until `over_ns`, may be what it wrote, and on the word of `label` and of what it has `heard` since."""
 
-    def __init__(self, by: By) -> None:
-        self.by = by
+    def __init__(self, by: By, label: Label = LOCAL, begun_ns: int = 0) -> None:
+        self.by, self.label, self.begun_ns = by, label, begun_ns
+        self.over_ns: int | None = None
+        self.heard: Callable[[], Label] = lambda: LOCAL
         self.items: dict[str, Changed] = {}
         self.touched: set[str] = set()
         self.over_at: float | None = None
@@ -49,6 +54,28 @@ class Running:
         """What it comes to."""
         return tuple(each for each in self.items.values() if each.before != each.after)
 
+    def word(self) -> Word:
+        """Whose word is in what was changed while it ran."""
+        return Word(self.begun_ns, self.over_ns, join((self.label, self.heard())))
+
+
+class Word(msgspec.Struct, frozen=True):
+    """The label of what was changed from `begun_ns` on, until `over_ns`."""
+
+    begun_ns: int
+    over_ns: int | None
+    label: Label
+
+    def of(self, path: str) -> bool:
+        """Whether what lies there, or what it leads to, was changed then; what cannot be looked at may have been."""
+        try:
+            changed = {os.lstat(path).st_ctime_ns, os.stat(path).st_ctime_ns}  # noqa: PTH116 -- strings, as marks are
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return any(self.begun_ns <= each and (self.over_ns is None or each <= self.over_ns) for each in changed)
+
 
 class _Note(msgspec.Struct):
     """A line of the file: by whom, and what it has done, as (path in hex, before, after)."""
@@ -56,6 +83,8 @@ class _Note(msgspec.Struct):
     by: By
     items: list[tuple[str, str | None, str | None]]
     over: bool
+    label: Label = LOCAL
+    begun_ns: int = 0
 
 
 _encode = msgspec.json.Encoder().encode
@@ -69,11 +98,11 @@ class Notes:
 
     def write(self, running: Iterable[Running]) -> None:
         """Note these, and no others, in one write that a kill does not cut. Raises OSError."""
-        notes = [_Note(each.by, _items(each), each.over_at is not None) for each in running]
+        notes = [_Note(each.by, _items(each), each.over_at is not None, each.label, each.begun_ns) for each in running]
         if self._held < 0:
             if not notes:
                 return
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._folder)
             self._held = _own_file(self._folder)
         os.pwrite(self._held, _encode(notes) + b"\n", 0)  # what a longer one leaves behind it is not read
 
@@ -122,7 +151,7 @@ def _items(one: Running) -> list[tuple[str, str | None, str | None]]:
 
 
 def _running(note: _Note) -> Running:
-    one = Running(note.by)
+    one = Running(note.by, note.label, note.begun_ns)
     one.add([Changed(os.fsdecode(bytes.fromhex(name)), before, after) for name, before, after in note.items])
     one.over_at = 0.0 if note.over else None
     return one

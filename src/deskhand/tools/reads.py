@@ -30,7 +30,7 @@ MOST = 500
 FEW = 32
 """So many are looked at where we are: going to a thread would take longer."""
 LONG_AGO_NS = 1_000_000_000
-_COARSE_NS = 20_000_000
+COARSE_NS = 20_000_000
 """The times of files are of the last tick of the kernel's clock."""
 
 
@@ -53,7 +53,7 @@ class Reads:
         self._marks, self._marked, self._armed = marks, marked, armed
         self.read: tuple[str, ...] = ()
         """The marked files that were read; a folder stands for those in it, whose names were."""
-        self._begun_ns = time.time_ns() - _COARSE_NS
+        self._begun_ns = time.time_ns() - COARSE_NS
         self.heard: Label = heard
         """Whose word came to the command from elsewhere."""
 
@@ -88,6 +88,8 @@ class Reads:
         folders = {os.path.dirname(path) for path in stored}  # noqa: PTH120 -- strings, as the marks have them
         armed, sure = list[_Armed](), True
         for path in dict.fromkeys((*marked, *folders)):
+            if _is_name(path):
+                continue
             try:
                 descriptor = context.reach.files.open_beneath(path)
             except ToolError:
@@ -121,6 +123,14 @@ class Reads:
             if not same or now.st_atime_ns != LONG_AGO_NS or (now.st_ctime_ns != each.changed_ns and not each.folder):
                 yield each.path
 
+    def now(self) -> Label:
+        """The label of what it has read and heard until now. It blocks."""
+        if self._armed:
+            self.read = tuple(self._looked(self._armed))
+        elif self._armed is None:
+            self.read = tuple(self._marked)
+        return self.label()
+
     def label(self) -> Label:
         """The label of what the command may have said."""
         return join((self.files(), self.heard))
@@ -152,6 +162,29 @@ class Reads:
         return tuple(rows)
 
 
+def read_since(marks: Marks, root: str) -> Label:
+    """The label of the marked files beneath `root` that were read since a command began there that cannot be asked any
+    more, as nothing is known of it but that."""
+    paths = [*(path for path in marks.stored if path.startswith(f"{root}/")), *_private(root)]
+    return marks.joined(path for path in paths if _accessed(path))
+
+
+def _accessed(path: str) -> bool:
+    try:
+        return os.lstat(path).st_atime_ns != LONG_AGO_NS
+    except OSError:
+        return True
+
+
+def _is_name(path: str) -> bool:
+    """Whether only its name and where it leads can be read there: who looks at those reads the folder around it."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def _unwatched(context: Context, since_ns: int) -> Iterator[str]:
     """The files that were changed since then where nobody watches: in folders that programs make again, and in those
     allowed beside the workspace. What goes on there is looked at only where it must be marked."""
@@ -160,15 +193,16 @@ def _unwatched(context: Context, since_ns: int) -> Iterator[str]:
         inside = at[len(root) + 1 :]
         for name in [name for name in folders if is_heavy(f"{inside}/{name}".lstrip("/"))]:
             folders.remove(name)
-            yield from _changed_since(f"{at}/{name}", since_ns)
+            yield from changed_since(f"{at}/{name}", since_ns)
     for mount in context.reach.mounts:
         if mount.write and not mount.path.startswith(f"{root}/"):
-            yield from _changed_since(mount.path, since_ns)
+            yield from changed_since(mount.path, since_ns)
 
 
-def _changed_since(folder: str, since_ns: int) -> Iterator[str]:
-    for at, _, names in os.walk(folder):
-        for name in names:
+def changed_since(folder: str, since_ns: int) -> Iterator[str]:
+    """What lies beneath a folder and was changed since then, folders and links too."""
+    for at, folders, names in os.walk(folder):
+        for name in (*folders, *names):
             with suppress(OSError):
                 if os.lstat(f"{at}/{name}").st_ctime_ns >= since_ns:
                     yield f"{at}/{name}"

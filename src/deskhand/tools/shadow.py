@@ -22,6 +22,7 @@ import msgspec
 from ..store.blobs import KEPT_S, PREFIX, Blobs
 from ..types.commit import Change
 from ..types.errors import BlobMissing, StoreFull
+from ..types.folders import make_private
 from . import tree
 from .heavy import is_heavy
 from .notes import Notes, Running
@@ -210,7 +211,7 @@ class Shadow:
                 self._put(path, data)
             return digest
         part = self.folder / f"{os.getpid()}-{threading.get_ident()}.part"
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self.folder)
         with part.open("w+b", buffering=0) as copy:
             whole = self._clone(file, copy)
             hashed, copied = sha256(), 0
@@ -226,7 +227,7 @@ class Shadow:
             os.utime(path)
             part.unlink()
         else:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(path.parent)
             part.replace(path)
             self._bytes += copied
         return digest
@@ -236,7 +237,7 @@ class Shadow:
         try:
             file = part.open("wb", buffering=0)
         except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(path.parent)
             file = part.open("wb", buffering=0)
         with file:
             file.write(data)
@@ -311,7 +312,7 @@ class Shadow:
             if not self._stale:
                 return
             known = {os.fsencode(path): each for path, each in self.seen.items()}
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self.folder)
             part = self.folder / f"index.{os.getpid()}.part"
             part.write_bytes(msgspec.msgpack.encode(known))
             part.replace(self.folder / "index")
@@ -321,7 +322,7 @@ class Shadow:
         if self._loaded:
             return
         self._loaded = True
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self.folder)
         try:
             known = msgspec.msgpack.decode((self.folder / "index").read_bytes(), type=dict[bytes, Seen])
         except (OSError, ValueError):

@@ -7,6 +7,7 @@ A command that is killed with us is made up for at the next start: what runs is 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Self, TypeVar
@@ -19,13 +20,13 @@ from ..store.blobs import PREFIX
 from ..store.sql import load_sql
 from ..types.commit import Change
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, Label
+from ..types.labels import LOCAL, Label, join
 from . import tree
 from .base import Context, Reach
 from .guarded import put_back
-from .marks import marks_of
+from .marks import Marks, lasting, marks_in, marks_of
 from .notes import By, Running
-from .reads import Reads
+from .reads import COARSE_NS, Reads, changed_since, read_since
 from .shadow import Shadow
 from .states import Changed, digest_of
 
@@ -62,16 +63,16 @@ class Ground:
         """Whether nothing has changed, where that can be told at once; then there is nothing to do in a thread."""
         return self.shadow.same(self.root)
 
-    def begin(self, by: By) -> Running:
-        """Look, and note that it begins. What changed before is nobody's, unless something runs."""
+    def begin(self, by: By, label: Label = LOCAL) -> Running:
+        """Look, and note that it begins, on whose word. What changed before is nobody's, unless something runs."""
         with self.shadow.lock:
             self._found(self.shadow.look(self.root), guard=True)
             self.shadow.save()
-            return self.enter(by)
+            return self.enter(by, label)
 
-    def enter(self, by: By) -> Running:
+    def enter(self, by: By, label: Label = LOCAL) -> Running:
         """Note that it begins."""
-        one = Running(by)
+        one = Running(by, label, time.time_ns() - COARSE_NS)
         self._running.append(one)
         self._write()
         return one
@@ -113,6 +114,7 @@ class Ground:
 
     def leave(self, one: Running, now: float) -> None:
         """It is over."""
+        one.over_ns = time.time_ns() + COARSE_NS
         if one.rows:
             one.over_at = now
         else:
@@ -292,15 +294,16 @@ class Watch:
         marks, doer = await marks_of(context), by(context, tool, what)
 
         def begin() -> tuple[Reads, Running]:
-            return Reads.begun(marks, context), where.begin(doer)
+            return Reads.begun(marks, context), where.begin(doer, context.label)
 
         try:
             if not marks.stored and where.same():
-                reads, one = Reads.begun(marks, context), where.enter(doer)
+                reads, one = Reads.begun(marks, context), where.enter(doer, context.label)
             else:
                 reads, one = await anyio.to_thread.run_sync(begin)
         except OSError as error:
             raise ToolError(f"nothing is run, as what is there could not be kept: {error.strerror}") from error
+        one.heard = reads.now
         return cls(context, where, one, reads)
 
     async def so_far(self) -> Looked:
@@ -351,9 +354,27 @@ async def make_up(reach: Reach, where: Ground, now: float) -> None:
         shadow.looked_back = True
         found += await anyio.to_thread.run_sync(where.lost)
     found += where.owed(now)
+    marks = Marks(where.real, {}) if not found else await marks_in(reach)
     for one in found:
+        cut = one.over_at is None and one.by.undoes is None
         if not await reach.rows("effect_known", (one.by.key,)) and (rows := where.rows(one)):
+            await shadow.commit(rows)
+        if cut and (rows := await anyio.to_thread.run_sync(_marks_of_cut, one, reach, marks, now)):
             await shadow.commit(rows)
         where.settled(one)
     if first:
         await anyio.to_thread.run_sync(shadow.notes.forget)
+
+
+def _marks_of_cut(one: Running, reach: Reach, marks: Marks, now: float) -> tuple[Change, ...]:
+    """The rows of what a command may have written that was killed with its process: on the word of which it began, and
+    of all that was read since."""
+    root = reach.files.roots[0][0]
+    label = join((one.label, read_since(marks, root)))
+    if not lasting(label):
+        return ()
+    folders = (root, *(mount.path for mount in reach.mounts if mount.write and not mount.path.startswith(f"{root}/")))
+    paths = {path for folder in folders for path in changed_since(folder, one.begun_ns)}
+    noted = (one.by.session, now)
+    rows = ((path, join((label, marks.stored.get(path, LOCAL)))) for path in sorted(paths) if path.isprintable())
+    return tuple(change for path, joined in rows for change in marks.rows(path, joined, noted))

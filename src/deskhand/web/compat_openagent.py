@@ -265,7 +265,7 @@ def _check_hidden(path: str) -> None:
 async def one_file(call: Call) -> FileContent:
     path = call.path("path")
     files = await workspace(call, "")
-    await check_file(call, files, path)
+    await check_file(call, "", path)
     _check_hidden(path)
     return await anyio.to_thread.run_sync(_content, files, path)
 
@@ -302,7 +302,7 @@ async def of_conversation(call: Call) -> Response:
     """A file of the workspace in which that conversation happens."""
     session = await seen(call)
     files = await workspace(call, session.partition("/")[0])
-    await check_file(call, files, call.path("path"))
+    await check_file(call, session.partition("/")[0], call.path("path"))
     _check_hidden(call.path("path"))
     return await anyio.to_thread.run_sync(download, files, call.path("path"))
 

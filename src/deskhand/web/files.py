@@ -16,7 +16,7 @@ from starlette.responses import Response
 from ..policy.gate import may_see
 from ..sandbox.base import Sandbox
 from ..tools.convert import LIMIT_BYTES
-from ..tools.marks import Marks
+from ..tools.marks import marks_in
 from ..tools.paths import Entry, Workspace
 from ..tools.pdf_pages import PAGES
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
@@ -123,14 +123,13 @@ def _view(folder: PurePosixPath, entry: Entry) -> FileView:
     return FileView(entry.name, str(folder / entry.name), entry.kind, entry.size_bytes, entry.modified_s)
 
 
-async def check_file(call: Call, files: Workspace, path: str) -> None:
-    """Raises HttpProblem for a file whose text is not for this person: the owner's own, or one whose label names other
-    readers."""
+async def check_file(call: Call, agent: str, path: str) -> None:
+    """Raises HttpProblem for a file of an agent whose text is not for this person: the owner's own, or one whose label
+    names other readers."""
     check_place(call, path)
     if "\0" in path:
         raise bad("A path has no character 0.")
-    rows = await call.web.store.rows("file_labels", ())
-    marks = Marks(files.roots[0][0], {real: _label(label) for real, label in rows})
+    marks = await marks_in(await call.web.house.reach(agent or call.web.house.agents[0]))
     if not may_see(marks.of(path), readers_of(call.principal)):
         await call.web.people.note(call.principal, "file refused", path[:200])
         raise HttpProblem(403, "forbidden", f"{path[:200]!r} is for others alone: what went into it is.")
@@ -138,7 +137,7 @@ async def check_file(call: Call, files: Workspace, path: str) -> None:
 
 async def preview(call: Call) -> PreviewView:
     files, path = await workspace(call, call.query.agent), call.query.path
-    await check_file(call, files, path)
+    await check_file(call, call.query.agent, path)
     found = await anyio.to_thread.run_sync(look, files, path)
     if found.kind != "pdf":
         return found
@@ -169,7 +168,7 @@ async def _sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox]]:
 
 async def page(call: Call) -> Response:
     files, path = await workspace(call, call.query.agent), call.query.path
-    await check_file(call, files, path)
+    await check_file(call, call.query.agent, path)
     data = await anyio.to_thread.run_sync(_pdf, files, path)
     async with call.web.drawing:
         drawn = await page_of(data, call.query.page, await _sandbox(call, call.query.agent))
@@ -178,7 +177,7 @@ async def page(call: Call) -> Response:
 
 async def raw(call: Call) -> Response:
     files = await workspace(call, call.query.agent)
-    await check_file(call, files, call.query.path)
+    await check_file(call, call.query.agent, call.query.path)
     return await anyio.to_thread.run_sync(download, files, call.query.path)
 
 

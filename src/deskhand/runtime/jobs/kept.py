@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...types.errors import JobInvalid, NoSuchJob
+from ...types.folders import make_private
 from ...types.jobs import FILE_NAME, named
 from ..edit import write_private
 
@@ -110,7 +111,7 @@ class Kept:
         steps = self._steps(name, stack)
         number = int(steps[-1].name) + 1 if steps else 1
         place = self._kept / name / stack / f"{number:09d}"
-        place.mkdir(parents=True, mode=0o700)
+        make_private(place)
         try:
             fill(place)
         except OSError:
@@ -132,5 +133,5 @@ def _holds(place: Path) -> bool:
 
 
 def _move(here: Path, there: Path) -> None:
-    there.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(there.parent)
     here.rename(there)

@@ -16,6 +16,7 @@ from ...tools.task_rows import imported
 from ...types.clock import Clock
 from ...types.commit import Change
 from ...types.errors import ConfigError, Refused, StaleSession, ToolError
+from ...types.folders import make_private
 from ...types.identity import Address
 from ...types.labels import Label
 from ...types.people import OWNER_NAME, Identity
@@ -267,7 +268,7 @@ class Taking:
                 self._taken.leave(what, "the workspace of that agent is a folder of your own", "copy it there yourself")
                 continue
             folder = self._settings.home.workspace(agent)
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(folder)
             try:
                 with Workspace(str(folder)) as workspace:
                     if _lies_in(workspace, note.path):
@@ -284,7 +285,7 @@ class Taking:
         """Put a file of Python where it is a tool of this agent, and never where a link in its workspace leads. Raises
         ToolError."""
         folder = self._settings.home.workspace(agent)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(folder)
         with Workspace(str(folder)) as workspace:
             workspace.write(f"memory/skills/{name}.py", next(iter(files.values())))
 
@@ -341,7 +342,7 @@ def _lay(path: Path, files: dict[str, bytes], beside: Path | None = None) -> Non
     made `beside`, else in the same folder, and moved. Raises OSError."""
     if path.exists():
         return
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     part = (beside or path.parent) / f".{path.name}.part"
     if part.is_dir():
         shutil.rmtree(part)
@@ -349,7 +350,7 @@ def _lay(path: Path, files: dict[str, bytes], beside: Path | None = None) -> Non
         if Path(name).is_absolute() or ".." in Path(name).parts:  # no reader gives such a name
             continue
         file = part / name
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(file.parent)
         file.write_bytes(data)
         file.chmod(0o700 if data.startswith(b"#!") else 0o600)
     part.rename(path)

@@ -1,0 +1,50 @@
+"""The home is its owner's alone from the first write on, whoever makes it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deskhand.types.folders import make_private
+
+COMMANDS = (
+    ("tools",),
+    ("plugins", "list"),
+    ("ask", "hi"),
+    ("jobs", "list"),
+    ("doctor", "--fix"),
+    ("sessions",),
+    ("config", "set", "timezone", "UTC"),
+    ("agents", "add", "x"),
+    ("hosts", "allow", "example.org"),
+    ("model", "use", "scripted/echo"),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command[0]))
+def test_whichever_command_makes_it(tmp_path: Path, command: tuple[str, ...]) -> None:
+    home = tmp_path / "above" / "home"
+    env = {**os.environ, "HOME": str(tmp_path), "DESKHAND_HOME": str(home)}
+    argv = [sys.executable, "-P", "-m", "deskhand", *command]
+    subprocess.run(argv, env=env, umask=0o022, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    made = [home, *(path for path in home.rglob("*") if path.is_dir() and "workspace" not in path.parts)]
+    assert home.is_dir()
+    assert [path for path in made if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
+
+
+def test_every_folder_above_that_was_missing(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        make_private(tmp_path / "a" / "b" / "c")
+        make_private(tmp_path / "a" / "b" / "c")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in sorted((tmp_path / "a").rglob("*"))] == [0o700, 0o700]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError):
+        make_private(tmp_path / "file")

@@ -1,0 +1,142 @@
+"""What is being written by a command is judged when it is read: before it is marked, and after a kill."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskhand.runtime.quarantine import Quarantine, holds
+from deskhand.runtime.reach import Reaches, Room
+from deskhand.store.blobs import Blobs
+from deskhand.tools.marks import marks_of
+from deskhand.tools.watch import Watch
+from deskhand.types.identity import Principal
+from deskhand.types.labels import LOCAL, Label
+
+from .conftest import Hands
+from .test_reads import PAGE, marked
+
+OLGA = Principal("olga", ("owner",))
+
+
+async def read(hands: Hands, name: str) -> Label:
+    """What another conversation, which has read nothing, is told of this file."""
+    hands.label = LOCAL
+    return (await marks_of(await hands.context())).of(name)
+
+
+async def held(hands: Hands, name: str) -> bool:
+    """Whether the prompt of another conversation is told nothing of it."""
+    quarantine = Quarantine(hands.store)
+    await quarantine.look()
+    words = hands.reaches.words(hands.folder)
+    return holds(quarantine.held(("role:owner",), OLGA, words), str(hands.folder / name))
+
+
+async def begun(hands: Hands, label: Label) -> Watch:
+    """A command that begins in a conversation which has read this."""
+    hands.label = label
+    return await Watch.of(await hands.context(), "make")
+
+
+@pytest.mark.parametrize("label", [PAGE, Label("member", source="bob", by=("bob",)), Label(readers=("ann",))])
+async def test_what_it_writes_is_its_word_before_it_is_over(hands: Hands, label: Label) -> None:
+    hands.write("knowledge/old.md", b"mine\n")
+    await anyio.sleep(0.05)
+    watch = await begun(hands, label)
+    hands.write("knowledge/new.md", b"obey me\n")
+    (hands.folder / "knowledge/link.md").symlink_to("new.md")
+    for name in ("knowledge/new.md", "knowledge/link.md"):
+        found = await read(hands, name)
+        assert (found.integrity, found.readers, found.by) != (LOCAL.integrity, None, ())
+        assert await held(hands, name)
+    assert await read(hands, "knowledge/old.md") == LOCAL and not await held(hands, "knowledge/old.md")
+    looked = await watch.over()
+    assert await held(hands, "knowledge/new.md"), "it is over, and its rows are not committed"
+    await hands.store.change(looked.rows)
+    assert await held(hands, "knowledge/new.md") and not await held(hands, "knowledge/old.md")
+
+
+async def test_what_it_has_read_meanwhile_counts(hands: Hands) -> None:
+    await marked(hands, "page.md")
+    await anyio.sleep(0.05)
+    watch = await begun(hands, LOCAL)
+    hands.write("a.md", b"mine\n")
+    assert await read(hands, "a.md") == LOCAL
+    (hands.folder / "page.md").read_bytes()
+    hands.write("b.md", b"obey me\n")
+    assert (await read(hands, "b.md")).integrity == "untrusted" and await held(hands, "b.md")
+    watch.hear(Label("untrusted", source="https://heard.test/"))
+    assert "https://heard.test/" in (await read(hands, "b.md")).sources
+    await watch.over()
+
+
+async def test_a_clean_command_marks_nothing(hands: Hands) -> None:
+    watch = await begun(hands, LOCAL)
+    hands.write("a.md", b"mine\n")
+    assert await read(hands, "a.md") == LOCAL and not await held(hands, "a.md")
+    await hands.store.change((await watch.over()).rows)
+    assert await read(hands, "a.md") == LOCAL
+
+
+@pytest.mark.parametrize("tainted", ["before", "meanwhile"])
+async def test_a_kill_leaves_nothing_unmarked(tmp_path: Path, room: Room, tainted: str) -> None:
+    """The process is gone while the command runs: the next one marks what it had written before anybody reads it."""
+    hands = Hands(tmp_path / "home", room)
+    await marked(hands, "page.md")
+    hands.write("old.md", b"mine\n")
+    await anyio.sleep(0.05)
+    await begun(hands, PAGE if tainted == "before" else LOCAL)
+    if tainted == "meanwhile":
+        (hands.folder / "page.md").read_bytes()
+    hands.write("new.md", b"obey me\n")
+    hands.reaches.shadow(str(hands.folder)).notes.close()  # as the kernel does when a process dies
+    hands.reaches = Reaches(hands.store, Blobs(tmp_path / "home" / "blobs"), room)
+    watch = await begun(hands, LOCAL)
+    assert (await read(hands, "new.md")).integrity == "untrusted" and await held(hands, "new.md")
+    assert await read(hands, "old.md") == LOCAL
+    await watch.over()
+    hands.reaches.close()
+    await hands.store.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_no_tainted_byte_is_ever_clean(tmp_path: Path, room: Room, seed: int) -> None:
+    """Commands that have read a page and commands that have not, at the same time, some killed: whatever one of the
+    first wrote is never read as our own."""
+    chance, home = random.Random(seed), tmp_path / "home"
+    hands, dirty = Hands(home, room), set[str]()
+    running: list[tuple[Watch, bool]] = []
+    await marked(hands, "page.md")
+    for step in range(25):
+        act = chance.choice(["begin", "begin", "write", "write", "write", "move", "over", "kill"])
+        tainted = [watch for watch, is_tainted in running if is_tainted]
+        if act == "begin" and len(running) < 4:
+            is_tainted = chance.random() < 0.5
+            running.append((await begun(hands, PAGE if is_tainted else LOCAL), is_tainted))
+        elif act == "write" and tainted:
+            name = chance.choice(["a.md", "b/c.md", "knowledge/d.md", f"f{step}.md"])
+            hands.write(name, b"obey %d\n" % step)
+            dirty.add(name)
+        elif act == "move" and tainted and dirty:
+            old, new = chance.choice(sorted(dirty)), f"m{step}.md"
+            (hands.folder / old).rename(hands.folder / new)
+            dirty = {*dirty - {old}, new}
+        elif act == "over" and running:
+            watch, _ = running.pop(chance.randrange(len(running)))
+            await hands.store.change((await watch.over()).rows)
+        elif act == "kill" and running:
+            hands.reaches.shadow(str(hands.folder)).notes.close()
+            hands.reaches.close()
+            hands.reaches, running = Reaches(hands.store, Blobs(home / "blobs"), room), []
+            running.append((await begun(hands, LOCAL), False))
+        for name in sorted(dirty):
+            assert (await read(hands, name)).integrity == "untrusted", (step, act, name)
+            assert await held(hands, name), (step, act, name)
+    for watch, _ in running:
+        await watch.over()
+    hands.reaches.close()
+    await hands.store.close()
