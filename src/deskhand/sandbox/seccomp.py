@@ -34,9 +34,14 @@ _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # they type into the terminal of whoever 
 # file opened or set so, and copies that only the file system makes. Programs take their other way.
 _NO_TRACE, _SET_FLAGS = 0x40000, 4  # O_NOATIME, F_SETFL
 _CLONES = (0x40049409, 0x4020940D, 0xC0189436)  # FICLONE, FICLONERANGE, FIDEDUPERANGE
+# Bits that lend the rights of a file's owner to whoever runs it outlive the sandbox. So do words in attributes, which
+# no look at names and contents sees; programs that copy them are used to file systems that have none.
+_SET_ID, _CREATE = 0o6000, 0x400040  # S_ISUID and S_ISGID; O_CREAT and O_TMPFILE
+_MODES = (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("creat", 1), ("mknod", 1), ("mknodat", 2))
+_ATTRIBUTES = "setxattr lsetxattr fsetxattr setxattrat"
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-_EPERM, _EXDEV, _ENOSYS, _ARGUMENT = 1, 18, 38, 16
+_EPERM, _EXDEV, _ENOSYS, _EOPNOTSUPP, _ARGUMENT = 1, 18, 38, 95, 16
 
 
 def _line(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
@@ -82,11 +87,25 @@ def _refuse_flag(number: int, argument: int, flag: int) -> bytes:
     )
 
 
+def _opened_plainly(number: int, flags: int, mode: int) -> bytes:
+    """Refuse to open a file, by these arguments, in a way that leaves no trace, or to make one with set-ID bits."""
+    return (
+        _line(_EQUAL, number, 0, 7)
+        + _line(_LOAD, _ARGUMENT + 8 * flags)
+        + _line(_ANY_BIT, _NO_TRACE, 3, 0)
+        + _line(_ANY_BIT, _CREATE, 0, 3)
+        + _line(_LOAD, _ARGUMENT + 8 * mode)
+        + _line(_ANY_BIT, _SET_ID, 0, 1)
+        + _line(_RETURN, _ERROR | _EPERM)
+        + _line(_RETURN, _ALLOW)
+    )
+
+
 def _leave_traces(table: dict[str, int]) -> bytes:
     """Refuse the ways of reading that leave none."""
-    lines = _refuse(table["copy_file_range"], _EXDEV) + _refuse_flag(table["openat"], 2, _NO_TRACE)
+    lines = _refuse(table["copy_file_range"], _EXDEV) + _opened_plainly(table["openat"], 2, 3)
     if "open" in table:
-        lines += _refuse_flag(table["open"], 1, _NO_TRACE)
+        lines += _opened_plainly(table["open"], 1, 2)
     lines += _line(_EQUAL, table["fcntl"], 0, 6) + _line(_LOAD, _ARGUMENT + 8) + _line(_EQUAL, _SET_FLAGS, 0, 3)
     lines += _line(_LOAD, _ARGUMENT + 16) + _line(_ANY_BIT, _NO_TRACE, 0, 1) + _line(_RETURN, _ERROR | _EPERM)
     return lines + _line(_RETURN, _ALLOW)
@@ -112,6 +131,8 @@ def program(machine: str, alone: bool, root: bool, watchers: list[int], *, inter
     lines += _refuse_unless(table["socket"], 0, (1, 2) if internet else (1,)) if alone else _refuse(table["socket"])
     lines += _refuse_if_any(table["ioctl"], 1, (_TIOCSTI, _TIOCLINUX, *_CLONES))
     lines += _leave_traces(table)
+    lines += b"".join(_refuse_flag(table[name], argument, _SET_ID) for name, argument in _MODES if name in table)
+    lines += b"".join(_refuse(table[name], _EOPNOTSUPP) for name in _ATTRIBUTES.split() if name in table)
     if not alone:
         lines += b"".join(_refuse_unless(table[name], 0, (0,)) for name in _SHARED_OTHERS.split())
         # By descriptor the name is NULL. Both halves of the pointer: a name could lie at a round address.

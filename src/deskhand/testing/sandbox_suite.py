@@ -261,6 +261,36 @@ async def changes_nothing_outside(sandbox: Sandbox, ground: Ground) -> None:
     assert (key.stat(), key.read_text()) == before
 
 
+_SET_ID = """
+import os, stat
+def tried(*call):
+    try: call[0](*call[1:])
+    except OSError: pass
+flags = os.O_CREAT | os.O_WRONLY
+tried(os.open, "a", flags, 0o4755); tried(os.open, "b", flags, 0o2755); tried(os.mknod, "c", stat.S_IFREG | 0o4755)
+tried(os.chmod, "plain", 0o6755); tried(lambda: os.chmod("plain", 0o4755, dir_fd=os.open(".", os.O_RDONLY)))
+tried(lambda: os.fchmod(os.open("plain", os.O_RDWR), 0o2755)); tried(os.mkdir, "d", 0o2777)
+tried(os.chmod, "d", 0o2777)
+tried(os.setxattr, "plain", "user.words", b"obey"); tried(lambda: os.setxattr(os.open("plain", 0), "user.words", b"x"))
+tried(os.setxattr, "plain", "security.capability", bytes.fromhex("0100000200040000000000000000000000000000"))
+os.close(os.open("made", flags, 0o755))
+"""
+
+
+async def leaves_no_rights_behind(sandbox: Sandbox, ground: Ground) -> None:
+    """No set-ID bits and no attributes, by any call; what a mode is else for is set as ever."""
+    script = (
+        f"umask 022; echo > plain; chmod u+s plain; install -m 4755 plain e; python3 -c '{_SET_ID}'; chmod +x plain"
+    )
+    ran = await _shell(sandbox, ground, script)
+    left = [path for path in ground.workspace.rglob("*") if not path.is_symlink()]
+    assert {"plain", "made"} <= {path.name for path in left}, ran
+    lent = [f"{path.name} {path.stat().st_mode:o}" for path in left if path.stat().st_mode & 0o6000]
+    assert not lent, lent
+    assert [path for path in left if os.listxattr(path)] == []
+    assert (ground.workspace / "made").stat().st_mode & 0o777 == 0o755
+
+
 async def refuses_a_mount_that_was_swapped_for_a_link(sandbox: Sandbox, ground: Ground) -> None:
     inner = ground.workspace / "inner"
     inner.symlink_to(ground.outside)
@@ -296,6 +326,7 @@ CHECKS: tuple[Check, ...] = (
     cannot_touch_what_watches_it,
     makes_no_namespace_and_no_privilege,
     changes_nothing_outside,
+    leaves_no_rights_behind,
     refuses_a_mount_that_was_swapped_for_a_link,
     keeps_a_read_only_mount,
 )
