@@ -81,6 +81,12 @@ class Terminal:
             top = ["".join(line[x].data for x in range(self.screen.columns)) for line in self.screen.history.top]
             return "\n".join(line.rstrip() for line in [*top, *self.screen.display]).rstrip()
 
+    @property
+    def reads_lines(self) -> bool:
+        """Whether it hands over what is typed line by line, and echoes it, as for a program that takes no keys."""
+        flags: int = termios.tcgetattr(self._master)[3]
+        return bool(flags & termios.ICANON)
+
     def type(self, text: str) -> None:
         os.write(self._master, text.encode("utf-8", "surrogateescape"))
 

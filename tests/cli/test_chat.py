@@ -106,6 +106,14 @@ def test_typing_is_not_answering(opened: Open) -> None:
     assert "Allow?" in chat.shown
 
 
+def test_enter_stays_enter_while_an_answer_is_written(opened: Open) -> None:
+    chat = opened()
+    chat.wait_ready()
+    chat.say("long")
+    while "Paragraph 59." not in chat.all:
+        assert not any(chat.reads_lines for _ in range(5000)), "it is a moment, so it is looked at often"
+
+
 def test_steering_and_stopping(opened: Open) -> None:
     chat = opened()
     chat.wait_ready()

@@ -241,6 +241,28 @@ def test_a_row_that_has_the_focus_keeps_it_out_of_sight(page: Page, crowded: Des
     comes_true(page, "![...document.querySelectorAll('.side-list a')].some((row) => /Talk 4 /.test(row.innerText))")
 
 
+def test_rows_stay_as_they_are_while_more_is_listed(page: Page, crowded: Desk) -> None:
+    """One that was drawn anew would lose the focus, and a click that had begun on it."""
+    page.reload()
+    conversations = page.get_by_role("navigation", name="Conversations")
+    for _ in range(4):
+        conversations.get_by_role("link", name="Talk ").last.focus()
+        page.wait_for_timeout(300)
+    listed = "async () => (await import('/js/list.js')).sessions.value.length"
+    for _ in range(4):
+        before = page.evaluate(listed)
+        were = page.evaluate("""() => [...document.querySelectorAll('.side-list a')].map((row) => {
+            row.setAttribute('data-was', '');
+            return row.innerText;
+        })""")
+        page.get_by_role("button", name="Show older conversations").dispatch_event("click")
+        comes_true(page, f"async () => (await import('/js/list.js')).sessions.value.length > {before}")
+        page.wait_for_timeout(100)
+        new = page.locator(".side-list a:not([data-was])").all_inner_texts()
+        assert set(were).isdisjoint(new)
+        comes_true(page, "document.activeElement.matches('.side-list a[data-was]')")
+
+
 def test_an_old_conversation_goes_on(page: Page, crowded: Desk) -> None:
     conversations = page.get_by_role("navigation", name="Conversations")
     asked = Asked(page)

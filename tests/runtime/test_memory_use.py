@@ -64,13 +64,14 @@ class Desk:
 
 
 def containers(root: object) -> dict[int, tuple[str, int]]:
-    """Every dict, list, set and deque that can be reached from here, by its id: what it holds, and how much."""
+    """Every dict, list, set and deque that can be reached from here, by its id: what it holds, and how much. A deque
+    with a bound of its own is none that grows."""
     found: dict[int, tuple[str, int]] = {}
     seen = {id(root)}
     left: list[tuple[object, str]] = [(root, "app")]
     while left:
         each, name = left.pop()
-        if isinstance(each, (dict, list, set, deque)):
+        if isinstance(each, (dict, list, set, deque)) and getattr(each, "maxlen", None) is None:
             found[id(each)] = (name, len(each))
         for inner in gc.get_referents(each):
             if id(inner) in seen or isinstance(inner, (type, ModuleType, str, bytes, int)):

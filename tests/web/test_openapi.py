@@ -46,7 +46,7 @@ class Hurried(SystemClock):
     """Its minutes are short, so that the wrong tokens of one check are forgiven before the next."""
 
     def monotonic(self) -> float:
-        return super().monotonic() * 1000
+        return super().monotonic() * 100_000
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import anyio
@@ -13,6 +14,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
 from prompt_toolkit.key_binding.defaults import load_key_bindings
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
@@ -47,6 +49,14 @@ def open_history(path: Path) -> History:
     except (OSError, UnicodeDecodeError):
         return InMemoryHistory()
     return FileHistory(str(path))
+
+
+class RawInput(Vt100Input):
+    """Keys stay keys while lines are written above. A terminal that reads by lines meanwhile, as it does by default,
+    hands Enter over as a line feed, which starts a new line here and sends nothing."""
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class Screen:
@@ -97,6 +107,7 @@ class Screen:
             erase_when_done=True,
             min_redraw_interval=0.05,
             before_render=self._look,
+            input=RawInput(sys.stdin),
             mouse_support=False,
         )
         self._application.ttimeoutlen = 0.1

@@ -56,11 +56,18 @@ function List() {
     ${more && html`<${More} key=${all.at(-1).key} more=${more} label="Show older conversations" />`}`;
 }
 
-/** The rows of a group, in blocks that begin at the end: what comes on top changes the first block alone. */
+/** Whether a block of rows begins with this one: one in ROWS does, by its key (a hash, FNV-1a). */
+const begins = (key) => [...key.slice(-12)].reduce((hash, char) => Math.imul(hash ^ char.codePointAt(0), 16777619), 2166136261) % ROWS === 0;
+
+/** The rows of a group in blocks, which stay what they are while rows come on top and at the end: a row that is drawn
+ * anew loses the focus. */
 function Rows({ rows }) {
-  const blocks = [];
-  for (let end = rows.length; end > 0; end -= ROWS) blocks.unshift({ key: Math.ceil(end / ROWS), of: rows.slice(Math.max(0, end - ROWS), end) });
-  return blocks.map(({ key, of }) => html`<${Block} key=${key}>${() => of.map((one) => html`<li key=${one.key}><${Entry} one=${one} /></li>`)}<//>`);
+  const blocks = [{ key: "", of: [] }];
+  for (const one of rows) {
+    if (begins(one.key)) blocks.push({ key: one.key, of: [] });
+    blocks.at(-1).of.push(one);
+  }
+  return blocks.filter(({ of }) => of.length).map(({ key, of }) => html`<${Block} key=${key}>${() => of.map((one) => html`<li key=${one.key}><${Entry} one=${one} /></li>`)}<//>`);
 }
 
 /** Those that wait for an answer, however old they are. */
