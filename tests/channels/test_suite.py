@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from typing import Any
 
 import aiohttp
 import pytest
@@ -20,6 +21,20 @@ from deskhand.types.labels import Label
 from deskhand.types.messages import Audio, File, Image, Message, Text
 
 ANN = 77
+
+
+def live_text(message: Mapping[str, Any]) -> str:
+    """The words of a message of Telegram that are in no code, and the targets of its links."""
+    text = str(message.get("text", message.get("caption", "")))
+    entities = message.get("entities", message.get("caption_entities", []))
+    assert len(entities) <= 100, "more are ignored"
+    halves = text.encode("utf-16-le")
+    live = bytearray(halves)
+    for each in entities:
+        if each["type"] in ("code", "pre"):
+            start, end = 2 * each["offset"], 2 * (each["offset"] + each["length"])
+            live[start:end] = "\n".encode("utf-16-le") * each["length"]
+    return live.decode("utf-16-le") + "\n".join(str(each.get("url", "")) for each in entities)
 
 
 class MemoryStage:
@@ -48,6 +63,9 @@ class MemoryStage:
 
     def said(self) -> Sequence[str]:
         return [post.replace("**", "") for post in self._channel.posts.values()]
+
+    def live(self) -> str:
+        return ""
 
     async def away(self, gone: bool) -> None:
         self._channel.away = gone
@@ -84,6 +102,9 @@ class PlatformStage:
     def said(self) -> Sequence[str]:
         return [sent.text for sent in self._platform.sent]
 
+    def live(self) -> str:
+        return ""
+
     async def away(self, gone: bool) -> None:
         assert self._runner is not None
         await (self._runner.cleanup() if gone else self.start())
@@ -115,6 +136,10 @@ class TelegramStage:
 
     def said(self) -> Sequence[str]:
         return self._server.chats.said(ANN)
+
+    def live(self) -> str:
+        """Telegram makes links of words, but not of those in code; and of text that says where it leads."""
+        return "\n".join(live_text(post.json) for post in self._server.chats.posts[ANN])
 
     async def away(self, gone: bool) -> None:
         await (self._server.stop() if gone else self._server.start(self._server.port))

@@ -12,7 +12,8 @@ import pytest
 from deskhand.net.egress_secrets import BEARER, Broker, Held, SecretRule, Withheld, checked_rule
 from deskhand.testing.egress import Lab, Server, everything, lab
 from deskhand.types.errors import ConfigError
-from deskhand.types.secrets import SHORTEST, Scrubber, forms, redactor
+from deskhand.types.secret_search import SecretSearch
+from deskhand.types.secrets import SHORTEST, Scrubber, forms
 
 TOKEN = "canary-token/+7f3a-äß"
 PLAIN = "canary-token-7f3a91"
@@ -211,7 +212,7 @@ def test_a_stream_is_scrubbed_as_a_whole_would_be(size: int) -> None:
 @pytest.mark.parametrize("before", range(4))
 def test_base64_is_found_in_the_middle_of_more(before: int) -> None:
     wrapped = base64.b64encode(b"u" * before + b":" + TOKEN.encode() + b"-and-more").decode()
-    hidden = redactor({TOKEN: "{{secret:x}}"})
+    hidden = SecretSearch({TOKEN: "{{secret:x}}"}).hide
     left = hidden(wrapped).partition("{{secret:x}}")
     assert left[1], wrapped
     assert len(wrapped) - len(left[0]) - len(left[2]) >= len(TOKEN.encode()) * 4 // 3 - 3

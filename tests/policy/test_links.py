@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.policy.links import neutralised, stands_in
+from deskhand.policy.links import live_links, neutralised, stands_in
 
 SECRET = "https://evil.test/?d=hunter2"
 
@@ -58,10 +58,10 @@ def test_a_whole_address(url: str, text: str, there: bool) -> None:
     ],
 )
 def test_what_was_composed_leads_nowhere(text: str, shown: str) -> None:
-    assert neutralised(text, "read https://known.test/a") == shown
+    assert neutralised(text, live_links(text, "read https://known.test/a")) == shown
 
 
 @given(st.text(alphabet="ab[]()!<>:/ \n.?=#\"'", max_size=80), st.sampled_from([SECRET, "http://evil.test"]))
 def test_nothing_composed_is_left_outside_code(around: str, url: str) -> None:
-    shown = neutralised(f"{around} {url} {around}", "")
+    shown = neutralised(f"{around} {url} {around}", ())
     assert url not in "".join(piece for i, piece in enumerate(shown.split("`")) if i % 2 == 0)

@@ -62,17 +62,20 @@ class World:
         self.config: dict[str, Any] = {}
         self.fuse = Fuse()
         self.slow = SlowTool()
+        self.secrets: dict[str, str] = {}
+        self.more_tools: dict[str, Tool] = {}
 
     def settings(self) -> Settings:
         channel = {"base_url": self.server.base_url.removesuffix("/bot"), **self.channel}
         raw = {"defaults": {"models": ["scripted/x"]}, "channels": {"telegram": channel}} | self.config
         config = msgspec.convert(raw, Config, strict=False)
-        return Settings(Home(self.home), config, environment={"TELEGRAM_BOT_TOKEN": self.server.token})
+        return Settings(Home(self.home), config, environment={"TELEGRAM_BOT_TOKEN": self.server.token, **self.secrets})
 
     def parts(self) -> Parts:
         act = FileTool("act", self.home / "acts.txt", fuse=self.fuse)
         act.spec = msgspec.structs.replace(act.spec, effect="network")
         tools: dict[str, Tool] = {"act": act, "ask_user": ask_user, "send_back": send_back, "read_file": self.slow}
+        tools |= self.more_tools
         tools["send_message"] = SendMessage(frozenset({"terminal"}))
         return with_channels(Parts(lambda _: self.model, tools, store=fused(self.fuse)), self.settings())
 

@@ -10,7 +10,7 @@ from deskhand.runtime.trace import Span, Trace
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, Usage
-from deskhand.types.secrets import redactor
+from deskhand.types.secret_search import SecretSearch
 
 ANN, PLACE = Principal("ann", ("owner",)), Address("chat", chat="1")
 Timed = tuple[float, e.AnyEvent]
@@ -35,7 +35,7 @@ def result(at: float, call_id: str, status: ResultStatus = "ok", text: str = "fi
 
 def traced(*timed: Timed, environment: dict[str, str] | None = None) -> tuple[list[Span], list[Span]]:
     """Those that ended, and those that run."""
-    trace = Trace(redactor({value: f"[{name}]" for value, name in secrets_of(environment or {}).items()}))
+    trace = Trace(SecretSearch({value: f"[{name}]" for value, name in secrets_of(environment or {}).items()}).hide)
     events = [e.Recorded(100 + n, "s", n, at, event) for n, (at, event) in enumerate(timed, 1)]
     return [span for recorded in events for span in trace.add(recorded)], trace.running("s")
 

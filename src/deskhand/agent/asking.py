@@ -29,6 +29,7 @@ from ..types.identity import SYSTEM
 from ..types.interrupt import Interrupt
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text, Usage, clean
+from ..types.secret_search import SecretStream
 from ..types.steps import AskModel
 from .journal import Journal
 from .profile import Agent
@@ -63,12 +64,17 @@ class Asking:
         self._searched: dict[float, int] = {}
         self._refreshed: tuple[float, int] = (0.0, 0)
         self._recalled = 0
+        self._secrets: SecretStream | None = None
 
     def snapshot(self) -> Progress | None:
         """All the text of the reply that is being written, for who comes late."""
         if not self._partial:
             return None
         return Progress("snapshot", self._journal.state.n + 1, self._attempt, 0, "".join(self._partial))
+
+    def _said_so_far(self) -> str:
+        held = self._secrets.close() if self._secrets is not None else ""
+        return "".join(self._partial) + held
 
     async def run(self, step: AskModel) -> None:
         """Do the step: afterwards the log holds a reply or a failure. Only a stop leaves it without either."""
@@ -104,7 +110,7 @@ class Asking:
             journal.change(after_failure(journal.ports.budgets, self._key, begun=self._begun))
             await self._fail(model, failed)
         elif reply is None and self._partial:
-            reply = Reply(Message("assistant", (Text("".join(self._partial)),)), "interrupted")
+            reply = Reply(Message("assistant", (Text(self._said_so_far()),)), "interrupted")
         if reply is not None:
             journal.record(ModelReplied(usable(reply.message, step.tools), model, reply.finish, reply.usage))
         if failed is None:
@@ -149,7 +155,8 @@ class Asking:
         return chosen[0] if chosen else ""
 
     async def _call(self, model: str, request: Request) -> Reply:
-        journal, n, offset = self._journal, self._journal.state.n + 1, 0
+        journal, n = self._journal, self._journal.state.n + 1
+        offset = said = 0
         ports, turn, reply = journal.ports, journal.state.turn, None
         self._key = f"{journal.session}#{n}.{self._attempt}"
         charge = charge_of(turn.principal if turn else SYSTEM, journal.session, journal.agent.name, model)
@@ -161,11 +168,16 @@ class Asking:
         if journal.state.options.tracing:
             for progress in trace(model, request, n=n, attempt=self._attempt):
                 journal.show(progress)
+        self._secrets = secrets = ports.secrets.stream()
+        thoughts: SecretStream | None = None
         async with aclosing(ports.model(model).reply(request)) as items:  # type: ignore[type-var]
             async for item in items:
                 self._begun = True
                 if isinstance(item, TextDelta):
-                    if text := item.text if stops is None else stops.feed(item.text):
+                    text = item.text if stops is None else stops.feed(item.text)
+                    said += len(text)
+                    text = text if secrets is None else secrets.feed(text)
+                    if text:
                         self._partial.append(text)
                         journal.show(Progress("text", n, self._attempt, offset, text, **first))
                         offset += len(text)
@@ -173,12 +185,14 @@ class Asking:
                 elif isinstance(item, Reply):
                     reply = item
                 else:
-                    journal.show(Progress("thinking", n, self._attempt, 0, item.text, **first))
-                    first = {}
+                    thoughts = thoughts or ports.secrets.stream()
+                    if text := item.text if thoughts is None else thoughts.feed(item.text):
+                        journal.show(Progress("thinking", n, self._attempt, 0, text, **first))
+                        first = {}
         if reply is None:
             raise MalformedReply(f"{model} ended without a reply")
         if stops is not None and stops.stopped:
-            reply = cut_at(reply, offset)
+            reply = cut_at(reply, said)
         journal.ports.meter.learn(model, request, reply.usage.input_tokens)
         return reply
 

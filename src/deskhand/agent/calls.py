@@ -197,7 +197,10 @@ class Calls:
         journal, ports, call_id = self._journal, self._journal.ports, call.call.id
         n = journal.state.n
 
+        stream = ports.secrets.stream()
+
         def emit(text: str) -> None:
+            text = text if stream is None else stream.feed(text)
             journal.show(Progress("tool_output", n, text=text, call_id=call_id))
 
         async def ask(aside: Aside) -> str:

@@ -99,7 +99,7 @@ class Journal:
     def record(self, *events: AnyEvent) -> None:
         """Fold these events now; they are written by the next `flush`."""
         at = self.ports.clock.now()
-        for event in map(self.ports.hide, events):
+        for event in map(self.ports.secrets.event, events):
             recorded = Recorded(0, self.session, self.state.n + 1, at, event)
             fold(self.state, (recorded,))
             self._pending.append(recorded)
@@ -117,15 +117,21 @@ class Journal:
         """Rows to be written in the same commit."""
         self._changes += changes
         here = self.state.turn.address if self.state.turn is not None else None  # elsewhere a person saw each byte
-        self._outbox += [replace(o, parts=self._quieted(o.parts)) if o.address == here else o for o in outbox]
+        for outgoing in outbox:
+            if outgoing.address == here:
+                parts, links = self._quieted(outgoing.parts)
+                outgoing = replace(outgoing, parts=parts, links=links)
+            self._outbox.append(self.ports.secrets.outgoing(outgoing))
 
     def say(self, to: Address, parts: tuple[SayPart, ...], reply_to: str = "", ask: Choices | None = None) -> None:
         """Owe an answer there, if answers there go through the outbox."""
         if self.ports.posts(to):
             key = f"{self.session}#{self.state.n}.{len(self._outbox)}"
-            self._outbox.append(Outgoing(key, to, self._quieted(parts), reply_to, ask))
+            quiet, links = self._quieted(parts)
+            outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links)
+            self._outbox.append(self.ports.secrets.outgoing(outgoing))
 
-    def _quieted(self, parts: tuple[SayPart, ...]) -> tuple[SayPart, ...]:
+    def _quieted(self, parts: tuple[SayPart, ...]) -> tuple[tuple[SayPart, ...], tuple[str, ...] | None]:
         label = trusting(self.state.label, self.state.options.trust or ())
         return quieted(parts, label, (each.message for each in self.state.messages))
 

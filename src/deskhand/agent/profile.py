@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import tzinfo
 from functools import cached_property
+from typing import Protocol
 
 import msgspec
 from anyio import CapacityLimiter
@@ -21,12 +22,14 @@ from ..tools.deferred import schemas_of
 from ..tools.hooks import Hooks
 from ..types.budget import Budgets, no_budget
 from ..types.clock import Clock, Ids
+from ..types.commit import Outgoing
 from ..types.door import Progress
 from ..types.events import AnyEvent, ModelFailed, Recalled, Recorded
 from ..types.identity import Address, Principal
 from ..types.limits import Limits
 from ..types.messages import Message
 from ..types.options import SessionOptions
+from ..types.secret_search import SecretStream
 from ..types.steps import Condensed
 from .admit import Commands
 from .state import State
@@ -79,6 +82,35 @@ def under(agent: Agent, options: SessionOptions) -> Agent:
     return replace(agent, models=models, thinking=thinking, limits=agent.fit(model) if agent.fit else agent.limits)
 
 
+class Hiding(Protocol):
+    """Takes secrets out of what is about to be remembered or shown."""
+
+    def event(self, event: AnyEvent) -> AnyEvent:
+        """The event without any."""
+        ...
+
+    def outgoing(self, outgoing: Outgoing) -> Outgoing:
+        """What is to be said without any."""
+        ...
+
+    def stream(self) -> SecretStream | None:
+        """For a text that comes in pieces; None: there are no secrets."""
+        ...
+
+
+class NoSecrets:
+    """Where there are none."""
+
+    def event(self, event: AnyEvent) -> AnyEvent:
+        return event
+
+    def outgoing(self, outgoing: Outgoing) -> Outgoing:
+        return outgoing
+
+    def stream(self) -> SecretStream | None:
+        return None
+
+
 class Ports(msgspec.Struct, frozen=True):
     """What drivers share.
 
@@ -87,7 +119,7 @@ class Ports(msgspec.Struct, frozen=True):
     `posts` tells whether answers at this address go through the outbox; elsewhere people read them from the log.
     `back` puts back the files and key-values of the turns that these events take back, and says so in the reply.
     `elsewhere` names who may allow what is asked in a session, where nobody may who takes part in it, `owners_at` tells
-    where owners can be asked alone. `hide` takes secrets out of an event before anybody remembers it. `meter` compares
+    where owners can be asked alone. `secrets` takes them out before anything is remembered or shown. `meter` compares
     how models count with how we do, `budgets` keep what they use within what was set. `checkers` are the places for
     checks of an answer's schema.
     """
@@ -101,7 +133,7 @@ class Ports(msgspec.Struct, frozen=True):
     posts: Callable[[Address], bool]
     blob: Callable[[str], Awaitable[bytes]] | None = None
     elsewhere: Callable[[str], Awaitable[tuple[str, ...]]] | None = None
-    hide: Callable[[AnyEvent], AnyEvent] = lambda event: event
+    secrets: Hiding = NoSecrets()
     back: Callable[[str, Principal, list[AnyEvent]], Awaitable[list[AnyEvent]]] | None = None
     meter: Meter = msgspec.field(default_factory=Meter)
     checkers: CapacityLimiter = msgspec.field(default_factory=checkers)

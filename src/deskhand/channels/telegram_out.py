@@ -15,7 +15,7 @@ from ..types.errors import ChannelError, LoginRefused, SendRefused
 from ..types.identity import Address
 from ..types.messages import File, Image, Text
 from .telegram_in import number_of
-from .telegram_text import TEXT_UNITS, Rich, Span, render, split, units
+from .telegram_text import TEXT_UNITS, Rich, Span, guard, render, split, units
 
 DATA_BYTES, BUTTONS, NOTE_UNITS = 64, 20, 40
 CAPTION_UNITS = 1024
@@ -88,14 +88,14 @@ def texts_of(outgoing: Outgoing, first: int = 0) -> list[Rich]:
     ask, limit = outgoing.ask, TEXT_UNITS - NOTE_UNITS
     if ask is None or not (ask.approval or ask.decided or buttons(ask)):
         words = render("".join(part.text for part in outgoing.parts if isinstance(part, Text)))
-        return list(split(words, limit, first))
-    rich = render(ask.question)
+        return list(split(guard(words, outgoing.links), limit, first))
+    rich = guard(render(ask.question), outgoing.links)
     if ask.approval:
         head = _ALLOW if ask.choices else _WAITS
         rich = Rich(head + ask.question, (Span("pre", len(head), len(head) + units(ask.question)),))
     if not ask.decided:
-        return list(split(Rich(f"{rich.text}\n\n{ask.note}".rstrip(), rich.spans), limit))
-    return list(split(Rich(f"{rich.text}\n\n{ask.decided}", rich.spans), limit))[-1:]
+        return list(split(Rich(f"{rich.text}\n\n{ask.note}".rstrip(), rich.spans, rich.guarded), limit))
+    return list(split(Rich(f"{rich.text}\n\n{ask.decided}", rich.spans, rich.guarded), limit))[-1:]
 
 
 def noted(rich: Rich, note: str) -> Rich:
@@ -103,7 +103,7 @@ def noted(rich: Rich, note: str) -> Rich:
         return rich
     head = f"({note})\n"
     moved = (Span(each.kind, each.start + len(head), each.end + len(head), each.detail) for each in rich.spans)
-    return Rich((head + rich.text).rstrip(), (Span("italic", 0, len(head) - 1), *moved))
+    return Rich((head + rich.text).rstrip(), (Span("italic", 0, len(head) - 1), *moved), rich.guarded)
 
 
 def entity(span: Span) -> telegram.MessageEntity:

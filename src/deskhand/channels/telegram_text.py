@@ -6,12 +6,13 @@ nothing to escape, so nothing that a model writes can break a message or be take
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from ..types.addresses import live_stretches
 from .telegram_table import alignments, in_columns, in_list, read_table
 
 TEXT_UNITS = 4096
@@ -19,7 +20,10 @@ MARKDOWN_CHARS = 100_000
 """What is longer is taken as it is: nobody reads it for its looks."""
 ENTITIES = 100
 """More in one message are ignored."""
+MOST_PAIRS = 20_000
+"""With more addresses and styles, all of the text is shown as code."""
 _STYLES = {"strong": "bold", "em": "italic", "s": "strikethrough"}
+_CODE = ("code", "pre")
 _LINKS = ("http://", "https://", "tg://", "mailto:")
 
 
@@ -33,10 +37,12 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Rich(msgspec.Struct, frozen=True):
-    """Text with its spans, whose places count UTF-16 code units."""
+    """Text with its spans, whose places count UTF-16 code units. `guarded`: no address in it leads anywhere but those
+    that its spans link to."""
 
     text: str
     spans: tuple[Span, ...] = ()
+    guarded: bool = False
 
 
 def units(text: str) -> int:
@@ -52,6 +58,56 @@ def render(markdown: str) -> Rich:
         _blocks(parser.parse(markdown), out)
     rich = out.rich()
     return rich if rich.text else Rich(markdown.strip())
+
+
+def guard(rich: Rich, links: Collection[str] | None) -> Rich:
+    """The text with everything as code that Telegram would make a link of, but for these addresses; and with no link to
+    another one. None leaves all as it is."""
+    if links is None:
+        return rich
+    places = _Places(rich.text)
+    spans = [span for span in rich.spans if span.kind != "text_link" or span.detail in links]
+    dead = [place for place in live_stretches(rich.text) if rich.text[slice(*place)] not in links]
+    if len(dead) * len(spans) > MOST_PAIRS:
+        return Rich(rich.text, (Span("code", 0, units(rich.text)),), guarded=True)
+    for start, end in dead:
+        spans = _covered(spans, Span("code", places.units(start), places.units(end)))
+    hidden = [span for span in rich.spans if span.kind == "text_link" and span.detail not in links]
+    text, at = rich.text, units(rich.text)
+    for span in hidden:  # what a link led to is said, as it is no link any more
+        text += f"\n{span.detail}"
+        spans.append(Span("code", at + 1, at + 1 + units(span.detail)))
+        at += 1 + units(span.detail)
+    return Rich(text, tuple(sorted(spans, key=lambda each: each.start)), guarded=True)
+
+
+def _covered(spans: list[Span], code: Span) -> list[Span]:
+    """These spans with one more of code: what is code already stays, and nothing else lies within it."""
+    if any(each.kind in _CODE and each.start <= code.start and code.end <= each.end for each in spans):
+        return spans
+    kept: list[Span] = []
+    for span in spans:
+        if span.kind == "blockquote" or span.end <= code.start or code.end <= span.start:
+            kept.append(span)
+            continue
+        if span.start < code.start:
+            kept.append(Span(span.kind, span.start, code.start, span.detail))
+        if span.end > code.end:
+            kept.append(Span(span.kind, code.end, span.end, span.detail))
+    return [*kept, code]
+
+
+class _Places:
+    """Where in a text, as Telegram counts it, a character stands; asked from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = self._units = 0
+
+    def units(self, at: int) -> int:
+        self._units += units(self._text[self._at : at])
+        self._at = at
+        return self._units
 
 
 class _Out:
@@ -188,7 +244,10 @@ def split(rich: Rich, limit: int = TEXT_UNITS, first: int = 0) -> Iterator[Rich]
             cut = next((place for place in found if place > at), cut)
         piece = text[at:cut].rstrip()
         if piece:
-            yield Rich(piece, tuple(_within(rich.spans, offset, offset + units(piece)))[:ENTITIES])
+            spans = tuple(_within(rich.spans, offset, offset + units(piece)))
+            if rich.guarded and len(spans) > ENTITIES:  # what is over would be ignored, and be live
+                spans = (Span("code", 0, units(piece)),)
+            yield Rich(piece, spans[:ENTITIES], rich.guarded)
         after = cut + 1 if text[cut : cut + 1] == " " else cut
         while text[after : after + 1] == "\n":
             after += 1

@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
+from ..types.addresses import live_stretches
 from ..types.commit import SayPart
 from ..types.effects import OUTWARD, Effect
 from ..types.labels import LOCAL, UNNAMED, Label
 from ..types.messages import Message, ResultPart, Text, ToolCall, ToolResult
-from .links import neutralised, stands_in
+from .links import live_links, neutralised, stands_in
 
 SEARCH, FETCH = "web_search", "web_fetch"
 ANSWERED = "[web_fetch: answered"
@@ -113,19 +114,22 @@ def _given(url: str, known: Collection[Given]) -> bool:
     return any(words.host in ("", host) and stands_in(url, words.text) for words in known)
 
 
-def quiet(text: str, messages: Iterable[Message]) -> str:
-    """An answer from a conversation that has read something from outside: its addresses lead nowhere by themselves,
-    unless a person or a page named them as they are."""
-    words = given(messages, lambda name: name in (SEARCH, FETCH)) if "://" in text or "](" in text else ()
-    return neutralised(text, "\n".join(each.text for each in words))
-
-
-def quieted(parts: tuple[SayPart, ...], label: Label, messages: Iterable[Message]) -> tuple[SayPart, ...]:
-    """What is said in a conversation of this label, which consists of these messages: see `quiet`."""
+def quieted(
+    parts: tuple[SayPart, ...], label: Label, messages: Iterable[Message]
+) -> tuple[tuple[SayPart, ...], tuple[str, ...] | None]:
+    """What is said in a conversation of this label, which consists of these messages, and the only addresses in it that
+    may lead anywhere: those that a person or a page named as they are. None where nothing came from outside."""
     if label.integrity != "untrusted":
-        return parts
-    said = list(messages)
-    return tuple(replace(part, text=quiet(part.text, said)) if isinstance(part, Text) else part for part in parts)
+        return parts, None
+    text = "\n".join(part.text for part in parts if isinstance(part, Text))
+    if next(live_stretches(text), None) is None and "](" not in text and "]:" not in text:
+        return parts, ()
+    known = "\n".join(each.text for each in given(messages, lambda name: name in (SEARCH, FETCH)))
+    live = live_links(text, known)
+    quiet = tuple(
+        replace(part, text=neutralised(part.text, live)) if isinstance(part, Text) else part for part in parts
+    )
+    return quiet, live
 
 
 def told(label: Label) -> str:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+
+from ..types.addresses import live_stretches
 
 _OF_A_URL = r"[^\s<>\"'`\\^{}|]"
-_URL = re.compile(rf"\b[a-z][a-z0-9+.-]*://{_OF_A_URL}+|\b(?:www\.|mailto:){_OF_A_URL}+", re.IGNORECASE)
-_LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^)>\s]+)>?(?:\s+[\"'(][^)\n]*)?\)")
-_DEFINITION = re.compile(r"^ {0,3}\[([^\]\n]+)\]:\s*<?(\S+?)>?(?=\s|$)", re.MULTILINE)
+_URL = re.compile(
+    rf"(?<![a-z0-9+.-])(?:[a-z][a-z0-9+.-]*+://|www\.|mailto:){_OF_A_URL}++",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r"(!?)\[([^\[\]\n]*+)\]\([ \t\n]{0,9}<?([^)>\s]{1,4096}+)>?(?:\s{1,9}[\"'(][^)\n]{0,999}+)?\)")
+_DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]++)\]:[ \t]{0,9}\n?[ \t]{0,9}<?([^\s>]++)>?(?=\s|$)", re.MULTILINE)
+_CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
+_INLINE = re.compile(r"(`[^`\n]*`)")
+MOST_LINKS = 100
+"""What an answer names beyond these leads nowhere."""
 _ENDS = ".,;:!?)]}*_~"
 """What ends a sentence or a bracket, and hardly ever an address."""
 
@@ -40,10 +50,22 @@ def _is_end(text: str, at: int) -> bool:
     return rest in _ENDS and (not tail or not re.match(_OF_A_URL, tail))
 
 
-def neutralised(text: str, known: str) -> str:
-    """The text with every address that does not stand in `known` as a whole shown as code, which no platform fetches
-    and no touch follows: a link that somebody else's words composed may carry what they should not get. Pictures from
-    elsewhere become words."""
+def live_links(text: str, known: str) -> tuple[str, ...]:
+    """The addresses in the text that stand in `known` as a whole, each once and at most MOST_LINKS: only they may lead
+    anywhere."""
+    found = [match[3] for match in _LINK.finditer(text)]
+    found += [match[2] for match in _DEFINITION.finditer(text)]
+    found += [match[0].rstrip(_ENDS) for match in _URL.finditer(text)]
+    found += [text[start:end] for start, end in live_stretches(text)]
+    asked = list(dict.fromkeys(found))[:MOST_LINKS]
+    return tuple(url for url in asked if stands_in(url, known))
+
+
+def neutralised(text: str, live: Collection[str]) -> str:
+    """The text with every address but those of `live` shown as code, which no platform fetches and no touch follows: a
+    link that somebody else's words composed may carry what they should not get. Pictures from elsewhere become words.
+
+    This is Markdown still. What its renderer decodes is looked at once more by the channel (`Outgoing.links`)."""
     if "://" not in text and "](" not in text and "]:" not in text and "www." not in text and "mailto:" not in text:
         return text
 
@@ -51,20 +73,19 @@ def neutralised(text: str, known: str) -> str:
         picture, words, url = found[1], found[2], found[3]
         if picture:
             return f"[picture: {words}] `{url}`"
-        return found[0] if stands_in(url, known) else f"{words} `{url}`"
+        return found[0] if url in live else f"{words} `{url}`"
 
     def bare(found: re.Match[str]) -> str:
         url = found[0].rstrip(_ENDS)
-        rest = found[0][len(url) :]
-        return found[0] if stands_in(url, known) else f"`{url}`{rest}"
+        return found[0] if url in live else f"`{url}`{found[0][len(url) :]}"
 
-    pieces = re.split(r"(```.*?```|`[^`\n]*`)", text, flags=re.DOTALL)
+    def definition(found: re.Match[str]) -> str:
+        return found[0] if found[2] in live else f"{found[1]}: `{found[2]}`"
+
+    pieces = _CODE.split(text)
     for i in range(0, len(pieces), 2):
-        done = _DEFINITION.sub(
-            lambda found: found[0] if stands_in(found[2], known) else f"{found[1]}: `{found[2]}`", pieces[i]
-        )
-        done = _LINK.sub(link, done)
-        inner = re.split(r"(`[^`\n]*`)", done)
+        done = _DEFINITION.sub(definition, pieces[i])
+        inner = _INLINE.split(_LINK.sub(link, done))
         inner[::2] = [_URL.sub(bare, piece) for piece in inner[::2]]
         pieces[i] = "".join(inner)
     return "".join(pieces)

@@ -55,9 +55,10 @@ from .drafts import Drafts
 from .feed import Feed
 from .hands import Ground, Hands
 from .health import Checkup, driver_fact, models_renewed, note_models, sandbox_fact
-from .hiding import hidden
+from .hiding import SecretHiding
 from .keyring import Keyring
 from .learning.remembering import MeaningOf, words_alone
+from .leaving import without_secrets
 from .lock import Holder, held, holder_of
 from .logs import renew_logging
 from .outbox import Outbox, as_it_stands
@@ -200,7 +201,7 @@ class App:
             _posts,
             pictures.get,
             self._elsewhere,
-            lambda event: hidden(event, self.redact),
+            SecretHiding(self.redact),
             self.effects.back,
             budgets=self.works.budgets,
             owners_at=self._owners_at,
@@ -242,7 +243,8 @@ class App:
 
     def _render(self) -> None:
         """How answers are said, by the settings."""
-        self.outbox.render = UsageShown(self.store) if self.settings.config.show_usage else as_it_stands
+        render = UsageShown(self.store) if self.settings.config.show_usage else as_it_stands
+        self.outbox.render = without_secrets(render, self.redact)
 
     def _driver(self, session: str) -> Driver:
         return Driver(session, self.works.driving(session, self.current.agent_of(session)), self._ports)
@@ -268,7 +270,7 @@ class App:
         return [address for _, address in await self.alerts.owners()]
 
     def _publish(self, session: str, item: Recorded | Progress) -> None:
-        if isinstance(item, Progress) and item.kind in ("tool_output", "tool_result", "prompt", "request"):
+        if isinstance(item, Progress) and item.kind in ("tool_result", "prompt", "request", "status"):
             item = replace(item, text=self.redact(item.text))
         self.feed.publish(session, item)
         if isinstance(item, Recorded):

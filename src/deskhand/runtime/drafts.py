@@ -208,7 +208,8 @@ class Drafts:
             if len(self._free_at) >= PLACES:
                 self._free_at = {each: at for each, at in self._free_at.items() if at > now}
             self._free_at[place] = now + pause_s
-            outgoing = Outgoing(key, live.address, (Text(text, LOCAL),), live.reply_to, silent=live.of_work)
+            parts = (Text(text, LOCAL),)  # only the whole answer is judged: until then no address leads anywhere
+            outgoing = Outgoing(key, live.address, parts, live.reply_to, silent=live.of_work, links=())
             if draft is None:
                 draft, posted = await self._post(live, outgoing)
                 if draft is None:

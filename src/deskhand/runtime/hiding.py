@@ -7,19 +7,39 @@ yet when the model read it), the call is made with the handle: the broker knows 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 
+import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from ..agent.profile import Hiding
 from ..types import events as e
+from ..types.commit import Choices, Outgoing, SayPart
 from ..types.identity import Body, Command, Edit, Rewind, Said, ToolResults
-from ..types.messages import File, Message, Part, ResultPart, Text, Thinking, ToolCall, ToolResult
+from ..types.labels import join
+from ..types.messages import File, Image, Message, Part, ResultPart, Text, Thinking, ToolCall, ToolResult
+from .redaction import Redactor
 
 Redact = Callable[[str], str]
 
 
+class SecretHiding:
+    """Hides the secrets that a redactor knows."""
+
+    def __init__(self, redact: Redactor) -> None:
+        self._redact = redact
+        self.stream = redact.stream
+
+    def event(self, event: e.AnyEvent) -> e.AnyEvent:
+        return hidden(event, self._redact)
+
+    def outgoing(self, outgoing: Outgoing) -> Outgoing:
+        return hidden_outgoing(outgoing, self._redact)
+
+
 def hidden(event: e.AnyEvent, redact: Redact) -> e.AnyEvent:
-    """The event without any secret in what a tool, a provider or a person said."""
+    """The event without any secret in what a tool, a provider or a person said, names included."""
     match event:
         case e.ToolFinished(result=result):
             kept = _hidden_result(result, redact)
@@ -31,8 +51,18 @@ def hidden(event: e.AnyEvent, redact: Redact) -> e.AnyEvent:
             return replace(event, detail=redact(detail))
         case e.CallClosed(reason=reason):
             return replace(event, reason=redact(reason))
+        case e.ApprovalAsked(reason=reason, source=source, about=about):
+            return replace(event, reason=redact(reason), source=redact(source), about=redact(about))
         case e.QuestionAsked(question=question, choices=choices):
             return replace(event, question=redact(question), choices=tuple(map(redact, choices)))
+        case e.CommandRun(args=args, reply=reply):
+            return replace(event, args=redact(args), reply=redact(reply))
+        case e.Recalled(part=part):
+            return replace(event, part=replace(part, text=redact(part.text)))
+        case e.Compacted(note=note) if note:
+            return replace(event, note=redact(note))
+        case e.OptionsSet(options=options) if options.title:
+            return replace(event, options=replace(options, title=redact(options.title)))
         case e.TurnEnded(said=told) if told:
             return replace(event, said=redact(told))
         case _:
@@ -84,8 +114,51 @@ def _part(part: Part, redact: Redact) -> Part:
             return replace(part, text=kept, signature="")  # the seal was over the other words
         case ToolResult():
             return _hidden_result(part, redact)
-        case ToolCall(arguments=arguments):
+        case ToolCall(name=name, arguments=arguments):
             written = bytes(arguments).decode(errors="replace")
-            return part if (kept := redact(written)) == written else replace(part, arguments=Raw(kept.encode()))
+            kept, called = redact(written), redact(name)
+            if kept == written and called == name:
+                return part
+            return replace(part, name=called, arguments=Raw(as_json(kept)))
+        case Image(name=name) if name:
+            return replace(part, name=redact(name))
         case _:
             return part
+
+
+def hidden_outgoing(outgoing: Outgoing, redact: Redact) -> Outgoing:
+    """What is to be said without secrets: its words, the names of its files, its question and the choices."""
+    parts: list[SayPart] = []
+    for together, run in groupby(outgoing.parts, lambda part: isinstance(part, Text)):
+        if together:
+            texts = [part for part in run if isinstance(part, Text)]
+            words = "".join(part.text for part in texts)
+            kept = redact(words)
+            parts += texts if kept == words else [Text(kept, join(part.label for part in texts))]
+            continue
+        parts += [replace(part, name=redact(part.name)) for part in run if isinstance(part, File | Image)]
+    ask = outgoing.ask
+    return replace(outgoing, parts=tuple(parts), ask=ask and _hidden_choices(ask, redact))
+
+
+def _hidden_choices(ask: Choices, redact: Redact) -> Choices:
+    return replace(
+        ask,
+        question=redact(ask.question),
+        choices=tuple(map(redact, ask.choices)),
+        note=redact(ask.note),
+        decided=redact(ask.decided),
+    )
+
+
+def as_json(text: str) -> bytes:
+    """The text where it is JSON, else the text as a JSON string: where a secret reached over brackets, it is none any
+    more."""
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return msgspec.json.encode(text)
+    return text.encode()
+
+
+_: type[Hiding] = SecretHiding

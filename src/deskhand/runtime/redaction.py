@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from ..types.secrets import SHORTEST, handle, redactor
+from ..types.secret_search import SecretSearch, SecretStream
+from ..types.secrets import SHORTEST, handle
 from .config import Settings
 from .keyring import Keyring
 from .secrets import Secrets, values_of
@@ -43,7 +44,8 @@ class Redactor:
         """Hide by these settings from now on."""
         self._named = named_in(settings)
         self._stamp: tuple[int, ...] = (-1,)
-        self._replace: Callable[[str], str] = str
+        self._search = SecretSearch({})
+        self._hide: Callable[[str], str] = str
 
     def data(self, data: bytes) -> bytes:
         """The same for what is mostly text."""
@@ -51,7 +53,18 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         if self._stamp != (now := self._secrets.stamp()):
-            self._stamp = now
-            self._values |= values_of(self._secrets.held(), self._named)
-            self._replace = redactor({value: handle(name) for value, name in self._values.items()})
-        return self._replace(text)
+            self._look(now)
+        return self._hide(text)
+
+    def stream(self) -> SecretStream | None:
+        """For a text that comes in pieces; None where there is no secret yet."""
+        if self._stamp != (now := self._secrets.stamp()):
+            self._look(now)
+        return SecretStream(self._search) if self._values else None
+
+    def _look(self, stamp: tuple[int, ...]) -> None:
+        """Learn which secrets there are now."""
+        self._stamp = stamp
+        self._values |= values_of(self._secrets.held(), self._named)
+        self._search = SecretSearch({value: handle(name) for value, name in self._values.items()})
+        self._hide = self._search.hide if self._values else str

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Protocol, cast
 
 import anyio
+from msgspec.structs import replace
 
 from ..channels.base import Channel, Editing, Healthy, Typing
 from ..runtime.door import labelled
@@ -15,6 +16,7 @@ from ..types.commit import Outgoing, SayPart
 from ..types.errors import ChannelError, SendRefused
 from ..types.identity import Address, Inbound, Principal, Said
 from ..types.messages import Audio, File, Image, Text
+from .wrappings import OF_ADDRESSES
 
 WAIT_S = 10.0
 
@@ -43,6 +45,11 @@ class Stage(Protocol):
 
     def said(self) -> Sequence[str]:
         """What the account said to the person: the messages as they read now, without formatting."""
+        ...
+
+    def live(self) -> str:
+        """All of what the account said that the platform makes a link, a picture or a preview of when it shows it, and
+        where these lead. A platform that makes none of anything has ''."""
         ...
 
     async def away(self, gone: bool) -> None:
@@ -157,6 +164,21 @@ async def what_is_passed_on_is_not_their_word(stage: Stage) -> None:
             assert typed or part.label.integrity == "untrusted", part
 
 
+async def an_address_that_is_not_allowed_leads_nowhere(stage: Stage) -> None:
+    """However it is written, and whatever the channel's renderer makes of that."""
+    channel, here = await _place(stage)
+    allowed = "https://good.test/page"
+    for number, (name, wrap) in enumerate(OF_ADDRESSES.items()):
+        text = f"Look: {wrap('https://evil.test/?d=1')} or {allowed} ."
+        said = saying(here, text, key=f"k{number}")
+        await channel.send(replace(said, links=(allowed,)), "")
+        assert "evil.test" not in stage.live(), (name, stage.live())
+    if isinstance(channel, Editing):
+        post = await channel.send(replace(saying(here, "nothing yet", key="d"), links=()), "")
+        await channel.edit(post, replace(saying(here, "https://evil.test/", key="d"), links=()), "")
+        assert "evil.test" not in stage.live()
+
+
 async def who_is_away_is_a_channel_error(stage: Stage) -> None:
     channel, here = await _place(stage)
     await stage.away(True)
@@ -206,6 +228,7 @@ CASES: tuple[Case, ...] = (
     a_long_text_arrives_whole,
     what_looks_like_markup_arrives,
     what_is_passed_on_is_not_their_word,
+    an_address_that_is_not_allowed_leads_nowhere,
     a_chat_that_is_not_there_is_refused,
     who_is_away_is_a_channel_error,
     a_message_is_changed_in_place,

@@ -35,7 +35,8 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Something to be said at `address`. `key` is the idempotency key: at most one row has it. `silent`: nobody is
-    to be notified of it, where a platform can do that."""
+    to be notified of it, where a platform can do that. `links` are the only addresses that may lead anywhere when it
+    is read, as the conversation has read something from outside; None: all may."""
 
     key: str
     address: Address
@@ -43,6 +44,7 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     reply_to: str = ""
     ask: Choices | None = None
     silent: bool = False
+    links: tuple[str, ...] | None = None
 
 
 OutboxState = Literal["drafting", "pending", "sending", "sent", "failed"]

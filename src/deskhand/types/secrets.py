@@ -6,7 +6,7 @@ import html
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from urllib.parse import quote, quote_plus
 
 SHORTEST = 8
@@ -39,18 +39,9 @@ def forms(value: str) -> tuple[str, ...]:
     return tuple(form for form in found if len(form) >= SHORTEST)
 
 
-def redactor(named: Mapping[str, str]) -> Callable[[str], str]:
-    """Puts the second of each pair where a form of the first stood."""
-    by_form = {form: instead for value, instead in named.items() for form in forms(value)}
-    if not by_form:
-        return str
-    pattern = re.compile("|".join(map(re.escape, sorted(by_form, key=len, reverse=True))))
-    return lambda text: pattern.sub(lambda match: by_form[match[0]], text)
-
-
 class Scrubber:
-    """The same for a stream of bytes, wherever it is cut into pieces. Holds back only what may be the beginning of a
-    value."""
+    """Replaces values in a stream of bytes, wherever it is cut into pieces. Holds back only what may be the beginning
+    of a value."""
 
     def __init__(self, named: Iterable[tuple[str, str]]) -> None:
         self._instead = {

@@ -34,6 +34,7 @@ from .guard import (
     credential_of,
 )
 from .ports import Web
+from .redacted import Redacted
 from .routing import Call, Endpoint, as_response, body_of, query_of
 from .sockets import Socket
 
@@ -79,7 +80,9 @@ class Guarded:
                     headers[name] = value
                 headers.setdefault("content-security-policy", CSP)
                 headers.setdefault("cache-control", "no-store")
-            await send(message)
+            await leaving(message)
+
+        leaving = Redacted(send, self._web.redact)
 
         self._open += 1
         try:

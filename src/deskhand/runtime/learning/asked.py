@@ -165,7 +165,7 @@ def _line(fact: Fact) -> str:
 
 def _told(fact: Fact) -> str:
     """Its text; what came from outside leads nowhere by itself."""
-    return neutralised(fact.text, "") if fact.label.integrity == "untrusted" else fact.text
+    return neutralised(fact.text, ()) if fact.label.integrity == "untrusted" else fact.text
 
 
 def _promise(word: str, fact: Fact) -> str:

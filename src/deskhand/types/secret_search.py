@@ -1,0 +1,429 @@
+"""Finds secrets in text whatever they are wrapped in: encoded, split by markup, cut into halves.
+
+Three readings of a text are searched. The first is the text as it is, for the forms that `secrets.forms` lists. The
+second is its skeleton: character references, percent and backslash escapes are decoded, and then only ASCII letters and
+digits are left, without case. What a renderer takes away or adds (emphasis, quotes, line ends, invisible characters,
+spaces between letters) makes no difference there, so what is hidden before Markdown or HTML is rendered is hidden
+afterwards too. The third are runs of base64 and hexadecimal digits, decoded as often as they were encoded.
+
+Of a value that looks random, half of it counts as the whole. The time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import binascii
+import codecs
+import html
+import re
+import unicodedata
+from base64 import b16decode, b32decode, b64decode, b64encode
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from .secrets import forms
+
+GRAM = 5
+STEP = 4
+"""Every stretch of GRAM + STEP - 1 characters has a piece of GRAM that begins at a multiple of STEP."""
+PIECE_CHARS = GRAM + STEP - 1
+"""The shortest part of a secret that can be found."""
+WHOLE_CHARS = 10
+"""A value with fewer letters and digits is only looked for as it is: words of a text would be taken for it."""
+HALVED_CHARS = 16
+"""From here on half of a random value is a secret as well, and of one of LONG_CHARS a third."""
+LONG_CHARS = 24
+PREFIX_CHARS = 12
+"""What a provider puts before each of its keys is shorter, and no secret."""
+TARGET_CHARS = 512
+"""Of a longer value, such as a private key, each line counts by itself."""
+PLACES = 8
+"""So many places of one piece are tried in the secrets that contain it."""
+BEGUN_CHARS = 4
+"""So many letters and digits of a secret, one after the other, may be followed by the rest of it."""
+HELD_CHARS = 2_000
+"""No more than this is held back."""
+SHOWN_CHARS = 64
+"""So much of what was shown is remembered, to see that a secret has begun in it."""
+RUN_CHARS = 16
+DEPTH = 3
+"""So often an encoded run is decoded again."""
+ROUNDS = 3
+"""So often escapes are decoded: what is escaped may be escaped again."""
+
+_KEPT = bytes(code for code in range(128) if chr(code).isalnum())
+_DROPPED = bytes(sorted(set(range(256)) - set(_KEPT)))
+_LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
+_CODE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|U[0-9A-Fa-f]{8}|[0-7]{3}|n|r|t)")
+_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,400}>")
+_ESCAPE = re.compile(
+    r"(?P<percent>%[0-9A-Fa-f]{2})"
+    r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});?)"
+    rf"|(?P<code>{_CODE.pattern})"
+    rf"|(?P<tag>{_TAG.pattern})"
+    r"|(?P<wide>[^\x00-\x7f]+)"
+)
+_MAY_ESCAPE = re.compile(r"[%&\\<]|[^\x00-\x7f]")
+_RUN = re.compile(rf"[A-Za-z0-9+/_-]{{{RUN_CHARS},}}(?:[ \t]*\r?\n[ \t>]*[A-Za-z0-9+/_-]{{4,}})*={{0,6}}")
+_BASE32 = re.compile(r"[A-Z2-7]+")
+_BLANK = re.compile(r"[\s>]+")
+_URL_SAFE = str.maketrans("-_", "+/")
+
+
+class Hit(msgspec.Struct, frozen=True, gc=False):
+    """Where a secret stands in a text, and what is to stand there instead."""
+
+    start: int
+    end: int
+    instead: str
+
+
+class SecretSearch:
+    """Looks for these values. The second of each pair of `named` is what stands in its place."""
+
+    def __init__(self, named: Mapping[str, str]) -> None:
+        self._instead = {form: instead for value, instead in named.items() for form in forms(value)}
+        ordered = sorted(self._instead, key=len, reverse=True)
+        self._exact = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        self._targets: list[tuple[bytes, int, str]] = []
+        self._places: dict[bytes, list[tuple[int, int]]] = {}
+        self._begun: set[bytes] = set()
+        for value, instead in named.items():
+            for part in _parts(value):
+                for target in _targets(part):
+                    self._add(target, instead, halved=_looks_random(part))
+
+    def _add(self, target: bytes, instead: str, *, halved: bool) -> None:
+        whole = max(PIECE_CHARS, len(target) - BEGUN_CHARS + 1)  # in a stream its first letters may have been shown
+        least = _least(len(target)) if halved else whole
+        number = len(self._targets)
+        self._targets.append((target, least, instead))
+        self._begun.update(target[at : at + BEGUN_CHARS] for at in range(len(target) - BEGUN_CHARS + 1))
+        for at in range(len(target) - GRAM + 1):
+            places = self._places.setdefault(target[at : at + GRAM], [])
+            if len(places) < PLACES:
+                places.append((number, at))
+
+    def hide(self, text: str) -> str:
+        """The text with every secret replaced; the very same text where there is none."""
+        if self._exact is None:
+            return text
+        found = self._exact.sub(lambda match: self._instead[match[0]], text)
+        hits = self._hits(found, DEPTH) if self._places else []
+        return _replaced(found, hits) if hits else found
+
+    def is_in(self, text: str) -> bool:
+        """Whether a secret stands in the text, however it is wrapped."""
+        return self.hide(text) is not text
+
+    def begun(self, text: str) -> int:
+        """How many characters at the end of the text may be the beginning or the middle of a secret that goes on."""
+        tail = text[-HELD_CHARS:]
+        held = len(tail) - max(tail.rfind(blank) for blank in " \n\t") - 1
+        word = tail[len(tail) - held :]
+        if word.isalpha() and (len(word) == 1 or word[1:].islower()):
+            held = 0
+        skeleton = _skeleton(tail)
+        count = 0
+        while skeleton[len(skeleton) - count - BEGUN_CHARS : len(skeleton) - count] in self._begun:
+            count += 1
+        if count == 0:
+            return held
+        letters = [at for at, char in enumerate(tail) if char.isascii() and char.isalnum()]
+        return max(held, len(tail) - letters[-(count + BEGUN_CHARS - 1)])
+
+    def _hits(self, text: str, depth: int) -> list[Hit]:
+        reading = Reading.of(text)
+        hits = list(self._in_skeleton(reading))
+        if any(self._stretches(_skeleton(plain)) for plain in _decoded_quickly(text)):
+            for _ in range(ROUNDS):  # rare, and slower: it keeps in mind where everything stood
+                if (again := reading.decoded()) is None:
+                    break
+                reading = again
+                hits += self._in_skeleton(reading)
+            hits = hits or [Hit(0, len(text), self._targets[0][2])]
+        if depth > 0:
+            hits += self._in_runs(text, depth)
+        return hits
+
+    def _in_skeleton(self, reading: Reading) -> list[Hit]:
+        """What stands in the letters and digits of the text."""
+        stretches = self._stretches(_skeleton(reading.text))
+        places = reading.places([(start, end) for start, end, _ in stretches]) if stretches else []
+        return [Hit(*place, stretch[2]) for place, stretch in zip(places, stretches, strict=True)]
+
+    def _stretches(self, skeleton: bytes) -> list[tuple[int, int, str]]:
+        """Where secrets stand in a skeleton, from left to right."""
+        pieces = [skeleton[at : at + GRAM] for at in range(0, len(skeleton) - GRAM + 1, STEP)]
+        if self._places.keys().isdisjoint(pieces):
+            return []
+        found: list[tuple[int, int, str]] = []
+        over = 0
+        for index, piece in enumerate(pieces):
+            at = index * STEP
+            if at < over or piece not in self._places:
+                continue
+            start, end, instead = self._widest(skeleton, at, piece)
+            if end > start:
+                over = end
+                found.append((start, end, instead))
+        return found
+
+    def _widest(self, skeleton: bytes, at: int, piece: bytes) -> tuple[int, int, str]:
+        """The longest stretch around this place that is long enough a part of a secret."""
+        best, found = 0, (0, 0, "")
+        for number, offset in self._places[piece]:
+            target, least, instead = self._targets[number]
+            start, end = at, at + GRAM
+            back, ahead = offset, offset + GRAM
+            while start > 0 and back > 0 and skeleton[start - 1] == target[back - 1]:
+                start, back = start - 1, back - 1
+            while end < len(skeleton) and ahead < len(target) and skeleton[end] == target[ahead]:
+                end, ahead = end + 1, ahead + 1
+            if end - start >= least and end - start > best:
+                best, found = end - start, (start, end, instead)
+        return found
+
+    def _in_runs(self, text: str, depth: int) -> Iterator[Hit]:
+        """What stands in runs of digits that encode something."""
+        for run in _RUN.finditer(text):
+            for inner in _decodings(run[0]):
+                hits = self._hits(inner, depth - 1)
+                exact = self._exact.search(inner) if self._exact is not None else None
+                instead = hits[0].instead if hits else self._instead[exact[0]] if exact else ""
+                if instead:
+                    yield Hit(run.start(), run.end(), instead)
+                    break
+
+
+class SecretStream:
+    """Hides secrets in a text that comes in pieces. What may be a part of a secret is held back until it is clear
+    whether it is one: at most HELD_CHARS, and hardly ever more than a word."""
+
+    def __init__(self, search: SecretSearch) -> None:
+        self._search = search
+        self._shown = ""
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What may be shown now."""
+        text = self._held + piece
+        held = min(self._search.begun(self._shown + text), len(text))
+        if held >= HELD_CHARS:
+            held = 0
+        self._held = text[len(text) - held :]
+        shown = text[: len(text) - held]
+        self._shown = (self._shown + shown)[-SHOWN_CHARS:]
+        return self._search.hide(shown)
+
+    def close(self) -> str:
+        """What was held back, without secrets: no more comes."""
+        rest, self._held = self._search.hide(self._held), ""
+        return rest
+
+
+class Reading(msgspec.Struct, frozen=True, gc=False):
+    """A text, and where each stretch of it stood in the text that it was decoded from."""
+
+    text: str
+    starts: tuple[int, ...]
+    stood: tuple[tuple[int, int, bool], ...]
+    """Of each stretch: where it stood, and whether it was decoded as one piece."""
+
+    @classmethod
+    def of(cls, text: str) -> Reading:
+        return cls(text, (0,), ((0, len(text), False),))
+
+    def decoded(self) -> Reading | None:
+        """With its escapes decoded once more; None where it has none."""
+        if _MAY_ESCAPE.search(self.text) is None:
+            return None
+        pieces: list[str] = []
+        starts: list[int] = []
+        stood: list[tuple[int, int, bool]] = []
+        at, length, changed = 0, 0, False
+        for found in _ESCAPE.finditer(self.text):
+            plain = _plain(found)
+            if plain == found[0]:
+                continue
+            changed = True
+            if found.start() > at:
+                length = self._keep(at, found.start(), (pieces, starts, stood), length)
+            pieces.append(plain)
+            starts.append(length)
+            first, last = self._stood(found.start(), found.end())
+            stood.append((first, last, True))
+            length += len(plain)
+            at = found.end()
+        if not changed:
+            return None
+        if at < len(self.text):
+            self._keep(at, len(self.text), (pieces, starts, stood), length)
+        return Reading("".join(pieces), tuple(starts), tuple(stood))
+
+    def _keep(
+        self, start: int, end: int, to: tuple[list[str], list[int], list[tuple[int, int, bool]]], length: int
+    ) -> int:
+        """Take over what stands between these places, stretch by stretch."""
+        pieces, starts, stood = to
+        index = bisect_right(self.starts, start) - 1
+        while start < end:
+            after = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)
+            stop = min(end, after)
+            pieces.append(self.text[start:stop])
+            starts.append(length)
+            first, last, whole = self.stood[index]
+            begun = first if whole else first + start - self.starts[index]
+            stood.append((begun, last if whole else begun + stop - start, whole))
+            length += stop - start
+            start, index = stop, index + 1
+        return length
+
+    def _stood(self, start: int, end: int) -> tuple[int, int]:
+        """Where the characters from `start` up to `end` stood in the first text."""
+        index = bisect_right(self.starts, start) - 1
+        first, _, whole = self.stood[index]
+        begun = first if whole else first + start - self.starts[index]
+        index = bisect_right(self.starts, end - 1) - 1
+        first, last, whole = self.stood[index]
+        return begun, last if whole else first + end - self.starts[index]
+
+    def places(self, stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Where the letters and digits from one number up to another stood in the first text."""
+        words = [(found.start(), found.end()) for found in re.finditer("[0-9A-Za-z]+", self.text)]
+        counted = list(accumulate((last - first for first, last in words), initial=0))
+        found: list[tuple[int, int]] = []
+        for start, end in stretches:
+            one = bisect_right(counted, start) - 1
+            other = bisect_right(counted, end - 1) - 1
+            begun = words[one][0] + start - counted[one]
+            over = words[other][0] + end - counted[other]
+            found.append(self._stood(begun, over))
+        return found
+
+
+def _skeleton(text: str) -> bytes:
+    """The ASCII letters and digits of a text, in lower case."""
+    return text.encode("ascii", "ignore").translate(_LOWER, _DROPPED)
+
+
+def _least(length: int) -> int:
+    """How much of a random value of this length is found by itself."""
+    return max(PREFIX_CHARS, length // 3) if length >= LONG_CHARS else max(PIECE_CHARS, length // 2 - 1)
+
+
+def _decoded_quickly(text: str) -> Iterator[str]:
+    """The text with its escapes decoded once, twice, as often as there are any: without where they stood."""
+    for _ in range(ROUNDS):
+        if _MAY_ESCAPE.search(text) is None:
+            return
+        plain = text if text.isascii() else unicodedata.normalize("NFKC", text).encode("ascii", "ignore").decode()
+        plain = _TAG.sub("", plain) if "<" in plain else plain
+        plain = unquote_to_bytes(plain).decode("ascii", "ignore") if "%" in plain else plain
+        plain = html.unescape(plain) if "&" in plain else plain
+        plain = _CODE.sub(lambda found: _backslash(found[0]), plain) if "\\" in plain else plain
+        if plain == text:
+            return
+        yield plain
+        text = plain
+
+
+def _plain(found: re.Match[str]) -> str:
+    """What an escape stands for, as far as it is ASCII. A tag is nothing."""
+    match found.lastgroup:
+        case "percent":
+            return chr(int(found[0][1:], 16))
+        case "entity":
+            return html.unescape(found[0])
+        case "code":
+            return _backslash(found[0])
+        case "tag":
+            return ""
+        case _:
+            return unicodedata.normalize("NFKC", found[0]).encode("ascii", "ignore").decode()
+
+
+def _backslash(escape: str) -> str:
+    digits = escape[2:].strip("{}") if escape[1] in "uUx" else ""
+    if digits:
+        code = int(digits, 16)
+        return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
+    return chr(int(escape[1:], 8)) if escape[1].isdigit() else " "
+
+
+def _parts(value: str) -> Iterator[str]:
+    """The value, or each of its lines where it is long."""
+    if len(value) <= TARGET_CHARS:
+        yield value
+        return
+    for line in value.splitlines() or (value,):
+        yield line.strip()[:TARGET_CHARS]
+
+
+def _looks_random(value: str) -> bool:
+    """Whether half of it can hardly stand anywhere by chance."""
+    if len(_skeleton(value)) < HALVED_CHARS or any(char.isspace() for char in value):
+        return False
+    kinds = (str.islower, str.isupper, str.isdigit)
+    return sum(any(kind(char) for char in value) for kind in kinds) >= 2
+
+
+def _targets(value: str) -> Iterator[bytes]:
+    """The skeletons of a value: as it is, backwards, rotated, and encoded once, wherever in a longer text."""
+    skeleton = _skeleton(value)
+    if len(skeleton) < WHOLE_CHARS:
+        return
+    raw = value.encode(errors="surrogateescape")
+    found = {skeleton, skeleton[::-1], _skeleton(codecs.encode(value, "rot13")), raw.hex().encode()}
+    for before in range(3):  # where it begins within a group of three bytes
+        core = b64encode(bytes(before) + raw).decode()[before + bool(before) : (before + len(raw)) * 8 // 6]
+        found.add(_skeleton(core))
+        found.add(_skeleton(core)[::-1])
+    yield from sorted(found)
+
+
+def _decodings(run: str) -> Iterator[str]:
+    """What a run of digits may encode, as text."""
+    digits = _BLANK.sub("", run).rstrip("=")
+    for start in range(4):  # other letters may stand before it
+        piece = digits[start:].translate(_URL_SAFE)
+        piece = piece[: len(piece) // 4 * 4 + (0 if len(piece) % 4 == 1 else len(piece) % 4)]
+        yield from _text_of(b64decode, piece + "=" * (-len(piece) % 4))
+    even = digits[: len(digits) // 2 * 2].upper()
+    yield from _text_of(b16decode, even)
+    if _BASE32.fullmatch(digits):
+        for start in range(8):
+            piece = digits[start:]
+            piece = piece[: len(piece) // 8 * 8]
+            yield from _text_of(b32decode, piece)
+
+
+def _text_of(decode: Callable[[str], bytes], digits: str) -> Iterator[str]:
+    try:
+        raw = decode(digits)
+    except (binascii.Error, ValueError):
+        return
+    if raw and raw.isascii():
+        yield raw.decode()
+
+
+def _replaced(text: str, hits: list[Hit]) -> str:
+    """The text with what was found replaced; where two overlap, all of both."""
+    out: list[str] = []
+    at = 0
+    merged: list[Hit] = []
+    for hit in sorted(hits, key=lambda each: (each.start, -each.end)):
+        if merged and hit.start < merged[-1].end:
+            last = merged[-1]
+            merged[-1] = Hit(last.start, max(last.end, hit.end), last.instead)
+        else:
+            merged.append(hit)
+    for hit in merged:
+        out.append(text[at : hit.start])
+        out.append(hit.instead)
+        at = hit.end
+    out.append(text[at:])
+    return "".join(out)
