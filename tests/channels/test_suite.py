@@ -61,6 +61,10 @@ class MemoryStage:
         self._channel.waiting = [replace(one, body=body) for one, body in zip(written, said, strict=True)]
         return len(parts)
 
+    async def bot_says(self, text: str) -> bool:
+        self._channel.waiting = [replace(self._channel.write(text), by_program=True)]
+        return True
+
     def said(self) -> Sequence[str]:
         return [post.replace("**", "") for post in self._channel.posts.values()]
 
@@ -99,6 +103,9 @@ class PlatformStage:
     async def passes_on(self, words: str) -> int:
         return 0
 
+    async def bot_says(self, text: str) -> bool:
+        return False
+
     def said(self) -> Sequence[str]:
         return [sent.text for sent in self._platform.sent]
 
@@ -133,6 +140,12 @@ class TelegramStage:
             chats.sends_file(ANN, b"x", "", "voice", mime="audio/ogg"),
         ]
         return len(sent)
+
+    async def bot_says(self, text: str) -> bool:
+        chats = self._server.chats
+        chats.people[4711] = {"id": 4711, "is_bot": True, "first_name": "Other", "username": "other_bot"}
+        chats.says(4711, text)
+        return True
 
     def said(self) -> Sequence[str]:
         return self._server.chats.said(ANN)

@@ -83,7 +83,9 @@ class Reader:
     def _inbound(self, name: str, message: telegram.Message, body: Body, at: float, reply_to: str = "") -> Inbound:
         # Somebody may write in the name of a group or a channel: then it is that which speaks, whoever it was.
         by = message.sender_chat or message.from_user
-        return Inbound(name, self._address(message), str(by.id) if by is not None else "", at, body, reply_to=reply_to)
+        sender = str(by.id) if by is not None else ""
+        bot = message.sender_chat is None and message.from_user is not None and message.from_user.is_bot
+        return Inbound(name, self._address(message), sender, at, body, reply_to=reply_to, by_program=bot)
 
     def _address(self, message: telegram.Message) -> Address:
         thread = str(message.message_thread_id) if message.is_topic_message and message.message_thread_id else ""
@@ -103,7 +105,8 @@ class Reader:
         address = Address(self._channel, str(self._me.id), str(message.chat.id), "", message.chat.type != "private")
         if isinstance(message, telegram.Message):
             address = self._address(message)
-        return (Inbound(name, address, str(query.from_user.id), now, Answer(ask_id, choice)),)
+        who = query.from_user
+        return (Inbound(name, address, str(who.id), now, Answer(ask_id, choice), by_program=who.is_bot),)
 
     def _reacted(self, changed: telegram.MessageReactionUpdated, update_id: int) -> Sequence[Inbound]:
         if changed.user is None:
@@ -113,9 +116,9 @@ class Reader:
         group = changed.chat.type != ChatType.PRIVATE
         address = Address(self._channel, str(self._me.id), str(changed.chat.id), "", group)
         changes = [(each, False) for each in old if each not in new] + [(each, True) for each in new if each not in old]
-        at, who = changed.date.timestamp(), str(changed.user.id)
+        at, who, bot = changed.date.timestamp(), str(changed.user.id), changed.user.is_bot
         return [
-            Inbound(f"reaction:{update_id}:{i}", address, who, at, Reaction(of, emoji, added))
+            Inbound(f"reaction:{update_id}:{i}", address, who, at, Reaction(of, emoji, added), by_program=bot)
             for i, (emoji, added) in enumerate(changes)
         ]
 

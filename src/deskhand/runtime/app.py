@@ -61,6 +61,7 @@ from .learning.remembering import MeaningOf, words_alone
 from .leaving import without_secrets
 from .lock import Holder, held, holder_of
 from .logs import renew_logging
+from .machine_rounds import MachineRounds
 from .outbox import Outbox, as_it_stands
 from .pairing import RESERVED
 from .people import Guests, open_people
@@ -76,7 +77,7 @@ from .signs import Signs
 from .socket import SocketTap
 from .socket import serve as serve_socket
 from .statements import statements
-from .strangers import Strangers, Ways
+from .strangers import Response, Strangers, Ways
 from .toolbox import READ_FROM_LOG
 from .usage import UsageShown
 from .vitals import Vitals
@@ -143,15 +144,13 @@ class App:
         self.people = people = open_people(self.store, parts.clock, self._roles, self._guests)
         self.authorise = parts.authorise or self.people.authorise
         self.alerts = Alerts(self.store, parts.clock, tuple(channels))
+        self.rounds = MachineRounds(self.store, parts.clock, self.alerts, self._machine_rounds)
         self.hands, current = self._open_hands(), self.current
         self.works = Works(self.hands.ground, current.agent, parts.model, current.trying, parts.meaning)
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
         self.diffs = self.hands.diffs
-        seen = (self._check, ZoneInfo(settings.config.timezone), self._prompt, self.redact)
-        access = Access(self.authorise, self._route, people.may_talk, self.hands.unpack, people.note, *seen)
-        self.door = LocalDoor(self.store, self.dispatch, self.feed, access, parts.clock, parts.ids)
-        ways = Ways(lambda: self.settings.config.reject_response, self.people.anybody, self.people.ask_in)
-        self.strangers = Strangers(parts.clock, ways)
+        self.door = LocalDoor(self.store, self.dispatch, self.feed, self._access(), parts.clock, parts.ids)
+        self.strangers = Strangers(parts.clock, Ways(self._response, people.anybody, people.ask_in))
         self._render()
         self.current.open(self._needs())
         self._ports = self._open_ports()
@@ -184,6 +183,7 @@ class App:
             self.current.agent_of,
             self._as_now,
             self.alerts,
+            self.rounds,
         )
         return Hands(ground)
 
@@ -240,6 +240,21 @@ class App:
         """Where nobody starts this process again: what a restart is good for, and what is to go on after it."""
         await self.current.look_again()
         await self.works.continuing.instead()
+
+    def _access(self) -> Access:
+        people, zone = self.people, ZoneInfo(self.settings.config.timezone)
+        rules = (people.may_talk, self.hands.unpack, people.note, self._hears_bots, self.rounds)
+        return Access(self.authorise, self._route, *rules, self._check, zone, self._prompt, self.redact)
+
+    def _response(self) -> Response:
+        return self.settings.config.reject_response
+
+    def _hears_bots(self, channel: str) -> bool:
+        known = self.settings.config.channels.get(channel)
+        return known is not None and known.bots
+
+    def _machine_rounds(self) -> int:
+        return self.settings.config.machine_rounds
 
     def _render(self) -> None:
         """How answers are said, by the settings."""
@@ -397,7 +412,9 @@ class App:
                     log.error("%s hands in what came from %r: dropped", channel.name, inbound.address.channel)
                     continue
                 receipt = await self.door.submit(inbound)
-                if receipt.reason == NO_ACCESS:
+                if inbound.by_program and receipt.status == "refused":
+                    log.info("%s: the bot %s is not heard: %s", channel.name, inbound.sender, receipt.reason)
+                elif receipt.reason == NO_ACCESS:
                     await self.strangers.turn_away(inbound, channel)
                 elif receipt.status == "refused" and self.authorise(inbound) is None:
                     await self.strangers.refuse(inbound, channel)

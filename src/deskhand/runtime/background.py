@@ -31,6 +31,7 @@ from ..types.people import GUEST, User
 from ..types.process import Process, process_of
 from .dispatch import Dispatch
 from .held import Ending, Held, Live
+from .machine_rounds import MachineRounds
 from .spool import KEPT_BYTES, left_behind
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ class Beside(msgspec.Struct, frozen=True):
     dispatch: Dispatch
     now: Callable[[Principal], Awaitable[Principal]]
     redact: Callable[[str], str]
+    rounds: MachineRounds
 
 
 def as_now(principal: Principal, users: Collection[User]) -> Principal:
@@ -238,10 +240,13 @@ class Background:
         return ends(head, tail, len(redacted), handle) + rest, mark_blob(handle, label, context)
 
     async def _tell(self, id_: str, session: str, calling: Calling) -> None:
-        """Hand the end of it to its conversation: once, whatever dies in between."""
+        """Hand the end of it to its conversation: once, whatever dies in between. Later, where programs have begun too
+        many rounds by now."""
         rows = await self._store.rows("process_said", (id_,))
         if not rows:
             return  # erased meanwhile, or nobody wants to hear it
+        if await self._house.rounds.begin(f"commands in the background of {session.partition('/')[0]}"):
+            return
         said = Text(rows[0][0], msgspec.json.decode(rows[0][1], type=Label))
         who, now = await self._house.now(calling.principal), self._clock.now()
         agent = session.partition("/")[0]

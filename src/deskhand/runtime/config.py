@@ -118,7 +118,9 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     `logs/deskhand.log` begins with. `start_s` is how long a start may take after an agent changed what the service
     runs. `compat` also reads another system's environment names. `posture` is how free
     agents are where no rule of `policy` says otherwise. `undo` is what is kept to undo changes,
-    `skills_review` how proposed skills are looked at. `budgets` are by whom
+    `skills_review` how proposed skills are looked at. `machine_rounds`: so many turns within an hour may programs begin
+    (bots, events that set jobs off, commands in the background) before a person says something; 0 for any number.
+    `budgets` are by whom
     they hold for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and `channels` are the
     only ones that are imported."""
 
@@ -132,6 +134,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     undo: UndoConfig = UndoConfig()
     skills_review: SkillsReview = SkillsReview()
     plugins: tuple[str, ...] = ()
+    machine_rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 60
     timezone: str = "UTC"
     env_file: str = ""
     show_usage: bool = False

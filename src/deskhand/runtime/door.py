@@ -48,6 +48,7 @@ from ..types.turn import TURN
 from .dispatch import Dispatch
 from .feed import Batch, Feed, Noting, Source, batches, follow, watch
 from .hiding import hidden_body
+from .machine_rounds import MachineRounds
 from .moment import moment
 from .places import Places
 
@@ -66,7 +67,8 @@ NO_ACCESS = "You don't have access to this agent."
 class Access(msgspec.Struct, frozen=True):
     """Who may come in, and to whom. `authorise` resolves the sender, None for a stranger; `route` names the agent, and
     `may_talk` says whether it is for them. `unpack` opens the files in a message for a session. `note` writes down that
-    somebody asked for what is not theirs. `check` says what speaks against somebody's setting options of a session (''
+    somebody asked for what is not theirs. `bots` tells whether bots may write on a channel, `rounds` counts theirs.
+    `check` says what speaks against somebody's setting options of a session (''
     for nothing). `zone` is where messages are dated, `prompt` what the agent of a session is told. `redact` takes
     secrets out."""
 
@@ -75,6 +77,8 @@ class Access(msgspec.Struct, frozen=True):
     may_talk: Callable[[Principal, str], bool]
     unpack: Callable[[str, Message], Awaitable[Message]]
     note: Noting
+    bots: Callable[[str], bool]
+    rounds: MachineRounds
     check: Callable[[Principal, str, SessionOptions], str] = lambda principal, session, options: ""
     zone: tzinfo | None = None
     prompt: Callable[[State], tuple[str, ...]] = lambda state: ()
@@ -112,7 +116,13 @@ class LocalDoor:
         session = inbound.session or await self._meant(inbound, principal, own) or self._places.now(own, inbound)
         if refused := await self._refused(principal, inbound, session):
             return Receipt("refused", reason=refused)
-        inbound = replace(inbound, body=hidden_body(_read(inbound.body, principal), self._access.redact))
+        if inbound.by_program:
+            if stopped := await self._stopped(inbound):
+                return Receipt("refused", reason=stopped)
+        elif self._access.rounds.counted:
+            await self._access.rounds.person_spoke()
+        body = _read(inbound.body, principal, by_program=inbound.by_program)
+        inbound = replace(inbound, body=hidden_body(body, self._access.redact))
         if wrong := self._wrong(inbound.body, principal, session):
             return Receipt("refused", reason=wrong)
         if not inbound.session and (moved := await self._places.moved(own, inbound)) is not None:
@@ -121,6 +131,13 @@ class LocalDoor:
             return await self._accept(await self._unpacked(inbound, session), principal, session)
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
+
+    async def _stopped(self, inbound: Inbound) -> str:
+        """Why this bot is not heard now, '' where it is."""
+        channel = inbound.address.channel
+        if not self._access.bots(channel):
+            return f"bots are not heard here; `deskhand config set channels.{channel}.bots true` lets them write"
+        return await self._access.rounds.begin(f"a bot on {channel}")
 
     async def _meant(self, inbound: Inbound, principal: Principal, own: str) -> str:
         """The conversation that asked, or that is replied to, '' for neither. An answer given by a button is for the
@@ -293,10 +310,13 @@ def label_of(principal: Principal) -> Label:
     return Label("member", source=principal.id, by=(acts_for(principal),))
 
 
-def labelled(message: Message, principal: Principal) -> Message:
+def labelled(message: Message, principal: Principal, *, by_program: bool = False) -> Message:
     """The message with whose word each part is. What its sender typed is theirs. All else they may have from elsewhere:
-    it is from outside, and so is a text of which the channel says so. No channel makes more of a part than that."""
+    it is from outside, and so is a text of which the channel says so, and all that a program wrote. No channel makes
+    more of a part than that."""
     mine, parts = label_of(principal), list[Part]()
+    if by_program:
+        mine = Label("untrusted", source=f"the bot {principal.id}")
     for part in message.parts:
         if isinstance(part, Text):
             parts.append(Text(clean(part.text), part.label if _passed_on(part) else mine))
@@ -320,10 +340,12 @@ def _passed_on(part: Text | Image | Audio | File) -> bool:
     return part.label.integrity == "untrusted" and bool(part.label.source)
 
 
-def _read(body: Body, principal: Principal) -> Body:
-    """The body as it enters: text cleaned, parts labelled, a command recognised."""
+def _read(body: Body, principal: Principal, *, by_program: bool = False) -> Body:
+    """The body as it enters: text cleaned, parts labelled, a command recognised. A bot gives no commands."""
+    if isinstance(body, Said) and by_program:
+        return replace(body, message=labelled(body.message, principal, by_program=True))
     if isinstance(body, Edit):
-        return Edit(body.of, labelled(body.message, principal))
+        return Edit(body.of, labelled(body.message, principal, by_program=by_program))
     if isinstance(body, Rewind) and body.message is not None:
         return Rewind(body.to_n, labelled(body.message, principal))
     if isinstance(body, Configure):

@@ -28,6 +28,7 @@ from .dispatch import Dispatch
 from .effects import Effects
 from .egress import Egress
 from .hiding import hidden_message
+from .machine_rounds import MachineRounds
 from .reach import Outward, Reaches, Room
 from .received import with_files
 from .redaction import Redactor
@@ -38,7 +39,8 @@ log = logging.getLogger(__name__)
 
 class Ground(msgspec.Struct, frozen=True):
     """What they stand on. `settings` are those that hold now, `agent_of` says who drives a conversation, `as_now` gives
-    a person the roles that they still have, `alerts` are how owners are told something."""
+    a person the roles that they still have, `alerts` are how owners are told something, `rounds` count what programs
+    begin."""
 
     store: Store
     blobs: Blobs
@@ -53,6 +55,7 @@ class Ground(msgspec.Struct, frozen=True):
     agent_of: Callable[[str], Agent]
     as_now: Callable[[Principal], Awaitable[Principal]]
     alerts: Alerts
+    rounds: MachineRounds
 
 
 class Hands:
@@ -68,7 +71,14 @@ class Hands:
         self.reaches = Reaches(ground.store, ground.blobs, ground.room, ground.net, undo, outward)
         self.effects = Effects(ground.store, self._reach, ground.clock, ground.ids)
         self.diffs = Diffs(ground.store, self._reach)
-        beside = Beside(self._reach, lambda: self._config.processes, ground.dispatch, ground.as_now, ground.redact)
+        beside = Beside(
+            self._reach,
+            lambda: self._config.processes,
+            ground.dispatch,
+            ground.as_now,
+            ground.redact,
+            ground.rounds,
+        )
         self.background = Background(ground.store, home.processes, ground.clock, ground.ids, beside)
         self.reaches.processes = lambda: self.background
 

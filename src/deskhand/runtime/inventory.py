@@ -23,6 +23,7 @@ from .clock import RandomIds, SystemClock
 from .config import Settings
 from .dispatch import Dispatch
 from .hands import Ground
+from .machine_rounds import MachineRounds
 from .plugins import Failed
 from .reach import Room, workspace_of
 from .redaction import Redactor, secrets_in
@@ -65,9 +66,10 @@ def _works(settings: Settings) -> Iterator[Works]:
             dispatch = Dispatch(store, _never, clock, _never)
             room = Room(open_sandbox, clock.now)
             about = (Net(), clock, RandomIds(), secrets_in(settings), Redactor(settings), dispatch)
-            ground = Ground(
-                store, Blobs(Path(folder)), room, *about, lambda: settings, _never, _never, Alerts(store, clock, ())
-            )
+            alerts = Alerts(store, clock, ())
+            rounds = MachineRounds(store, clock, alerts, lambda: 0)
+            rest = (lambda: settings, _never, _never, alerts, rounds)
+            ground = Ground(store, Blobs(Path(folder)), room, *about, *rest)
             yield Works(ground, _never, _never, _never)
         finally:
             anyio.run(store.close)

@@ -43,6 +43,10 @@ class Stage(Protocol):
         way."""
         ...
 
+    async def bot_says(self, text: str) -> bool:
+        """Another bot writes, where the person does. False where the platform has no bots."""
+        ...
+
     def said(self) -> Sequence[str]:
         """What the account said to the person: the messages as they read now, without formatting."""
         ...
@@ -164,6 +168,17 @@ async def what_is_passed_on_is_not_their_word(stage: Stage) -> None:
             assert typed or part.label.integrity == "untrusted", part
 
 
+async def a_bot_is_no_person(stage: Stage) -> None:
+    """Who runs this decides whether bots are heard, and needs to know which they are."""
+    channel = stage.open()
+    if await stage.bot_says("I am a program"):
+        (inbound,) = await take(channel, 1, confirm=True)
+        assert inbound.by_program and words(inbound) == "I am a program"
+    await stage.says("I am a person")
+    (inbound,) = await take(channel, 1, confirm=True)
+    assert not inbound.by_program
+
+
 async def an_address_that_is_not_allowed_leads_nowhere(stage: Stage) -> None:
     """However it is written, and whatever the channel's renderer makes of that."""
     channel, here = await _place(stage)
@@ -228,6 +243,7 @@ CASES: tuple[Case, ...] = (
     a_long_text_arrives_whole,
     what_looks_like_markup_arrives,
     what_is_passed_on_is_not_their_word,
+    a_bot_is_no_person,
     an_address_that_is_not_allowed_leads_nowhere,
     a_chat_that_is_not_there_is_refused,
     who_is_away_is_a_channel_error,

@@ -185,7 +185,8 @@ class Inbound(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One event as a channel received it.
 
     `external_id` is the platform's name of it and dedupes redelivery per (channel, account). `at` is when it was
-    said, seconds since the epoch. `session` is set where the surface already knows it.
+    said, seconds since the epoch. `session` is set where the surface already knows it. `by_program`: a bot wrote it,
+    and no person.
     """
 
     external_id: str
@@ -196,6 +197,7 @@ class Inbound(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     session: str = ""
     reply_to: str = ""
     when: When = "steer"
+    by_program: bool = False
 
 
 class Waiting(msgspec.Struct, frozen=True, gc=False):

@@ -200,6 +200,9 @@ class Jobs:
             said = "the run before it was still going on"
             await self._ground.store.change([added(entry, "skipped", now, said), counted(name, skips=1)])
             return False
+        if why := await self._ground.rounds.begin(f"the job {name}"):
+            await self._ground.store.change([added(entry, "skipped", now, why), counted(name, skips=1)])
+            return False
         wrote = await self._ground.store.change([added(entry, "waiting")])
         self.clock.poke()
         return bool(wrote[0])
