@@ -29,7 +29,7 @@ def test_sizes_and_names(path: Path) -> None:
             assert not node.name.lower().rstrip("s").endswith(VAGUE), f"{node.name}: name the thing"
 
 
-def test_broad_excepts_stand_in_six_kinds_of_places() -> None:
+def test_broad_excepts_stand_in_seven_kinds_of_places() -> None:
     broad = {path.relative_to(SOURCE).as_posix() for path in FILES if "except Exception" in path.read_text()}
     allowed = {
         "agent/asking.py",  # a model call
@@ -40,6 +40,7 @@ def test_broad_excepts_stand_in_six_kinds_of_places() -> None:
         "runtime/outbox.py",  # a send
         "runtime/worker.py",  # a supervised child
         "runtime/jobs/runs.py",  # a supervised child
+        "runtime/judging.py",  # a call that cannot be judged is asked about
         "runtime/plugins.py",  # a plugin
         "tools/hooks.py",  # and its handlers
         "store/writer.py",  # handed to the caller, who raises it

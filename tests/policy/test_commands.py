@@ -155,3 +155,13 @@ def test_a_long_command_is_asked_about_and_takes_no_time(filler: str) -> None:
 )
 def test_what_nobody_sees_is_asked_about(sign: str) -> None:
     assert f"U+{ord(sign):04X}" in doubt(f"ls {sign}a", WIDE)
+
+
+def test_a_chain_of_programs_that_run_others_is_followed_to_its_end() -> None:
+    """However long it is: the words are walked, and no function calls itself."""
+    allowed = {"nohup", "time", "ls", "timeout", "command"}
+    assert doubt("nohup time " * 1_000 + "ls", allowed) == ""
+    assert "'make'" in doubt("nohup time " * 1_000 + "make", allowed)
+    assert "timeout -s" in doubt("nohup " * 1_000 + "timeout -s 9 ls", allowed)
+    assert doubt("nohup " * 1_000 + "command -v make", allowed) == ""
+    assert doubt("nohup " * 1_000, allowed) == ""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import msgspec
 import pytest
+from hypothesis import example
+from hypothesis import given as given_
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from deskhand.policy.gate import Given, given, shown_to, trusting
+from deskhand.policy.gate import STEERING, Given, given, shown_to, steers, trusting
 from deskhand.policy.rules import Case, Rule, decide
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.effects import OUTWARD, Effect
@@ -204,3 +209,17 @@ def test_only_people_and_pages_name_addresses() -> None:
     asked = Message("user", (Text("see https://said.test", Label("owner")), Text("https://file.test", PAGE)))
     words = given([asked, CALLS, WEB, ECHO, REFUSED], lambda name: name == "web_fetch")
     assert words == (Given("", "see https://said.test"), Given("page.test", "go to https://page.test/b"))
+
+
+STEER_PARTS = ("a", "memory", "Memory. ", "skills", "SOUL.md", "soul.md ", "memory.md", "jobs", ".", "", "..", "job.md")
+
+
+@example(path_parts=["memory"])
+@example(path_parts=["a", "memory", "b", "c"])
+@given_(st.lists(st.sampled_from(STEER_PARTS), max_size=6))
+def test_what_steers_is_found_by_its_parts(path_parts: list[str]) -> None:
+    """As the patterns say, which were put to every end of the path."""
+    parts = [part.casefold().rstrip(". ") for part in path_parts if part not in ("", ".")]
+    ends = ["/".join(parts[i:]) for i in range(len(parts))]
+    expected = any(fnmatchcase(end, pattern) for end in ends for pattern in STEERING)
+    assert steers("/".join(path_parts)) == expected

@@ -88,3 +88,10 @@ def test_files(tool: str, path: str, said: str, changed: str) -> None:
 
 def test_what_is_no_object_is_left_to_the_tool() -> None:
     assert unnamed_change("shell", b'"x', "", kind) == unnamed_change("shell", b"[]", "", kind) == ""
+
+
+def test_what_is_too_long_to_be_looked_at_counts_as_unnamed() -> None:
+    assert shell("rm todo.md # " + "a" * 20_000, "remove todo.md")
+    assert shell("rm " + "todo.md " * 51, "remove todo.md") == "*"
+    assert shell("rm todo.md", "a " * 5_000 + "todo.md") == "todo.md"
+    assert shell("sudo " * 3_000 + "rm todo.md", "hello") == "todo.md"

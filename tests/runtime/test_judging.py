@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.policy.rules import Case
+from deskhand.policy.rules import Case, Decision
 from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.judging import Judge, judge_of, under_our_names
+from deskhand.runtime.judging import Judge, asking_where_it_fails, judge_of, under_our_names
 from deskhand.types.effects import Effect
 from deskhand.types.identity import Principal
 from deskhand.types.labels import OWNER, Label
@@ -76,3 +76,41 @@ def test_what_needs_no_change_is_left_and_what_is_refused_too(judge: Judge) -> N
         assert judge(case(tool, deep, "fetch")).verdict in ("allow", "ask")
     for arguments in (b'{"path": "a"}', b"", b"[1]", b'{"a": NaN}', b'{"a": 1, "a": "\\ud800"}', b"[" * 5000):
         assert under_our_names(case("read_file", arguments)).arguments == arguments
+
+
+@pytest.mark.parametrize("error", [RecursionError("deep"), MemoryError(), ValueError("?"), KeyError("x")])
+def test_what_cannot_be_judged_is_asked_about(error: Exception) -> None:
+    """An analyser that fails never means yes."""
+
+    def failing(case: Case) -> Decision:
+        raise error
+
+    decision = asking_where_it_fails(failing)(case("shell", b'{"command": "ls"}'))
+    assert decision.verdict == "ask" and type(error).__name__ in decision.reason
+
+
+LONG = {
+    "too long": "echo " + "a" * 20_000,
+    "a chain": "nohup " * 2_000 + "make",
+    "a chain that is too long": "nohup " * 100_000 + "ls",
+    "brackets": "(" * 10_000 + "ls" + ")" * 10_000,
+    "quotes": "'" * 100_001,
+    "backslashes": "ls " + "\\" * 9_999,
+}
+
+
+@pytest.mark.parametrize("command", LONG.values(), ids=LONG)
+def test_a_command_that_cannot_be_read_is_no_yes(judge: Judge, command: str) -> None:
+    arguments = msgspec.json.encode({"command": command, "action": "start"})
+    for tool in ("shell", "background_run", "process"):
+        assert judge(case(tool, arguments)).verdict in ("ask", "deny"), tool
+
+
+def test_an_address_behind_many_others_is_not_free(judge: Judge) -> None:
+    """So many are looked at; none is passed over, neither by a rule that refuses a host nor by the gate."""
+    good = [f"https://good.test/{number}" for number in range(200)]
+    for given in ({"urls": [*good, "https://evil.test/x"]}, {"urls": good, "url": "https://evil.test/x"}):
+        arguments = msgspec.json.encode(given)
+        assert judge(case("web_fetch", arguments, "fetch")).verdict != "allow"
+        assert judge(case("web_fetch", arguments, "fetch", PAGE)).verdict != "allow"
+    assert judge(case("web_fetch", msgspec.json.encode({"urls": good[:5]}), "fetch")).verdict == "allow"

@@ -41,6 +41,8 @@ from ..types.turn import OpenCall, failed
 from .client_calls import handed_over, split
 from .journal import Journal
 
+NAME_CHARS = 64
+"""Of a name that a model made up, so much is compared with those that there are."""
 SOON_S = 0.02
 """A tool that may run again and is done sooner has its call and its result written in one commit."""
 
@@ -93,7 +95,7 @@ class Calls:
         agent, name = self._journal.agent, call.call.name
         tool = called(name, agent.tools)
         if tool is None:
-            near = get_close_matches(name, agent.tools, 1)
+            near = get_close_matches(name[:NAME_CHARS], agent.tools, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(agent.tools)}"
             return failed(call, "error", f"there is no tool {name!r}; {hint}")
         if call.answer is not None:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 
 from .programs import RUNS_OTHERS, risk
-from .words import Reading, Word, read
+from .words import LONGEST, Reading, Word, read
 
 ENDS = frozenset({";", "&", "&&", "|", "||", "|&", "(", ")", ";;", "\n"})
 _PLACES = ("/bin/", "/usr/bin/")
@@ -19,7 +19,9 @@ SHOWN_CHARS = 80
 
 def words_of(command: str) -> list[str]:
     """The words of a shell command, each operator by itself; a line end is one too. Raises ValueError for a quote that
-    does not end."""
+    does not end, and for a command of more than LONGEST characters."""
+    if len(command) > LONGEST:
+        raise ValueError(f"it has more than {LONGEST:,} characters")
     lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     return list(lexer)
@@ -56,34 +58,36 @@ def unclear(piece: str) -> str:
 
 
 def _doubt(words: Sequence[Word], allowed: Collection[str], strict: bool) -> str:
-    words = (Word(program(words[0].text), words[0].glob), *words[1:])
-    name = words[0].text
-    if name not in allowed:
-        return f"{name[:SHOWN_CHARS]!r} is not one of the commands that run without a question"
-    if name not in RUNS_OTHERS:
-        return unclear(found) if (found := risk(words, strict=strict)) else ""
-    inner = _inner(name, words[1:])
-    if isinstance(inner, str):
-        return unclear(inner)
-    if not inner:
-        return ""
-    if name == "xargs" and risk((inner[0], Word("*", glob=True)), strict=strict):
-        return unclear(f"{name} {inner[0].text}")  # what comes through the pipe may be its options
-    return _doubt(inner, allowed, strict)
+    at = 0
+    while at < len(words):
+        name = program(words[at].text)
+        if name not in allowed:
+            return f"{name[:SHOWN_CHARS]!r} is not one of the commands that run without a question"
+        if name not in RUNS_OTHERS:
+            plain = (Word(name, words[at].glob), *words[at + 1 :])
+            return unclear(found) if (found := risk(plain, strict=strict)) else ""
+        inner = _inner(name, words, at + 1)
+        if isinstance(inner, str):
+            return unclear(inner)
+        if name == "xargs" and inner < len(words) and risk((words[inner], Word("*", glob=True)), strict=strict):
+            return unclear(f"{name} {words[inner].text}")  # what comes through the pipe may be its options
+        at = inner
+    return ""
 
 
-def _inner(name: str, rest: Sequence[Word]) -> Sequence[Word] | str:
-    """The command that a program runs which runs others; () for none, and text for what cannot be told."""
+def _inner(name: str, words: Sequence[Word], at: int) -> int | str:
+    """Where the command begins that a program runs which runs others, behind the last word for none; and text for what
+    cannot be told."""
     options = _PLAIN_OPTIONS.get(name, frozenset())
-    while rest and rest[0].text in options:
+    while at < len(words) and words[at].text in options:
         if name == "command":
-            return ()  # it only says what it would run
-        rest = rest[1:]
-    if name == "timeout" and rest and _DURATION.fullmatch(rest[0].text):
-        rest = rest[1:]
-    if rest and (rest[0].text.startswith("-") or rest[0].glob or "=" in rest[0].text):
-        return f"{name} {rest[0].text}"
-    return rest
+            return len(words)  # it only says what it would run
+        at += 1
+    if name == "timeout" and at < len(words) and _DURATION.fullmatch(words[at].text):
+        at += 1
+    if at < len(words) and (words[at].text.startswith("-") or words[at].glob or "=" in words[at].text):
+        return f"{name} {words[at].text}"
+    return at
 
 
 def program(word: str) -> str:

@@ -44,6 +44,8 @@ def _words(field: str, rule: Rule, seen: Seen) -> str:
         case "commands":
             more = "other programs than" if rule.verdict == "allow" else "none of"
             return f"this runs {more} {', '.join(rule.commands)}"
+        case _ if field == UNCLEAR and not rule.commands:
+            return f"whether this goes to {rule.host} cannot be told, so at least a person is asked"
         case _ if field == UNCLEAR:
             return f"whether this runs {', '.join(rule.commands)} cannot be told, so at least a person is asked"
         case _:

@@ -6,7 +6,6 @@ It assumes that the model obeys whoever wrote what it reads, and looks at labels
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,12 +24,17 @@ ANSWERED = "[web_fetch: answered"
 """So begins the answer to a question about a page: words of a model, which may repeat those of the question."""
 ADDRESSES = frozenset({"url", "urls", "uri", "href", "link", "links", "address"})
 """Arguments that name what is fetched."""
-STEERING = (
-    *("system.md", "agent.md", "rules.md", "soul.md", "user.md", "code.md", "agents.md", "heartbeat.md", "job.md"),
-    *("memory.md", "memory/*", "knowledge/*", "skills/*", "tools/*", "jobs/*", "prompts/*"),
+STEERING = frozenset(
+    (
+        *("system.md", "agent.md", "rules.md", "soul.md", "user.md", "code.md", "agents.md", "heartbeat.md", "job.md"),
+        *("memory.md", "memory/*", "knowledge/*", "skills/*", "tools/*", "jobs/*", "prompts/*"),
+    )
 )
-"""Files of a workspace that tell an agent what to do or what is known: the next conversation reads them."""
+"""Files of a workspace that tell an agent what to do or what is known, and folders of them: the next conversation reads
+them."""
 NAMED_SOURCES = 3
+MOST = 20
+"""So many addresses of a call are looked for in what was read."""
 
 
 def trusting(label: Label, trusted: Collection[str]) -> Label:
@@ -104,8 +108,9 @@ def objection(effect: Effect, arguments: bytes, label: Label, known: Collection[
 
 
 def _strange(arguments: bytes, known: Collection[Given]) -> str:
-    """The first address in these arguments that was not given; '' for none."""
-    return next((url for url in addresses(_decoded(arguments)) if not _given(url, known)), "")
+    """The first address in these arguments that was not given, or that stands behind MOST others; '' for none."""
+    urls = enumerate(addresses(_decoded(arguments)))
+    return next((url for number, url in urls if number >= MOST or not _given(url, known)), "")
 
 
 def _given(url: str, known: Collection[Given]) -> bool:
@@ -159,8 +164,7 @@ def steering(arguments: Any) -> str:
 def steers(path: str) -> bool:
     """Whether this file of a workspace tells agents what to do; written as forgiving as file systems are."""
     parts = [part.casefold().rstrip(". ") for part in path.split("/") if part not in ("", ".")]
-    ends = ["/".join(parts[i:]) for i in range(len(parts))]
-    return any(fnmatchcase(end, pattern) for end in ends for pattern in STEERING)
+    return parts[-1:] != [] and (parts[-1] in STEERING or any(f"{part}/*" in STEERING for part in parts[:-1]))
 
 
 def shown_to(audience: Collection[str], parts: tuple[ResultPart, ...]) -> tuple[ResultPart, ...]:

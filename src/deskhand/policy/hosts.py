@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -19,6 +20,8 @@ _KEYS = ADDRESSES | {"host", "hosts"}
 _URL = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:/")
 UNREADABLE = "\0"
 """Stands for an address that cannot be read: no pattern fits it."""
+MOST = 100
+"""So many addresses of a call are read; what stands behind them counts as one that cannot be."""
 
 
 def hosts_in(arguments: bytes) -> tuple[str, ...]:
@@ -27,7 +30,8 @@ def hosts_in(arguments: bytes) -> tuple[str, ...]:
         given = msgspec.json.decode(arguments)
     except (ValueError, RecursionError):
         return (UNREADABLE,)
-    return tuple(dict.fromkeys(_hosts(given, named=False, depth=0)))
+    found = [*islice(_hosts(given, named=False, depth=0), MOST + 1)]
+    return tuple(dict.fromkeys(found[:MOST] + [UNREADABLE] * (len(found) > MOST)))
 
 
 def _hosts(value: Any, *, named: bool, depth: int) -> Iterator[str]:

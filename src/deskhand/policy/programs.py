@@ -33,9 +33,9 @@ _GIT = frozenset(_GIT_NAMES.split())
 """Commands of git that run nothing by themselves. Any other name may be an alias."""
 _GIT_LONG = ("--ex", "--up", "--rec", "--op", "--ou", "--te", "--ed", "--pag")
 _AWK = re.compile(r"system|getline|[|>@]")
-_SED_AT = r"(?:\d+|\$|/(?:[^/\\\n]|\\[^\n])*+/)?"
+_SED_AT = r"(?:\d++|\$|/(?:[^/\\\n]|\\[^\n])*+/)?"
 _SED = re.compile(
-    rf"{_SED_AT}(?:,{_SED_AT})? *!? *(?:[pdq=]?|s(?P<mark>[/|,:])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)"
+    rf"{_SED_AT}(?:,{_SED_AT})? *+(?:! *+)?(?:[pdq=]?|s(?P<mark>[/|,:])(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)"
     r"(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)[gpiI\d]*)"
 )
 _TAR_SHORT = re.compile(r"-?[cxtvfzjJpkmhaOPruAC0-9]+")

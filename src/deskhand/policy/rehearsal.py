@@ -31,7 +31,7 @@ def told(arguments: bytes) -> str | None:
     """
     try:
         given = msgspec.json.decode(arguments, type=RunArguments)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     changes = sorted(given.changes, key=lambda change: not change.loses)
     head = [_line(change) for change in changes] or ["changes nothing"]

@@ -16,7 +16,7 @@ from ..types.options import SessionOptions
 from . import blocked
 from .commands import unclear
 from .gate import Given, objection
-from .hosts import WITH_HOST, fits_host, hosts_in
+from .hosts import UNREADABLE, WITH_HOST, fits_host, hosts_in
 from .words import Reading, read
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -131,7 +131,8 @@ def _by_rule(rules: Sequence[Rule], case: Case) -> Decision:
             decision = Decision(rule.verdict, rule.because or f"rule {number}: {summary(rule)}")
             break
         if misfit == UNCLEAR and not doubtful:
-            doubtful = f"{unclear(seen.reading.unclear)}; rule {number}: {summary(rule)}"
+            why = unclear(seen.reading.unclear) if rule.commands else "where this goes cannot be told for certain"
+            doubtful = f"{why}; rule {number}: {summary(rule)}"
     else:
         decision = without_rule(case)
     return Decision("ask", doubtful) if doubtful and decision.verdict == "allow" else decision
@@ -159,7 +160,7 @@ SHELL = "shell"
 COMMAND_TOOLS = frozenset({SHELL, "background_run", "process"})
 """Tools that run commands. A rule for `shell` holds for all of them."""
 UNCLEAR = "unclear"
-"""A misfit: what the command runs cannot be told, so it may be what the rule refuses."""
+"""A misfit: what the command runs, or where the call goes, cannot be told, so it may be what the rule refuses."""
 
 
 class Seen:
@@ -218,7 +219,7 @@ def mismatch(rule: Rule, seen: Seen) -> str:
     if rule.group is not None and rule.group != case.group:
         return "group"
     if rule.host != "*" and not fits_host(rule.host, seen.hosts, every=rule.verdict == "allow"):
-        return "host"
+        return UNCLEAR if rule.verdict != "allow" and UNREADABLE in seen.hosts else "host"
     return _commands(rule, seen) if rule.commands else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import dropwhile
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -21,6 +22,10 @@ _CHANGE_ALL = frozenset({"mv", "rm", "rmdir", "unlink", "shred", "truncate", "te
 _CHANGE_LAST = frozenset({"cp", "ln", "install", "rsync"})
 _IN_PLACE = frozenset({"sed", "perl"})
 _GLOB = re.compile(r"[*?\[$`~]")
+LOOKED_AT, PATH = 8_000, 1_000
+"""Characters of what was said that are looked at, and of a path: what is only named behind them counts as unnamed."""
+MOST = 50
+"""A command that changes more paths than these names too many to be sure of."""
 
 
 def unnamed_change(tool: str, arguments: bytes, said: str, kind: Kind) -> str:
@@ -39,7 +44,8 @@ def unnamed_change(tool: str, arguments: bytes, said: str, kind: Kind) -> str:
         changed = iter((path,) if kind(path) == "file" else ())
     else:
         return ""
-    return next((path for path in changed if _GLOB.search(path) or not named(path, said)), "")
+    said = said[:LOOKED_AT]
+    return next((path for path in changed if _GLOB.search(path) or len(path) > PATH or not named(path, said)), "")
 
 
 def unmeant_loss(tool: str, arguments: bytes, said: str) -> str:
@@ -49,9 +55,10 @@ def unmeant_loss(tool: str, arguments: bytes, said: str) -> str:
         return ""
     try:
         changes = msgspec.json.decode(arguments, type=RunArguments).changes
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
-    lost = [change for change in changes if change.loses and not meant(change, said)]
+    said = said[:LOOKED_AT]
+    lost = [change for change in changes if change.loses and (len(change.path) > PATH or not meant(change, said))]
     more = f", and {len(lost) - 1} more like it" if len(lost) > 1 else ""
     return lost[0].loses + more if lost else ""
 
@@ -64,10 +71,13 @@ def _changed_by(command: str, kind: Kind) -> Iterator[str]:
         yield command
         return
     moved = "cd" in words or "pushd" in words  # then a name says nothing about where the file lies
-    for simple in simple_commands(words):
-        for path in _targets(simple, kind):
-            if moved or _GLOB.search(path) or kind(path):
-                yield path
+    paths = (path for simple in simple_commands(words) for path in _targets(simple, kind))
+    for number, path in enumerate(paths):
+        if number == MOST:
+            yield "*"
+            return
+        if moved or _GLOB.search(path) or kind(path):
+            yield path
 
 
 def _targets(simple: list[str], kind: Kind) -> Iterator[str]:
@@ -81,8 +91,7 @@ def _targets(simple: list[str], kind: Kind) -> Iterator[str]:
                 yield target
         else:
             words.append(word)
-    while words and (words[0] in RUNS_OTHERS or "=" in words[0]):
-        words.pop(0)
+    words = list(dropwhile(lambda word: word in RUNS_OTHERS or "=" in word, words))
     if not words:
         return
     program, options = PurePosixPath(words[0]).name, [word for word in words[1:] if word.startswith("-")]

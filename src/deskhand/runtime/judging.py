@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 
 import msgspec
@@ -22,6 +23,8 @@ from .models import is_small
 from .reach import workspace_of
 from .small import asking_about_unnamed
 
+_log = logging.getLogger(__name__)
+
 Judge = Callable[[Case], Decision]
 
 
@@ -38,7 +41,8 @@ def _postures(settings: Settings) -> Mapping[str, Posture]:
 
 
 def judge_of(settings: Settings, agent: str) -> Judge:
-    """Who judges the calls of this agent. Raises ConfigError for one that there is not."""
+    """Who judges the calls of this agent: what cannot be judged is asked about. Raises ConfigError for one that there
+    is not."""
     config, rules = settings.agent(agent), rules_of(settings, agent)
 
     def decided(case: Case) -> Decision:
@@ -55,7 +59,20 @@ def judge_of(settings: Settings, agent: str) -> Judge:
         case = under_our_names(case)
         return planned(case, whole(case))
 
-    return judged
+    return asking_where_it_fails(judged)
+
+
+def asking_where_it_fails(judge: Judge) -> Judge:
+    """The judge, who asks where looking at the call failed: then nothing tells that it may run."""
+
+    def sure(case: Case) -> Decision:
+        try:
+            return judge(case)
+        except Exception as error:  # noqa: BLE001 -- whatever it raises, it is no yes
+            _log.exception("A call of %s could not be judged", case.tool)
+            return Decision("ask", f"whether it may run could not be told ({type(error).__name__})")
+
+    return sure
 
 
 def judging_all_commands(judge: Judge) -> Judge:

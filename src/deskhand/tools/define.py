@@ -7,6 +7,7 @@ import inspect
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
@@ -96,8 +97,8 @@ def decoded(arguments: bytes) -> Any:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) != len(pairs):
-            names = [name for name, _ in pairs]
-            raise ValueError(f"the name {next(n for n in names if names.count(n) > 1)!r} stands twice")
+            twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+            raise ValueError(f"the name {twice!r} stands twice")
         return found
 
     def number(text: str) -> float:

@@ -41,7 +41,7 @@ def _kind_named(path: str, said: str) -> bool:
     return bool(ending and f" {ending} " in words) or any(f" {_plain(part)} " in words for part in folders)
 
 
-_NAMES = re.compile(r"[\w-]+\.\w{1,5}\b")
+_NAMES = re.compile(r"(?<![\w-])[\w-]++\.\w{1,5}\b")
 _MANY = re.compile(r"\b(all|every|everything|each|files|contents?|whole)\b|\*", re.IGNORECASE)
 
 
