@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deskhand.models.shim_reading import (
+    _files_in,
     invented_figure,
     nearest_last,
     nearest_passage,
@@ -14,6 +19,7 @@ from deskhand.models.shim_reading import (
     without_listed_orders,
     without_orders,
 )
+from deskhand.models.shim_texts import _texts_in
 
 
 def file(name: str, text: str) -> str:
@@ -176,3 +182,28 @@ def test_a_number_that_stands_nowhere_was_not_read(answer: str, texts: str, figu
 )
 def test_whether_texts_speak_of_a_question(question: str, told: bool) -> None:
     assert speaks_of(file("hanna.txt", "Luca waits at the station."), question) is told
+
+
+FILE = re.compile(r"^--- (?!end of )(?:.*)\n(?:(?!--- end of ).*\n)*--- end of .*(?:\n|$)", re.MULTILINE)
+TEXT = re.compile(r"^--- (\S.*)\n((?:.*\n)*?)--- end of \1$", re.MULTILINE)
+LINES = (
+    "--- a",
+    "--- end of a",
+    "--- end of b",
+    "--- b",
+    "--- end of end of a",
+    "x",
+    "",
+    "--- ",
+    " --- a",
+    "--- end of ",
+)
+surveys = st.lists(st.sampled_from(LINES), max_size=9).map("\n".join)
+
+
+@settings(max_examples=500)
+@given(surveys)
+def test_files_are_found_in_one_go(texts: str) -> None:
+    """As these expressions say, which look at every line again for each file without an end."""
+    assert _files_in(texts) == FILE.findall(texts)
+    assert [*_texts_in(texts)] == TEXT.findall(texts)

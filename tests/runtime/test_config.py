@@ -22,6 +22,7 @@ from deskhand.runtime import keys
 from deskhand.runtime.adjust import writable
 from deskhand.runtime.aliases import TABLE, translate
 from deskhand.runtime.config import AgentConfig, Config, ProviderConfig, Settings, read_settings
+from deskhand.runtime.datafile import parse_data, parse_plain
 from deskhand.runtime.deep.run import DeepWorkConfig
 from deskhand.runtime.jobs.settings import HeartbeatConfig
 from deskhand.runtime.judging import judge_of
@@ -555,3 +556,17 @@ def test_what_holds_of_memory_where_nothing_is_said(tmp_path: Path) -> None:
     chain = "{harvester: {enabled: true, schedule: '0 * * * *', models: [gemini/a, openai/b]}, candidate_ttl_days: 3}"
     memory = read(tmp_path, f"memory: {chain}").config.memory
     assert memory.harvester.models == ("google/a", "openai/b") and memory.keeping.candidate_days == 3
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 60, "a: [" + "{b: " * 60, "a: " + "[" * 51 + "]" * 51])
+def test_brackets_nested_too_deeply_are_refused_before_they_are_parsed(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        parse_data(text, tmp_path / "x.yaml")
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        parse_plain(text)
+
+
+def test_front_matter_has_a_limit() -> None:
+    assert parse_plain("a: " + "b" * 7_000) == {"a": "b" * 7_000}
+    with pytest.raises(ConfigError, match="more than"):
+        parse_plain("a: b\n" * 2_000)

@@ -32,7 +32,7 @@ def arguments_of(call: ToolCall) -> str | None:
                 return msgspec.json.decode(call.arguments, type=_About).about
             case _:
                 return None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -338,7 +338,7 @@ def brief(call: ToolCall, width: int) -> str:
     raw = bytes(call.arguments).decode(errors="replace")
     try:
         data = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return one_line(raw, width)
     if isinstance(data, dict):
         if call.name in ("write_file", "edit_file") and isinstance(data.get("path"), str):
@@ -368,7 +368,7 @@ def readable(question: str) -> str:
         return question
     try:
         data = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return question
     if not isinstance(data, dict):
         return question

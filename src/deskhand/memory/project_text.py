@@ -17,11 +17,11 @@ _BEGIN = re.compile(r"^<!-- deskhand:(?P<name>[a-z]+)\b[^\n]*?-->[ \t\r]*$", re.
 _END = re.compile(r"^<!-- deskhand:end -->[ \t\r]*$", re.MULTILINE)
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 _BULLET = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
-_HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r"(#{1,6})(?=[ \t]|#*$)(.*)")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _SOURCE = re.compile(r"\*Source: .*\*$")
 _WORD = re.compile(r"\w")
-_LEARNING = re.compile(r"\[(?P<category>[^\]]*)\] Mistake: (?P<mistake>.*?) Correction: (?P<correction>.*)")
+_LEARNING = re.compile(r"(?=[^\n]*\Z)\[(?P<category>[^\]]*)\] Mistake: (?P<mistake>.*?) Correction: (?P<correction>.*)")
 _BOLD = re.compile(r"\*\*(?P<name>Mistake|Correction):?\*\*:?\s*(?P<text>.*)")
 
 Form = Literal["lines", "topics", "learnings"]
@@ -120,6 +120,7 @@ def lines(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
     """A chunk for each paragraph and each point of a list; what stands under a heading is about that. Comments, code
     and, at the `front` of a file, what stands between dashes say nothing."""
     found: list[Chunk] = []
+    raw: list[list[str]] = []
     heading, until, open_ = "", "", False
     for number, line in enumerate(_LINE.findall(text)):
         bare, fence, bullet = line.strip(), _FENCE.match(line), _BULLET.match(line)
@@ -132,21 +133,31 @@ def lines(text: str, sheet: Sheet, front: bool = False) -> list[Chunk]:
         elif fence:
             until, open_ = fence[1], False
         elif title := _HEADING.match(bare):
-            heading, open_ = (title[2] or "").strip() if len(title[1]) > 1 else "", False
+            heading, open_ = _words(title[2]) if len(title[1]) > 1 else "", False
         elif not bare:
             open_ = False
         elif open_ and not (bullet and not bullet["indent"]):
-            found[-1].raw += line
+            raw[-1].append(line)
             continue
         else:
             found.append(Chunk(line, "\0" + heading))
+            raw.append([line])
             open_ = True
             continue
         found.append(Chunk(line))
-    for chunk in found:
+        raw.append([line])
+    for chunk, pieces in zip(found, raw, strict=True):
+        chunk.raw = "".join(pieces)
         if chunk.text:
             chunk.text = _said(chunk.raw, (sheet.subject, chunk.text[1:]))
     return found
+
+
+def _words(title: str) -> str:
+    """A heading without the hashes at its end."""
+    title = title.strip()
+    plain = title.rstrip("#")
+    return plain.rstrip() if not plain or plain[-1] in " \t" else title
 
 
 def _ends(bare: str, until: str) -> bool:

@@ -42,7 +42,7 @@ async def find_servers(addresses: dict[str, str], limit_s: float = PROBE_S) -> t
                     body = await response.content.read(ANSWER_BYTES)
                     names = tuple(clean(model.id) for model in msgspec.json.decode(body, type=_Answer).data)
                     answers[provider] = Found(provider, base_url, names)
-        except (aiohttp.ClientError, OSError, ValueError):
+        except (aiohttp.ClientError, OSError, ValueError, RecursionError):
             return
 
     timeout = aiohttp.ClientTimeout(total=limit_s)

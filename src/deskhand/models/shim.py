@@ -91,6 +91,9 @@ WARMER = 0.5
 """The temperature of every program but the first, and the one that mends it."""
 PARTS = 4
 """Into more than this a step of a longer request is not split."""
+REQUEST_CHARS = 2 * WINDOW
+"""A longer request does not fit into a slot beside what stands there already."""
+TOO_LONG = "That is more than I can read at once. Put it into a file, and tell me what to do with that."
 NO_WAY = "I found no way to do this. Say it in other words, in smaller steps, or choose a bigger model."
 NO_PROGRAMS = (
     "I work on files by small programs, and this agent may not run any. `deskhand tools` shows what it may do."
@@ -168,6 +171,8 @@ class Shim:
         """What comes next; a request that is new is sorted."""
         step = next_step(turn)
         if isinstance(step, Sort):
+            if len(turn.request) > REQUEST_CHARS:
+                return Say(TOO_LONG)
             word = obvious(turn.request) or await self._sort(turn.request)
             step = first_step(word, turn)
         runs = request.tools and RUN not in {tool.name for tool in request.tools}
@@ -180,6 +185,9 @@ class Shim:
         work = next_work(request.messages, PLAN_MODE in request.system[-1])
         if isinstance(work, Hear):
             turn = read_turn(request.messages)
+            if len(turn.request) > REQUEST_CHARS:
+                yield _spoken(TOO_LONG)
+                return
             if (obvious(turn.request) or await self._sort(turn.request)) in ("talk", "self"):
                 async with aclosing(self._step(request, turn)) as items:
                     async for item in items:

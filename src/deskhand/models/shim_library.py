@@ -15,7 +15,8 @@ from math import log, sqrt
 
 import msgspec
 
-from .shim_programs import is_said, program_in
+from ..types.python_source import tree_of
+from .shim_programs import PROGRAM_CHARS, is_said, program_in
 from .shim_prompts import PROGRAM_SHOTS, Shots
 
 SHOWN = 2
@@ -155,7 +156,7 @@ _LEAST = re.compile(
 
 def _numbers(program: str) -> Iterator[int | float]:
     """The numbers of a program, but for those that mean the first, the last or one more."""
-    for node in ast.walk(ast.parse(program)):
+    for node in ast.walk(tree_of(program, PROGRAM_CHARS)):
         value = node.value if isinstance(node, ast.Constant) else None
         if isinstance(value, int | float) and value not in (0, 1):
             yield value
@@ -178,7 +179,7 @@ def borrowed(program: str, request: str, listing: str) -> str:
 def shape(program: str) -> tuple[str, ...]:
     """What is left of a program without its names, texts and numbers, and without what it says beside what it does."""
     try:
-        statements = ast.parse(program).body
+        statements = tree_of(program, PROGRAM_CHARS).body
     except SyntaxError:
         return ()
     acts = [each for each in statements if not is_said(each)]
@@ -221,7 +222,7 @@ def _called() -> frozenset[str]:
 
 def _texts(program: str) -> Iterator[str]:
     """The texts that a program works with, but for those that it says, writes or runs."""
-    tree, skipped = ast.parse(program), set[int]()
+    tree, skipped = tree_of(program, PROGRAM_CHARS), set[int]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("say", "write", "run"):
             skipped |= {id(each) for given in node.args[node.func.id == "write" :] for each in ast.walk(given)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from .shim_programs import Try
+from ..types.python_source import tree_of
+from .shim_programs import PROGRAM_CHARS, Try
 from .shim_request import demanded, swap_in
 from .shim_texts import target_of
 
@@ -29,11 +30,11 @@ def _of_all_rows(program: str) -> str:
     """`max(number(r['x']))` of one row, within a walk over rows, is meant of all of them; in the value of a dictionary
     of all those with the same key."""
     try:
-        tree = ast.parse(program)
+        tree = tree_of(program, PROGRAM_CHARS)
     except SyntaxError:
         return ""
     changed = ast.unparse(_OfAll().visit(tree))
-    return changed if changed != ast.unparse(ast.parse(program)) else ""
+    return changed if changed != ast.unparse(tree_of(program, PROGRAM_CHARS)) else ""
 
 
 class _OfAll(ast.NodeTransformer):
@@ -131,7 +132,7 @@ def with_sign(tried: Try, request: str) -> str:
     heads = [next((line for line in each.diff.splitlines() if re.match(r"[+ ](?!\+\+)", line)), "") for each in tables]
     if not sign or not heads or all(sign in head for head in heads):
         return ""
-    tree = ast.parse(tried.program)
+    tree = tree_of(tried.program, PROGRAM_CHARS)
     saves = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "save_rows"]
     for call in saves:
         call.keywords = [each for each in call.keywords if each.arg != "delimiter"]

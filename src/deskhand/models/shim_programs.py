@@ -9,6 +9,7 @@ import msgspec
 
 from ..types.losses import named
 from ..types.programs import Rehearsed
+from ..types.python_source import tree_of
 from .shim_request import ALL, FREE, SMALL, words_of
 from .shim_turn import Did, Turn
 
@@ -28,7 +29,7 @@ def pruned(program: str, request: str) -> str:
     on. Where nothing would be left of a kind, all of it stays; so does what keeps the data that others take away."""
     program = _FOLDER.sub(lambda found: found[0] if _is_named(found[2], request) else f"files({found[1]})", program)
     try:
-        tree = ast.parse(program)
+        tree = tree_of(program, PROGRAM_CHARS)
     except SyntaxError:
         return program
     takes, gone = _takes_away(tree), set[int]()
@@ -180,7 +181,7 @@ def _is_strange(call: ast.Call, name: str, request: str) -> bool:
 def _calls_of(program: str, name: str) -> list[ast.Call]:
     """The calls of one of our functions in a program."""
     try:
-        tree = ast.parse(program)
+        tree = tree_of(program, PROGRAM_CHARS)
     except SyntaxError:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name_of(node) == name]
@@ -228,7 +229,7 @@ def sample_compared(program: str, turn: Turn) -> str:
     listing = turn.did[0].result
     known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
     kinds = set(re.findall(r"; ([^;{}]+?) is [^;{}]* or ", listing))
-    rows = re.findall(r"\)\[0\] is {(.*?)}", listing)
+    rows = re.findall(r"\)\[0\] is {([^{}\n]*)}", listing)
     pairs = [pair for row in rows for pair in re.findall(r"'([^']+)': '([^']{3,})'", row)]
     strange = {value for column, value in pairs if column not in kinds and value.lower() not in known}
     return next((value for value in sorted(strange) if value in _compared(program)), "")
@@ -237,7 +238,7 @@ def sample_compared(program: str, turn: Turn) -> str:
 def _compared(program: str) -> set[str]:
     """The texts with which a program compares something."""
     try:
-        tree = ast.parse(program)
+        tree = tree_of(program, PROGRAM_CHARS)
     except SyntaxError:
         return set()
     sides = [
@@ -264,7 +265,7 @@ def is_plain(tried: Try, turn: Turn) -> bool:
     """Whether a program needs no second one to be believed: it only calls our functions, with words of the request, or
     with a text that is made up for a new file. What it says beside is not looked at: see `done_words`."""
     try:
-        statements = ast.parse(tried.program).body
+        statements = tree_of(tried.program, PROGRAM_CHARS).body
     except SyntaxError:
         return False
     asked = turn.request.lower()
@@ -355,7 +356,11 @@ ENDLESS = "raise RuntimeError('one line for each: write a loop over them')"
 _FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|$)", re.DOTALL)
 
 
+PROGRAM_CHARS = 8_000
+
+
 def program_in(written: str) -> str:
-    """The program in what a model wrote, fenced or not."""
+    """The program in what a model wrote, fenced or not; '' for one that is longer than a small model writes."""
     found = _FENCE.search(written)
-    return (found[1] if found else written.strip().strip("`")).strip()
+    program = (found[1] if found else written.strip().strip("`")).strip()
+    return program if len(program) <= PROGRAM_CHARS else ""

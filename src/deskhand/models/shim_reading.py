@@ -49,7 +49,7 @@ def without_listed_orders(listing: str) -> str:
 def nearest_last(texts: str, question: str) -> str:
     """The texts with the one that shares most words with the question at the end, and without those that share none
     where others share two: a small model takes the nearest."""
-    files = _FILE.findall(texts)
+    files = _files_in(texts)
     if len(files) < 2 or "".join(files).strip() != texts.strip():
         return texts
     words = {_stem(word) for word in words_of(question)} - _SMALL_STEMS
@@ -59,7 +59,18 @@ def nearest_last(texts: str, question: str) -> str:
     return "".join(files[n] for n in sorted(kept, key=lambda n: scores[n])).rstrip("\n")
 
 
-_FILE = re.compile(r"^--- (?!end of )(?:.*)\n(?:(?!--- end of ).*\n)*--- end of .*(?:\n|$)", re.MULTILINE)
+def _files_in(texts: str) -> list[str]:
+    """The texts of a survey, each from the line with its name to the one that ends it."""
+    found, start, at = list[str](), -1, 0
+    for line in texts.split("\n"):
+        end = min(at + len(line) + 1, len(texts))
+        if not line.startswith("--- end of "):
+            start = at if start < 0 and line.startswith("--- ") else start
+        elif start >= 0:
+            found.append(texts[start:end])
+            start = -1
+        at = end
+    return found
 
 
 def _stem(word: str) -> str:
@@ -84,7 +95,7 @@ class Passage(msgspec.Struct, frozen=True):
 def passages(texts: str) -> list[Passage]:
     """What stands in the texts of a survey, in pieces that can be quoted."""
     found = list[Passage]()
-    for block in _FILE.findall(texts):
+    for block in _files_in(texts):
         path, *lines = block.removeprefix("--- ").split("\n")
         lines = lines[: next((n for n, line in enumerate(lines) if line.startswith("--- end of ")), len(lines))]
         heading = ""
@@ -106,7 +117,7 @@ def _said_in(paragraph: str) -> list[str]:
     return re.split(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\bMrs\.)\s+(?=[^a-z\s])", " ".join(lines))
 
 
-_LINE_OF_ITS_OWN = re.compile(r"\s*(?:[-*+|]|\d+[.)]|[^\s:][^:]{0,30}:(?:\s|$)|[^,]+,[^ ,]|\d\d)")
+_LINE_OF_ITS_OWN = re.compile(r"\s*+(?:[-*+|]|\d+[.)]|[^\s:][^:]{0,30}:(?:\s|$)|[^,]+,[^ ,]|\d\d)")
 
 
 def nearest_passage(texts: str, question: str, answer: str = "") -> Passage | None:
@@ -162,7 +173,7 @@ def _norm(figure: str) -> str:
 
 
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
-_NUMBERING = re.compile(r"^\s*\d+[.)] ", re.MULTILINE)
+_NUMBERING = re.compile(r"^[^\S\n]*\d+[.)] ", re.MULTILINE)
 
 
 def _telling_stems(text: str) -> set[str]:

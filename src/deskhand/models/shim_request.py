@@ -98,14 +98,14 @@ def left_out(request: str, done: str) -> str:
     for part in _AND_DO.split(request)[1:]:
         words = [word for word in words_of(part) if word not in SMALL and word not in _EVERYDAY]
         if len(words) > 1 and not any(word[:STEM] in known for word in words[1:]):
-            return part.strip(" .!?")
+            return part.strip(" .,;!?\n")
     return ""
 
 
 STEM = 4
 _EVERYDAY = frozenset({"please", "then", "also", "it", "them", "that", "this", "too", "so", "new", "all", "one"})
 _AND_DO = re.compile(
-    r"(?:,|;|\.)?\s*\b(?:and|then|and then|and also)\b (?=(?:please )?(?:switch|turn|set|change|rename|delete|remove"
+    r"\b(?:and|then|and then|and also)\b (?=(?:please )?(?:switch|turn|set|change|rename|delete|remove"
     r"|add|put|append|replace|move|copy|update|increase|raise|lower|mark|tick|cross|insert|correct|fix)\b)",
     re.IGNORECASE,
 )
@@ -145,7 +145,7 @@ CHANGE = re.compile(
     r"\b(write|save|create|make|add|append|put|insert|remove|delete|drop|rename|move|copy|replace|change|set|update|fix"
     r"|sort|convert|turn|edit|merge|split|clean|organi[sz]e|tidy|mark|cross|tick|strike|correct|translate|pack"
     r"|zip|archive|export|extract|dedupe|deduplicate|empty|clear|build|generate|prepend|swap|throw|tick|untick|reorder"
-    r"|shorten|(take|leave|cut|pull) (it|them|those|that|the|every|all|out|off|only)|bring .* into)\b",
+    r"|shorten|(take|leave|cut|pull) (it|them|those|that|the|every|all|out|off|only)|bring .{0,100}? into)\b",
     re.IGNORECASE,
 )
 QUESTION = re.compile(

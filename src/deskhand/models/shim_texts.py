@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
+from collections.abc import Iterator
 
 from ..types.losses import named
+from ..types.python_source import tree_of
 from .shim_request import FREE, NAMED, ONLY
 from .shim_turn import Turn
 
@@ -25,9 +26,32 @@ _WORKED_OUT = re.compile(r"\b(dates|prices|amounts|(every|each) (date|price|amou
 
 def target_of(texts: str) -> str:
     """Of the texts of a survey the one that may be written anew: the only one, or the only script; '' for none."""
-    found = {path: text for path, text in _TEXT.findall(texts) if len(text) < REWRITE_CHARS and "…" not in text}
+    found = {path: text for path, text in _texts_in(texts) if len(text) < REWRITE_CHARS and "…" not in text}
     scripts = [path for path in found if path.endswith((".py", ".sh", ".js"))]
     return scripts[0] if len(scripts) == 1 else next(iter(found)) if len(found) == 1 else ""
+
+
+def _texts_in(texts: str) -> Iterator[tuple[str, str]]:
+    """The names and the texts of a survey that have an end."""
+    lines = texts.split("\n")
+    ends = dict[str, list[int]]()
+    for number in range(len(lines) - 1, -1, -1):
+        if lines[number].startswith(_END):
+            ends.setdefault(lines[number].removeprefix(_END), []).append(number)  # the first of them at the end
+    over = 0
+    for number, line in enumerate(lines):
+        path = line.removeprefix("--- ")
+        if number < over or path == line or not path.strip() or path[0].isspace():
+            continue
+        after = ends.get(path, [])
+        while after and after[-1] <= number:
+            after.pop()
+        if after:
+            yield path, "".join(f"{each}\n" for each in lines[number + 1 : after[-1]])
+            over = after[-1] + 1
+
+
+_END = "--- end of "
 
 
 def rewriting(texts: str, written: str) -> str:
@@ -42,8 +66,8 @@ def rewriting(texts: str, written: str) -> str:
 
 def _is_python(text: str) -> bool:
     try:
-        ast.parse(text)
-    except (SyntaxError, ValueError):
+        tree_of(text)
+    except SyntaxError:
         return False
     return True
 
@@ -70,7 +94,7 @@ _COMPOSED = re.compile(
 _GIVEN = re.compile(
     r"[\"\u201c\u201d\u201e«»]|(?<!\w)'\w|\b(from (my|the|it|them|[\w-]+\.\w+)|all|each|every|of my|these|those"
     r"|column|rows?|lines?|translat\w*|summar\w*|folder|copy|contents?|names? of|same|existing|count|total|sum"
-    r"|dates?)\b|\bwith [^.,]+, [^.]+ and ",
+    r"|dates?)\b|\bwith [^.,]{1,200}, [^.]{1,200} and ",
     re.IGNORECASE,
 )
 """What is to be written stands somewhere already, or is to be worked out."""
@@ -104,7 +128,6 @@ _BLANK_NAME = re.compile(r"^(Dear|Hi|Hello) \[[A-Z][^\]]*\](,?)$")
 """What a person is to fill in: a small model leaves it though it is told not to."""
 
 
-_TEXT = re.compile(r"^--- (\S.*)\n((?:.*\n)*?)--- end of \1$", re.MULTILINE)
 _BLOCK = re.compile(r"```[\w]*\n(.*)\n```", re.DOTALL)
 """From the first fence to the last: a text may have fences of its own, and one without an end was cut off."""
 REWRITE_CHARS = 2_000

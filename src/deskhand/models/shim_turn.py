@@ -16,7 +16,7 @@ from ..types.turn import BESIDE, MEMORIES
 from . import encode
 from .base import Shown
 
-EARLIER, EARLIER_TOKENS = 3, 120
+EARLIER, EARLIER_TOKENS, EARLIER_CHARS = 3, 120, 4_000
 """So many exchanges are told from before this turn, each at most so long."""
 _STAMP = re.compile(r"\[(\w+), (\d{4}-\d\d-\d\d) \d\d:\d\d\]")
 _FACT = re.compile(r"^- #\d+ \([\d-]+\) (.+)$", re.MULTILINE)
@@ -71,7 +71,7 @@ def read_turn(messages: Sequence[Shown]) -> Turn:
         last = messages[-1] if messages else None
         return Turn(last.message.text if last else "", last.key if last else 0)
     earlier = tuple(
-        (shown.message.role, text)
+        (shown.message.role, text[:EARLIER_CHARS])
         for shown in messages[:start]
         if (text := said_by_person(shown.message) if shown.message.role == "user" else _answered(shown.message))
     )
@@ -123,7 +123,7 @@ def steps_of(messages: Sequence[Shown]) -> tuple[Did, ...]:
 def _arguments(written: bytes) -> dict[str, Any]:
     try:
         given = msgspec.json.decode(written)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return given if isinstance(given, dict) else {}
 

@@ -46,7 +46,7 @@ def failure_words(tries: Sequence[Try], good: Sequence[Try]) -> str:
     return f"I could not do this: {why}. {NOTHING} {SIMPLER}"
 
 
-_EMPTY = re.compile(r"nothing was found for (.+?)(?= in the line: |$)")
+_EMPTY = re.compile(r"nothing was found for (.{1,300}?)(?= in the line: |$)")
 
 
 def told(tried: Try, since: Sequence[Did]) -> tuple[str, bool]:

@@ -42,7 +42,16 @@ async def asked_of_server(spec: Spec) -> bool | None:
                 if response.status != 200:
                     return
                 said = read(msgspec.json.decode(await response.content.read(ANSWER_BYTES)))
-        except (aiohttp.ClientError, OSError, ValueError, TypeError, AttributeError, KeyError, TimeoutError):
+        except (
+            aiohttp.ClientError,
+            OSError,
+            ValueError,
+            TypeError,
+            AttributeError,
+            KeyError,
+            TimeoutError,
+            RecursionError,
+        ):
             return  # it is another kind of server
         if said is not None:
             found.append(said)

@@ -21,5 +21,5 @@ def noted_address(home: Home) -> str:
     """Where the page is now; '' where nothing serves it."""
     try:
         return str(json.loads(home.address.read_text())["url"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, RecursionError):
         return ""

@@ -33,7 +33,7 @@ def read_anchors(path: Path) -> Anchors:
             noted = msgspec.json.decode(line, type=_Line)
             for session, (n, head) in noted.heads.items():
                 anchors.setdefault(session, {}).setdefault(n, bytes.fromhex(head))
-        except (msgspec.MsgspecError, ValueError):
+        except (msgspec.MsgspecError, ValueError, RecursionError):
             continue
     return anchors
 

@@ -228,7 +228,7 @@ def run(
 def _unknown(command: Command) -> str:
     """What somebody reads who wrote a command that there is not."""
     prefix, name = command.prefix, command.name
-    near = get_close_matches(name, COMMANDS, 1)
+    near = get_close_matches(name[:64], COMMANDS, 1)
     hint = f" Did you mean {prefix}{near[0]}?" if near else ""
     said = f"I do not know {prefix}{name}.{hint} {prefix}help lists what I know."
     if prefix == "!":

@@ -17,7 +17,9 @@ from ..types.messages import clean
 FILE_BYTES = 512_000
 NODES = 50_000
 """How many values a file may have once its aliases are written out."""
-_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*?)\s*")
+_BRACKET = re.compile(r"[\[\]{}]")
+MOST_BRACKETS, PLAIN_CHARS = 50, 8_000
+_LINE = re.compile(r"\s*+(?:export\s++)?([A-Za-z_][A-Za-z0-9_.]*)\s*=(.*)")
 
 
 def read_data(path: Path) -> dict[str, Any]:
@@ -91,7 +93,7 @@ def parse_env(text: str) -> dict[str, str]:
         match = _LINE.fullmatch(line)
         if match is None:
             continue
-        name, value = match.groups()
+        name, value = match[1], match[2].strip()
         if value[:1] in ("'", '"') and (end := value.find(value[0], 1)) > 0:
             value = value[1:end]
         else:
@@ -109,7 +111,10 @@ def parse_value(text: str) -> Any:
 
 
 def parse_plain(text: str) -> Any:
-    """A YAML document in which every scalar is taken as text, as it is written. Raises ConfigError."""
+    """A YAML document of at most PLAIN_CHARS in which every scalar is taken as text, as it is written. Raises
+    ConfigError."""
+    if len(text) > PLAIN_CHARS:
+        raise ConfigError(f"it has more than {PLAIN_CHARS:,} characters")
     try:
         return _clean(_yaml(text, yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError) as error:
@@ -117,6 +122,8 @@ def parse_plain(text: str) -> Any:
 
 
 def _yaml(text: str, kind: type[yaml.SafeLoader] | type[yaml.BaseLoader] = yaml.SafeLoader) -> Any:
+    if _is_nested(text):
+        raise yaml.YAMLError("its brackets are nested too deeply")
     loader = kind(text)
     try:
         node = loader.get_single_node()
@@ -128,6 +135,17 @@ def _yaml(text: str, kind: type[yaml.SafeLoader] | type[yaml.BaseLoader] = yaml.
         raise yaml.YAMLError(str(error)) from error
     finally:
         loader.dispose()
+
+
+def _is_nested(text: str) -> bool:
+    """Whether more brackets are open somewhere than a file of settings needs: what the parser does for each that is
+    open, it does again for every word."""
+    depth = 0
+    for sign in _BRACKET.findall(text):
+        depth = depth + 1 if sign in "[{" else max(depth - 1, 0)
+        if depth > MOST_BRACKETS:
+            return True
+    return False
 
 
 def _weigh(node: yaml.Node, known: dict[int, int]) -> int:

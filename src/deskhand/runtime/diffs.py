@@ -127,7 +127,7 @@ def _path(call: ToolCall) -> str:
     """What a call that cannot be understood seems to be about."""
     try:
         given: Any = msgspec.json.decode(call.arguments)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
     found = given.get("path") if isinstance(given, Mapping) else None
     return found if isinstance(found, str) else ""

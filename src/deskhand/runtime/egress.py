@@ -144,7 +144,7 @@ def _hosts_of(said: Sequence[tuple[str, str]], verdict: str) -> list[Host]:
         try:
             if kind == verdict:
                 found.append(parse_entry(msgspec.json.decode(shown, type=_Asked).host))
-        except (msgspec.MsgspecError, AddressRefused):
+        except (msgspec.MsgspecError, AddressRefused, RecursionError):
             continue
     return found
 

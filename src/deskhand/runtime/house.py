@@ -67,7 +67,7 @@ from .toolbox import skills_of
 from .trace import Trace
 
 SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
-_ADDRESS = re.compile(r"(://(?=[^/\s]*@)|://[^?\s]*\?)[^/@\s]+(?=@)?")
+_ADDRESS = re.compile(r"(://(?=[^/\s]{0,999}@)|://[^?\s]{0,999}\?)[^/@\s]+(?=@)?")
 LMSTUDIO, OPENROUTER = "lmstudio", "openrouter"
 NO_KEY = "there is no key for its provider yet: deskhand setup"
 

@@ -318,5 +318,5 @@ def _sections(data: Any, path: Sequence[str], at: str = "") -> Iterator[tuple[st
 def plainly(error: Exception) -> str:
     """What msgspec says of a wrong value, with our path for its `$.a[...].b`."""
     text = str(error)
-    match = re.search(r" - at `\$?\.?(.*?)`$", text)
+    match = re.search(r" - at `\$?\.?([^`]*)`$", text)
     return f"{match[1]!r}: {text[: match.start()]}" if match else text

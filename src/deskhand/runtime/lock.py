@@ -54,7 +54,7 @@ def holder_of(path: Path) -> Holder | None:
     except BlockingIOError:
         try:
             return msgspec.json.decode(os.pread(fd, 200, 0), type=Holder)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return Holder()
     finally:
         os.close(fd)

@@ -62,7 +62,7 @@ def _words(call: ToolCall) -> str:
         return f"Using {_named(call.name.replace('_', ' '))}"
     try:
         arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         arguments = {}
     path, url = str(arguments.get("path") or ""), str(arguments.get("url") or "")
     return words.format(path=_named(PurePosixPath(path).name) or "a file", url=_named(_host(url)) or "the web")

@@ -186,7 +186,7 @@ def _read(path: Path) -> dict[str, Entry]:
         raise ConfigError(f"others may read {str(path)!r}, so it is not used: chmod 600 {path}")
     try:
         return {**msgspec.json.decode(data, type=_File).secrets}
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         why = str(error).partition(" - at")[0]
         raise ConfigError(f"{str(path)!r} is damaged ({why}): mend it, or remove it and set the secrets anew") from None
 

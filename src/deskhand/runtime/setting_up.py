@@ -8,11 +8,12 @@ from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import available_timezones
 
 from ..tools.paths import Workspace
-from ..types.errors import ConfigError
+from ..types.errors import ConfigError, JobInvalid
 from ..types.messages import clean
+from ..types.schedules import zone_of
 from .config import Settings
 from .datafile import read_env_file, read_text
 from .edit import set_key, write_private
@@ -21,7 +22,7 @@ from .reach import workspace_of
 NAME_CHARS, MOST_FILES = 80, 100_000
 USER_FILE = "USER.md"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CALLED = re.compile(r"^- Name:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_CALLED = re.compile(r"^- Name:(.*)$", re.MULTILINE)
 
 
 def system_timezone(environment: Mapping[str, str], etc: Path = Path("/etc")) -> str:
@@ -37,8 +38,8 @@ def system_timezone(environment: Mapping[str, str], etc: Path = Path("/etc")) ->
 
 def is_timezone(name: str) -> bool:
     try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
+        zone_of(name)
+    except JobInvalid:
         return False
     return bool(name)
 
@@ -47,7 +48,7 @@ def checked_timezone(name: str) -> str:
     """Raises ConfigError, with the nearest that there is."""
     if is_timezone(name):
         return name
-    near = get_close_matches(name.replace(" ", "_"), available_timezones(), 1, 0.5)
+    near = get_close_matches(name[:64].replace(" ", "_"), available_timezones(), 1, 0.5)
     hint = f"did you mean {near[0]!r}?" if near else "use a name such as 'Europe/Berlin'"
     raise ConfigError(f"there is no timezone {name!r}; {hint}")
 
@@ -99,7 +100,7 @@ def owner_of(settings: Settings, agent: str) -> str:
     """What the owner is called, by the USER.md that this agent reads; '' where it does not say."""
     with Workspace(str(workspace_of(settings, agent))) as files:
         match = _CALLED.search(_user(files))
-    return match[1] if match else ""
+    return match[1].strip(" \t") if match else ""
 
 
 def name_owner(settings: Settings, agent: str, name: str) -> None:

@@ -106,7 +106,14 @@ async def _answer(stream: UnixStream, follow: Follow, health: Callable[[], Await
         with anyio.fail_after(ASK_S):
             asked = await BufferedByteReceiveStream(stream).receive_until(b"\n", ASK_BYTES)
         ask = msgspec.json.decode(asked, type=Ask)
-    except (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.DelimiterNotFound, msgspec.MsgspecError):
+    except (
+        TimeoutError,
+        anyio.EndOfStream,
+        anyio.IncompleteRead,
+        anyio.DelimiterNotFound,
+        msgspec.MsgspecError,
+        RecursionError,
+    ):
         return
     if ask.principal is None:
         await _send(stream, Line(health=await health()))

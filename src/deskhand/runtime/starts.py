@@ -78,7 +78,7 @@ def newer_startup_error(home: Home) -> StartupError | None:
     try:
         found = msgspec.json.decode(home.startup_error.read_bytes(), type=StartupError)
         at = datetime.fromisoformat(found.time).timestamp()
-    except (OSError, msgspec.MsgspecError, ValueError):
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return None
     began = last_start(home)
     return None if began is not None and began > at else found

@@ -150,7 +150,7 @@ class Vitals:
         """Take up what the last process wrote down; where there is nothing to read, nothing is remembered."""
         try:
             self._remembered = msgspec.json.decode(self._path.read_bytes(), type=dict[str, Remembered])
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, msgspec.MsgspecError, RecursionError):
             return
 
     async def keep(self) -> None:

@@ -42,7 +42,9 @@ _INSIDE = re.compile(r"(?<=\w)(?!'(?:s|t|re|ve|ll|d|m)(?:[\s.,;:!?)]|$))[\"'`\\]
 _PROSE = frozenset({"approvals", "secrecy", "other-skills"})
 """Rules about sentences, however these are cut into lines."""
 _BEFORE = re.compile(r"[ >|]*((?:(?:[-*+]|\d+[.)]) +)*)(#+ *)?(?:(?:```|~~~)\w*$)?[ >|]*")
-_BREAKS_OFF = re.compile(r"(?:\bnot|n't|\bdont|\bnever|\bever|\bwithout|\bno need to|\bavoid|\bskip|\bbypass) *:? *$")
+_BREAKS_OFF = re.compile(
+    r"(?:\bnot|n't|\bdont|\bnever|\bever|\bwithout|\bno need to|\bavoid|\bskip|\bbypass) *+(?:: *+)?$"
+)
 _OTHERS = frozenset({"CYRILLIC", "GREEK", "CHEROKEE", "ARMENIAN", "LISU", "COPTIC", "CANADIAN", "DESERET", "OSAGE"})
 """Scripts with letters that look like Latin ones."""
 

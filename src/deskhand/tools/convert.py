@@ -106,7 +106,7 @@ async def convert(
         )
     try:
         answer = msgspec.json.decode(bytes(said), type=_Answer)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ToolError(f"{subject} {_how_it_broke(ended, bytes(complained), time_s)}") from None
     if answer.missing:
         raise ToolError(f"{subject} is a {NAMES.get(kind, kind)}, and what reads those is not installed: {INSTALL}")

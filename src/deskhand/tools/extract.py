@@ -120,7 +120,7 @@ def checked(answer: str, fields: tuple[Field, ...]) -> dict[str, Any]:
     """The values, if they are of the kinds that were asked for. Raises ToolError, which repeats nothing of an answer
     that is not: those words may be the document's."""
     try:
-        given = msgspec.json.decode(re.sub(r"^```(?:json)?\s*|\s*```$", "", answer.strip()))
+        given = msgspec.json.decode(answer.strip().removeprefix("```json").removeprefix("```").removesuffix("```"))
     except (ValueError, RecursionError) as error:
         raise ToolError("the answer was no JSON object, so nothing of it was taken over; try again") from error
     names = [field.name for field in fields]

@@ -212,7 +212,7 @@ def _similar(path: str, context: Context) -> str:
     except ToolError:
         return ""
     plain = {each.casefold(): each for each in names if each.isprintable()}
-    near = get_close_matches(name.casefold(), plain, 1)
+    near = get_close_matches(name[:255].casefold(), plain, 1)
     return f"; did you mean {plain[near[0]]!r}?" if near else ""
 
 

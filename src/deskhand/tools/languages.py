@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from ..types.python_source import tree_of
+
 LINE_CHARS = 500
 """A longer line is generated; nothing is defined there that anybody looks for."""
 
@@ -104,8 +106,8 @@ def uses(path: str, text: str, name: str) -> Iterator[Symbol]:
 
 def _parsed(text: str) -> ast.Module | None:
     try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return tree_of(text)
+    except SyntaxError:
         return None
 
 

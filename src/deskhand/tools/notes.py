@@ -110,7 +110,7 @@ class Notes:
         """What processes that are gone have noted. It is theirs until `forget`."""
         found = list[Running]()
         for path in sorted(self._folder.glob("*")):
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, RecursionError):
                 held = os.open(path, os.O_RDWR | os.O_CLOEXEC)
                 try:
                     fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -36,7 +36,7 @@ async def page_sizes(data: bytes, sandbox: OpenSandbox) -> Sizes:
     said = await _ask(data, sandbox, 0)
     try:
         return msgspec.json.decode(said, type=Sizes)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise _refused(said) from None
 
 
@@ -52,7 +52,7 @@ def _refused(said: bytes) -> ToolError:
     """Why; whoever made the PDF may have had a word in what the process says."""
     try:
         answer = msgspec.json.decode(said, type=_Refusal)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         answer = _Refusal()
     if answer.missing:
         return ToolError(f"what draws a PDF is not installed: {INSTALL}")

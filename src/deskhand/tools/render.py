@@ -101,7 +101,7 @@ class Rendered:
             raise NetError(f"{url} could not be rendered: it is larger than {HTML_CHARS // 1_000_000} MB.")
         try:
             return msgspec.json.decode(bytes(said), type=_Answer), way.refused
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise NetError(f"{url} could not be rendered: {_how_it_broke(ended, wish)}.") from None
 
 

@@ -115,7 +115,7 @@ def _output(result: str) -> dict[str, Any]:
     """A result that is a JSON object, as its fields."""
     try:
         return msgspec.json.decode(result, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {}
 
 

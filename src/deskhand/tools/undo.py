@@ -43,7 +43,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
         """For people."""
         text = self.place.decode(errors="backslashreplace")
         if text.startswith("["):
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 text = "/".join(part for part in msgspec.json.decode(text, type=tuple[str, str]) if part)
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 

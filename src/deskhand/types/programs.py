@@ -67,5 +67,5 @@ def read_rehearsed(text: str) -> Rehearsed | None:
     """What a rehearsal came to, from the result of its call; None where that says something else."""
     try:
         return msgspec.json.decode(text, type=Rehearsed)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -20,6 +20,7 @@ from cronsim import CronSim, CronSimError
 from .errors import JobInvalid
 
 EXAMPLES = "`0 9 * * *`, `every 30m`, `daily 09:00`, `hourly :15`, `at 2030-12-24 18:00` or `startup`"
+ZONE_CHARS = 64
 SHORTEST_MS, LONGEST_MS = 1000, 100 * 366 * 86_400_000
 FAR = 4_102_444_800.0
 """The year 2100: nothing is planned behind it."""
@@ -96,9 +97,11 @@ def parse_schedule(text: str, zone: str = "UTC") -> Schedule:
 def zone_of(name: str) -> ZoneInfo:
     """The zone of this name. Raises JobInvalid."""
     try:
+        if len(name) > ZONE_CHARS:
+            raise ValueError("no name of a zone is so long")
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        raise JobInvalid(f"unknown timezone {name!r}; use a name such as 'Europe/Berlin'") from error
+        raise JobInvalid(f"unknown timezone {name[:ZONE_CHARS]!r}; use a name such as 'Europe/Berlin'") from error
 
 
 def _every(said: str, found: re.Match[str], zone: ZoneInfo) -> Every:

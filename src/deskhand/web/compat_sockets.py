@@ -139,7 +139,7 @@ class OpenAgent:
         """Words that are no frame are a message, and so is a frame without a type."""
         try:
             found = msgspec.json.decode(text)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return Asked("message", {"content": text})
         if not isinstance(found, dict):
             return Asked("message", {"content": text})

@@ -9,7 +9,7 @@ import msgspec
 
 from .errors import Fault
 
-_PLACE = re.compile(r" - at `\$(?P<path>.*)`$", re.DOTALL)
+_PLACE = " - at `$"
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
 _WANTED = re.compile(r"Expected `(?P<type>\w+)")
@@ -27,10 +27,9 @@ _TYPES = {
 def fault_of(error: msgspec.ValidationError, root: Literal["body", "query"], given: Any) -> Fault:
     """What is wrong with `given`, and where in it."""
     said = str(error)
-    place = _PLACE.search(said)
-    steps = _steps(place["path"]) if place is not None else ()
+    reason, place, path = said.partition(_PLACE)
+    steps = _steps(path.removesuffix("`")) if place else ()
     found = _at(given, steps)
-    reason = _PLACE.sub("", said)
     missing = _MISSING.search(reason)
     if missing is not None:
         return Fault("missing", (root, *steps, missing["field"]), "This field is required.", found)

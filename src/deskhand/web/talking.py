@@ -212,7 +212,7 @@ def _asked(text: str, dialect: Dialect) -> Asked:
     try:
         check_depth(text.encode("utf-8", "replace"))
         found = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return dialect.plain(text)
     if not isinstance(found, dict) or not isinstance(found.get("type"), str):
         return dialect.plain(text)

@@ -49,7 +49,7 @@ class JobsCommand:
     def _one(self, name: str, views: Mapping[str, JobView]) -> str:
         view = views.get(name)
         if view is None:
-            near = get_close_matches(name, views, 1)
+            near = get_close_matches(name[:64], views, 1)
             return f"You have no job {name[:80]!r}." + (f" Did you mean {near[0]!r}?" if near else "")
         lines = [f"{view.name} ({state_of(view)})", self._when(view)]
         if view.job is not None:

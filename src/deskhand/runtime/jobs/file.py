@@ -62,7 +62,7 @@ def parse_job(text: str, name: str, zone: str = "UTC") -> Parsed:
     try:
         data = parse_front(front)
     except ConfigError as error:
-        star = re.search(r"^\s*[\w-]+:\s*\*", front, re.MULTILINE)
+        star = re.search(r"^[^\S\n]*[\w-]+:\s*\*", front, re.MULTILINE)
         hint = '; a value that begins with * needs quotes, as in schedule: "*/30 * * * *"' if star else ""
         raise JobInvalid(f"its front matter cannot be read: {error}{hint}") from error
     job = checked(job_of(data, body, name), zone)
@@ -167,18 +167,18 @@ _KINDS = {
 def _plainly(error: Exception) -> str:
     """In words for who wrote the file, who knows no types."""
     text = str(error)
-    if found := re.search(r"^Expected `(.*?)`, got `(.*?)` - at `\$\.?(.*?)`$", text):
+    if found := re.search(r"^Expected `([^`]*)`, got `([^`]*)` - at `\$\.?([^`]*)`$", text):
         wanted, given = (_KINDS.get(each, each) for each in (found[1], found[2]))
         wanted = wanted if wanted != given else "another kind of value"
         return f"`{_WRITTEN.get(found[3], found[3])}` must be {wanted}, and is {given}"
-    if found := re.search(r"contains unknown field `(.*?)` - at `\$\.?(.*?)`$", text):
+    if found := re.search(r"contains unknown field `([^`]*)` - at `\$\.?([^`]*)`$", text):
         return f"`{found[2]}` has no {found[1]!r}" + ("; it has prerun and postrun" if found[2] == "hooks" else "")
     return text
 
 
 def _odd(front: Mapping[str, Any], job: Job) -> Iterator[str]:
     for key in job.more:
-        near = get_close_matches(snake(key), (*_KEYS, *_OTHER_NAMES, "every", "at"), 1)
+        near = get_close_matches(snake(key[:64]), (*_KEYS, *_OTHER_NAMES, "every", "at"), 1)
         yield f"the key {key!r} means nothing here" + (f"; did you mean {near[0]!r}?" if near else "")
     if (called := front.get("name", job.name)) != job.name:
         yield f"it is called like its folder, {job.name!r}, and not {called!r}"

@@ -36,7 +36,7 @@ PROMPT = """Heartbeat. Nobody wrote: look after what is due of {file}.
 {why} Do only what these lines ask for. Where nothing needs a person, answer with one short line; else say in at most
 five lines what they must know."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_IDLE = re.compile(r"#.*|[-*_=\s]*|[-*+]\s*(\[[ xX]?\])?\s*|[-*+]\s*\[[xX]\].*|```.*")
+_IDLE = re.compile(r"#.*|[-*_=\s]*|[-*+]\s*+(?:\[[ xX]?\]\s*+)?|[-*+]\s*\[[xX]\].*|```.*")
 _TIMED = re.compile(r"(?:[-*+]\s+)?(?:\[ ?\]\s+)?((?:every|daily|hourly|at)(?:\s[^:]*(?::\d\d)?)?):\s+(.+)")
 
 

@@ -323,5 +323,9 @@ class Jobs:
         self.clock.poke()
 
 
+PATTERN_CHARS = 200
+"""A longer pattern of a job names no tool."""
+
+
 def _listed(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, each) for each in patterns)
+    return any(fnmatchcase(name, each) for each in patterns if len(each) <= PATTERN_CHARS)

@@ -277,7 +277,7 @@ def skills_read(tape: Sequence[e.Recorded]) -> set[str]:
 def _skill_of(arguments: str) -> str:
     try:
         return msgspec.json.decode(arguments, type=dict[str, str]).get("skill", "")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ""
 
 

@@ -44,8 +44,9 @@ _LINE = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
 _META = frozenset({"agent", "user_id", "is_private"})
 _ID = re.compile(r"[A-Za-z0-9.]{1,60}")
 """Ids of chats and threads of Slack."""
-_MEMORIES = re.compile(r'<context_snapshot source="memories">.*?</context_snapshot>\s*', re.DOTALL)
-_THREAD = re.compile(r'<context_snapshot source="thread_history">.*?</context_snapshot>\s*', re.DOTALL)
+_INNER = r"(?:[^<]|<(?!/?context_snapshot))*+</context_snapshot>\s*"
+_MEMORIES = re.compile(rf'<context_snapshot source="memories">{_INNER}')
+_THREAD = re.compile(rf'<context_snapshot source="thread_history">{_INNER}')
 _COLUMNS = {
     "conversations": (
         "conversation_id",

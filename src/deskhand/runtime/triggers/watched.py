@@ -19,6 +19,9 @@ SETTLE_S = 1.5
 SHOWN = 20
 LEFT_OUT = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
+PATH_CHARS = 1_000
+"""There is nothing at a longer path."""
+
 Seen = Mapping[str, tuple[int, int, int]]
 """path -> (time of its last change, size, inode). Nothing there is empty."""
 
@@ -27,6 +30,8 @@ def look(folder: str, path: str) -> Seen:
     """The files at this path of the folder; `*`, `?` and `[` in it stand for more than one, as in a shell where `*`
     also means what lies deeper. A link is looked at, never followed."""
     found: dict[str, tuple[int, int, int]] = {}
+    if len(path) > PATH_CHARS:
+        return found
     wild = re.search(r"[*?[]", path)
     above = path[: wild.start()].rpartition("/")[0] if wild else path
     for name, status in islice(_walk(folder, above, DEEPEST), MOST_SEEN):

@@ -108,7 +108,7 @@ class _Program:
             ended = await (await context.reach.sandbox()).run(command, output)
         except SandboxError as error:
             raise ToolError(f"programs run only in the sandbox: {error}") from error
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return msgspec.json.decode(bytes(said), type=_Ended)
         return _Ended(failed=_how_it_broke(ended, bytes(complained)))
 

@@ -99,7 +99,7 @@ class Folder:
         """What a JSON file holds."""
         try:
             return json.loads(self.read(path), object_hook=Record)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Stop(f"{path} is no JSON that can be read: {error}") from None
 
     def files(self, pattern: str = "*", folder: str = ".") -> list[str]:
