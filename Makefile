@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model everyday check bench agentdojo torture torture-jobs torture-deep screenshots deps lock clean
+.PHONY: help run test test-model everyday check bench agentdojo torture torture-jobs torture-deep linear screenshots deps lock clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -77,6 +77,9 @@ torture-jobs: $(VENV)/.dev ## Kill it 100 times while jobs fire, and count what 
 
 torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see that each was done once
 	@$(BIN)/python -m deskhand.testing.deep_torture --steps $(or $(STEPS),60) --kills $(or $(KILLS),20)
+
+linear: $(VENV)/.dev ## Feed whatever sees text from outside with up to 1 MB, and see that its time grows with the length; takes an hour
+	@DESKHAND_LINEAR=1 nice -n 5 $(BIN)/python -m pytest -n 0 tests/linear
 
 bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR also runs the harness for other systems
 	@$(BIN)/python bench/bench.py

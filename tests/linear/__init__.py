@@ -1,0 +1,1 @@
+"""Whatever sees text from outside takes time in proportion to it."""

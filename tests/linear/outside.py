@@ -1,0 +1,180 @@
+"""Who sees text from outside: what is fed by hand, what is not fed and why, and what stands behind a cap.
+
+Everything else is found: each function of a module that takes text is fed (`feeding`), each regular expression is run
+(`scanning`). A new parser, loop or recursion that this does not reach has to be listed here, and so has a new
+regular expression that is made at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Final
+
+import h11
+import telegram
+
+from deskhand.channels.telegram_in import Reader
+from deskhand.models.echo import AnswerCleaner
+from deskhand.net.framing import strict
+from deskhand.types.secrets import Scrubber
+
+Feed = Callable[[str, bytes], None]
+
+KEPT_OFF: Final = {
+    "testing/": "no part of the program",
+    "cli/": "the owner's own terminal: a process of its own, which shows what it was given by the server",
+    "sandbox/": "starts processes; what it reads comes from the kernel and from our own launcher",
+    "tools/documents/": "runs in a worker with limits on time and memory, which is killed",
+    "tools/program/inside/": "runs in the sandbox with a limit on time, which is killed",
+    "models/engine_main.py": "the process of the embedded model",
+    "models/answer_schema_main.py": "runs in a process of its own with a limit on time, which is killed",
+    "runtime/edit.py": "the owner's settings and what the owner puts into them; they were read before, with limits",
+    "runtime/setting_up.py": "what the owner is asked at the first start",
+    "runtime/moving/": "homes of other systems, read once in the process of `deskhand import`",
+}
+"""Rooms and files whose functions are not fed."""
+OURS: Final = frozenset(
+    f"deskhand.{name}"
+    for name in (
+        "policy.rules.Rule",
+        "policy.capabilities.Capabilities",
+        "policy.capabilities.Wanted",
+        "policy.profiles.Offered",
+        "memory.project_text.Sheet",
+        "runtime.config.Config",
+        "runtime.config.Settings",
+    )
+)
+"""Structs that hold the owner's words or ours, and patterns among them."""
+CAPPED: Final[dict[str, tuple[int, str]]] = {
+    "models/shim_": (8_192, "the shim refuses a longer request, and a longer program"),
+    "tools/undo.py:above": (4_096, "the kernel knows no longer path, and these name files that there were"),
+    "runtime/triggers/watched.py:_above": (4_096, "the file was looked at before, and the kernel knows no longer path"),
+    "skills/scan.py:": (8_000, "it is called aside, window by window; each search is short, and looked at by itself"),
+    "runtime/jobs/file.py:written": (4_000, "what is written is read again, and no longer front matter is"),
+}
+"""By the beginning of their names: functions and regular expressions that get no more than so many characters."""
+SHORT: Final[dict[str, tuple[int, str]]] = {
+    "memory/claims.py:": (200, "claim_of looks at no longer text"),
+    "models/shim_request.py:_AND_MORE": (160, "program_said looks at no longer request"),
+    "models/shim_request.py:_ANOTHER_DEED": (160, "program_said looks at no longer request"),
+    "types/spoken_times.py:": (200, "no longer time is read"),
+}
+"""The same of regular expressions alone, by the beginning of their file and name."""
+MADE: Final[dict[str, str]] = {
+    "channels/telegram_in.py:_is_meant": "the bot's own name; fed below",
+    "channels/telegram_in.py:_text": "the bot's own name; fed below",
+    "models/shim_correcting.py:_fact": "a word of a request of at most 160 characters",
+    "models/shim_library.py:follows": "a number or a text, escaped; one word of a request",
+    "models/shim_mending.py:swapping": "a word, escaped",
+    "models/shim_programs.py:without_sample": "a value of a listing, escaped",
+    "tools/edits.py:_everywhere": "the lines of an edit, escaped, between which a line end stands in two ways",
+    "types/losses.py:_replaced": "a path of at most 1,000 characters in a request of which at most 8,000 are looked at",
+    "types/spoken_words.py:plain": "our own spellings",
+    "types/spoken_words.py:take": "our own words; no text of more than 200 characters is read",
+}
+"""Functions that make a regular expression at run time: what stands in it, and what it gets."""
+TOO_DEEP: Final[dict[str, str]] = {
+    "tools/define.py:decoded": "it says so, and who calls it refuses the call",
+}
+"""Functions that pass a RecursionError on, as they say, to callers that expect it."""
+
+_DISK = "reads and writes a file piece by piece"
+_TREE = "a program of at most 8,000 characters whose tree is at most 100 deep: see tree_of"
+_PATH = "a path that the kernel took, or the parts of one"
+UNFED: Final[dict[str, str]] = {
+    "agent/calls.py:Calls._judge": "a name of at most 64 characters beside those of our tools",
+    "agent/rewind.py:Past.in_view": "once for each turn of a conversation",
+    "channels/telegram.py:": "calls another method of that name, of Reader: fed by hand",
+    "memory/meaning.py:_Side.": "rows of a table, in batches",
+    "models/decode.py:make_calls": "looks for a free id among the calls of one reply",
+    "models/shim_mending.py:": _TREE,
+    "models/shim_programs.py:_text_of": _TREE,
+    "models/sight.py:asked_of_server": "an address of the owner's settings",
+    "models/weights.py:read_weights": "a file of ours",
+    "net/egress.py:_name_in": "the first message of a connection, at most 16 kB",
+    "net/egress_http.py:Peer.": "h11 with our limits: fed by hand as net/framing.py",
+    "net/egress_secrets.py:SecretRule.lets": "ids of principals",
+    "net/inflate.py:_Zlib.feed": "zlib, with limits on what comes out",
+    "runtime/adjust.py:writable": "names of settings",
+    "runtime/doctor.py:reach": "an address of the owner's settings",
+    "runtime/feed.py:Follower.take": "a queue",
+    "runtime/jobs/chat.py:JobsCommand._one": "a name of at most 64 characters beside our own",
+    "runtime/jobs/kept.py:Kept._next": "a number that is free",
+    "runtime/starts.py:_parts": "the causes of an exception of ours",
+    "runtime/vitals.py:sentence": "figures of ours",
+    "skills/python.py:": "a file of at most 64 kB: see tests/skills/test_python.py",
+    "skills/skill.py:Skills._look": "names of folders",
+    "skills/skill.py:_names": "folders, to a depth of three",
+    "store/blobs.py:Blobs.adopt": _DISK,
+    "store/writer.py:": "a queue",
+    "tools/files.py:_similar": "a name of at most 255 characters beside those of a folder",
+    "tools/files.py:_remember": "a table with a fixed number of rows",
+    "tools/folders.py:beneath": _PATH,
+    "tools/languages.py:_of_python": "a file of at most 128 kB: see tree_of",
+    "tools/notes.py:": "files of a folder of ours",
+    "tools/pages.py:Pages.put": "drops the oldest pages",
+    "tools/paths.py:Workspace.": _PATH,
+    "tools/shadow.py:Shadow.": _DISK,
+    "tools/tree.py:write": _DISK,
+    "types/schedules.py:": "moments, with a limit on how many",
+    "types/spoken_schedules.py:": "lists of weekdays and units of ours",
+    "web/compat_openagent.py:_walk": "folders of a workspace, with a limit on how many",
+    "web/openai/history.py:_Builder._new_id": "looks for a free id among the messages of one request",
+    "web/people.py:make_login": "an address of the owner's settings",
+}
+"""What may take long and is reached by nothing that is fed, and why that is no matter. By the beginning of the name."""
+
+
+def drivers() -> dict[str, Feed]:
+    """What is fed by hand, since it needs more than text."""
+    return {
+        "channels/telegram_in.py:Reader": _telegram,
+        "models/echo.py:AnswerCleaner": _answer,
+        "net/framing.py:strict": _http,
+        "types/secrets.py:Scrubber": _scrubbed,
+    }
+
+
+def _telegram(text: str, data: bytes) -> None:
+    me = telegram.User(1, "bot", is_bot=True, username="deskhand_bot")
+    chat = telegram.Chat(2, "group")
+    message = telegram.Message(3, datetime(2026, 1, 1, tzinfo=UTC), chat, text=text)
+
+    async def nothing(*given: object) -> bytes:
+        raise AssertionError("there are no files")
+
+    reader = Reader("telegram", me, nothing, nothing, all_groups=False)  # type: ignore[arg-type]
+    reader._is_meant(message)
+    reader._text(message)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """As a model's answer comes."""
+    for start in range(0, len(text), 100):
+        yield text[start : start + 100]
+
+
+def _answer(text: str, data: bytes) -> None:
+    cleaner = AnswerCleaner()
+    for piece in _pieces(text):
+        cleaner.feed(piece)
+    cleaner.close()
+
+
+def _scrubbed(text: str, data: bytes) -> None:
+    scrubber = Scrubber([("sk-0123456789abcdef", "[secret]")])
+    for start in range(0, len(data), 1_000):
+        scrubber.feed(data[start : start + 1_000])
+    scrubber.flush()
+
+
+def _http(text: str, data: bytes) -> None:
+    connection = strict(h11.Connection(h11.SERVER, max_incomplete_event_size=64_000))
+    with suppress(h11.RemoteProtocolError):
+        connection.receive_data(b"GET / HTTP/1.1\r\n")
+        for start in range(0, len(data), 1_000):
+            connection.receive_data(data[start : start + 1_000])
+            connection.next_event()
