@@ -23,8 +23,8 @@ from .source import SOURCE, files, module_of
 
 SECONDS = 0.7
 """Of the processor's time, after which one call is ended."""
-SMALL, LARGE, LARGEST = 4_000, 16_000, 1_024_000
-QUICK_S, SLOW_S, RATIO = 0.008, 0.1, 6.0
+SMALL, LARGE, LARGEST = 2_000, 8_000, 1_024_000
+QUICK_S, SLOW_S, RATIO = 0.005, 0.05, 6.0
 """What takes less is not measured more closely; what takes more is too much whatever it grows by."""
 ARGUED = frozenset(("bytes", "arguments", "Raw"))
 
@@ -156,7 +156,7 @@ def _finding(measure: Measure, one: Fed, pattern: Pattern, cap: int, largest: in
     small, large = (cap // 4, cap) if cap else (SMALL, LARGE)
     while True:
         seconds, failed = took(large)
-        if isinstance(failed, RecursionError) and one.name not in TOO_DEEP:
+        if isinstance(failed, RecursionError) and not one.name.startswith(tuple(TOO_DEEP)):
             return Finding(one.name, "deep", pattern.name)
         if seconds > QUICK_S:
             before = took(small)[0]

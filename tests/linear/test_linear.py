@@ -1,6 +1,6 @@
 """Nothing that sees text from outside takes more time than in proportion to it, or raises because it is nested deeply.
 
-The ordinary run feeds what tells growth by the square from growth by the length, up to 16 kB; `make linear` all
+The ordinary run feeds what tells growth by the square from growth by the length, up to 8 kB; `make linear` all
 patterns up to 1 MB. Times are of the processor, the least of several, and only where they are long enough to tell.
 """
 
@@ -36,7 +36,8 @@ def _said(running: subprocess.Popen[str]) -> Iterator[str]:
 
 
 def _found(*running: subprocess.Popen[str]) -> list[Finding]:
-    return [finding for each in running for finding in findings(_said(each)) if not finding.function.startswith(KNOWN)]
+    found = [finding for each in running for finding in findings(_said(each))]
+    return [finding for finding in found if not finding.function.startswith(KNOWN)]
 
 
 KNOWN = ("policy/links.py:", "channels/telegram_text.py:", "channels/telegram_out.py:")
