@@ -18,6 +18,7 @@ import telegram
 from deskhand.channels.telegram_in import Reader
 from deskhand.models.echo import AnswerCleaner
 from deskhand.net.framing import strict
+from deskhand.types.secret_search import SecretSearch
 from deskhand.types.secrets import Scrubber
 
 Feed = Callable[[str, bytes], None]
@@ -52,7 +53,7 @@ CAPPED: Final[dict[str, tuple[int, str]]] = {
     "models/shim_": (8_192, "the shim refuses a longer request, and a longer program"),
     "tools/undo.py:above": (4_096, "the kernel knows no longer path, and these name files that there were"),
     "runtime/triggers/watched.py:_above": (4_096, "the file was looked at before, and the kernel knows no longer path"),
-    "skills/scan.py:": (8_000, "it is called aside, window by window; each search is short, and looked at by itself"),
+    "skills/scan.py:": (4_000, "it is called aside, window by window; each search is short, and looked at by itself"),
     "runtime/jobs/file.py:written": (4_000, "what is written is read again, and no longer front matter is"),
 }
 """By the beginning of their names: functions and regular expressions that get no more than so many characters."""
@@ -138,6 +139,7 @@ def drivers() -> dict[str, Feed]:
         "channels/telegram_in.py:Reader": _telegram,
         "models/echo.py:AnswerCleaner": _answer,
         "net/framing.py:strict": _http,
+        "types/secret_search.py:SecretSearch": _searched,
         "types/secrets.py:Scrubber": _scrubbed,
     }
 
@@ -166,6 +168,13 @@ def _answer(text: str, data: bytes) -> None:
     for piece in _pieces(text):
         cleaner.feed(piece)
     cleaner.close()
+
+
+def _searched(text: str, data: bytes) -> None:
+    search = SecretSearch({"sk-0123456789abcdefghijklmn": "[one]", "correct horse battery staple": "[two]"})
+    for form in (text, f"{text} %73k-01234&#53;6789abcdefghijklmn c2stMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1u"):
+        search.hide(form)
+        search.begun(form)
 
 
 def _scrubbed(text: str, data: bytes) -> None:

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -24,40 +25,61 @@ PARTS = 2
 pytestmark = pytest.mark.timeout(3_600 if WHOLE else 300)
 
 
-def _started(module: str, *given: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-W", "ignore", "-m", f"tests.linear.{module}", *given]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+class Running:
+    """The processes, all at once: each of them takes one processor."""
+
+    def __init__(self, folder: Path) -> None:
+        whole = ("whole",) if WHOLE else ()
+        self._folder = folder
+        self._running = {
+            "reach": self._started("reach", "feeding", "reach"),
+            "scan": self._started("scan", "scanning", *whole),
+            **{
+                f"grow {n}": self._started(f"grow {n}", "feeding", "grow", str(n), str(PARTS), *whole)
+                for n in range(PARTS)
+            },
+        }
+
+    def _started(self, name: str, module: str, *given: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-W", "ignore", "-m", f"tests.linear.{module}", *given]
+        with (self._folder / name).open("wb") as said, (self._folder / f"{name} log").open("wb") as complained:
+            return subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=complained)
+
+    def said(self, name: str) -> list[str]:
+        """The lines that it has printed in the end."""
+        ended = self._running[name].wait()
+        assert ended == 0, (self._folder / f"{name} log").read_text()[-2_000:]
+        return [line for line in (self._folder / name).read_text().splitlines() if line]
+
+    def found(self, *names: str) -> list[Finding]:
+        return [finding for name in names for finding in findings(iter(self.said(name)))]
+
+    def end(self) -> None:
+        for each in self._running.values():
+            each.kill()
+            each.wait()
 
 
-def _said(running: subprocess.Popen[str]) -> Iterator[str]:
-    said, complained = running.communicate()
-    assert running.returncode == 0, complained
-    return (line for line in said.splitlines() if line)
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    processes = Running(tmp_path_factory.mktemp("linear"))
+    yield processes
+    processes.end()
 
 
-def _found(*running: subprocess.Popen[str]) -> list[Finding]:
-    found = [finding for each in running for finding in findings(_said(each))]
-    return [finding for finding in found if not finding.function.startswith(KNOWN)]
-
-
-KNOWN = ("policy/links.py:", "channels/telegram_text.py:", "channels/telegram_out.py:")
-"""Found, and not mended yet."""
-
-
-def test_every_function_that_takes_text() -> None:
+def test_every_function_that_takes_text(running: Running) -> None:
     """Each is found by the types of what it takes, and fed."""
-    whole = ("whole",) if WHOLE else ()
-    assert _found(*(_started("feeding", "grow", str(part), str(PARTS), *whole) for part in range(PARTS))) == []
+    assert running.found(*(f"grow {part}" for part in range(PARTS))) == []
 
 
-def test_every_regular_expression() -> None:
+def test_every_regular_expression(running: Running) -> None:
     """Each is run as it is used, over strings that are made from its own parts."""
-    assert _found(_started("scanning", *(("whole",) if WHOLE else ()))) == []
+    assert running.found("scan") == []
 
 
-def test_nothing_is_left_out() -> None:
+def test_nothing_is_left_out(running: Running) -> None:
     """Whatever parses, recurses or loops is reached by what is fed, or listed with a reason; and so is nothing else."""
-    reached = {*_said(_started("feeding", "reach"))}
+    reached = {*running.said("reach")}
     kept_off = tuple(KEPT_OFF)
     left = [
         f"{site.path}:{site.function}"

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -128,10 +129,13 @@ def _arguments(written: bytes) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
+MOST_OBJECTS = 100
+
+
 def objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in what a model wrote, each from where one begins."""
+    """The JSON objects in what a model wrote, each from where one begins; it is tried at MOST_OBJECTS places."""
     decoder = json.JSONDecoder(strict=False)
-    for match in re.finditer(r"\{", text):
+    for match in islice(re.finditer(r"\{", text), MOST_OBJECTS):
         with suppress(ValueError, RecursionError):
             found, _ = decoder.raw_decode(text, match.start())
             yield found
