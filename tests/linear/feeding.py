@@ -23,10 +23,15 @@ from .source import SOURCE, files, module_of
 
 SECONDS = 0.7
 """Of the processor's time, after which one call is ended."""
-SMALL, LARGE, LARGEST = 2_000, 8_000, 1_024_000
-QUICK_S, SLOW_S, RATIO = 0.005, 0.1, 6.0
+SMALL, LARGE, LARGER, LARGEST = 2_000, 8_000, 32_000, 1_024_000
+LONG_ONES = 6
+"""So many patterns are fed up to the largest size."""
+QUICK_S, SLOW_S, RATIO = 0.005, 0.1, 8.0
 """What takes less is not measured more closely; what takes more is too much whatever it grows by."""
 ARGUED = frozenset(("bytes", "arguments", "Raw"))
+
+LONG_RATIO = 12.0
+"""For long texts: by the square it is 16, and what is large falls out of the caches."""
 
 Kind = Literal["grows", "heavy", "deep"]
 
@@ -123,14 +128,16 @@ def _caller(function: Callable[..., Any]) -> Callable[[str, bytes], None]:
     return lambda text, data: call(function, Filling(text, data, OURS))
 
 
-def grown(measure: Measure, one: Fed, few: bool, largest: int) -> Iterator[Finding]:
+def grown(measure: Measure, one: Fed, whole: bool) -> Iterator[Finding]:
     """What of one function grows too fast: at most three patterns."""
     _, failed = measure.seconds(lambda: one.run("a", b"a"))
     if isinstance(failed, Cannot | PermissionError):
         return
     cap = next((cap for start, (cap, _) in CAPPED.items() if one.name.startswith(start)), 0)
+    tried = [(*each, LARGER if whole else LARGE) for each in patterns(few=not whole)]
+    tried += [(*each, LARGEST) for each in patterns(few=True)][:LONG_ONES] if whole else []
     found = 0
-    for name, make in patterns(few):
+    for name, make, largest in tried:
         for argued in (False, True) if one.argued else (False,):
             finding = _finding(measure, one, Pattern(name, make, argued), cap, largest)
             if finding is not None:
@@ -167,14 +174,17 @@ def _finding(measure: Measure, one: Fed, pattern: Pattern, cap: int, largest: in
             if not _fits(before, seconds, large, cap):
                 kind: Kind = "heavy" if cap or seconds <= RATIO * max(before, 1e-4) else "grows"
                 return Finding(one.name, kind, pattern.name, before, seconds)
-        if cap or large >= largest or seconds >= SECONDS:
+        if cap or large >= largest or seconds * RATIO >= SECONDS:  # more would be cut off
             return None
         small, large = large, large * 4
 
 
 def _fits(small_s: float, large_s: float, large: int, cap: int) -> bool:
     slow_s = SLOW_S * max(1, large // LARGE)
-    return large_s <= slow_s if cap else large_s <= slow_s and large_s <= RATIO * max(small_s, 1e-4)
+    if cap:
+        return large_s <= slow_s
+    ratio = RATIO if large <= LARGER else LONG_RATIO
+    return large_s <= slow_s and large_s <= ratio * max(small_s, 1e-4)
 
 
 def reached() -> list[str]:
@@ -212,7 +222,7 @@ def main(how: str, part: str = "0", of: str = "1", whole: str = "") -> None:
     measure = Measure()
     for number, one in enumerate([*fed()]):
         if number % int(of) == int(part):
-            for finding in grown(measure, one, few=not whole, largest=LARGEST if whole else LARGE):
+            for finding in grown(measure, one, bool(whole)):
                 print(msgspec.json.encode(finding).decode(), flush=True)
 
 

@@ -81,6 +81,7 @@ TOO_DEEP: Final[dict[str, str]] = {
     "tools/define.py:decoded": "it says so, and who calls it refuses the call",
     "agent/tracing.py:read_request": "what our own journal has shown",
     "memory/telling.py:said_before": "our own log",
+    "runtime/jobs/told.py:": "a zone that was checked when the job was written",
     "tools/kv.py:_label": "rows that we wrote",
     "tools/task_rows.py:": "rows that we wrote",
 }

@@ -1,7 +1,8 @@
 """Nothing that sees text from outside takes more time than in proportion to it, or raises because it is nested deeply.
 
 The ordinary run feeds what tells growth by the square from growth by the length, up to 8 kB; `make linear` all
-patterns up to 1 MB. Times are of the processor, the least of several, and only where they are long enough to tell.
+patterns up to 32 kB, and some of them up to 1 MB. Times are of the processor, the least of several, and only where
+they are long enough to tell.
 """
 
 from __future__ import annotations
