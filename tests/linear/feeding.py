@@ -30,8 +30,8 @@ QUICK_S, SLOW_S, RATIO = 0.005, 0.1, 8.0
 """What takes less is not measured more closely; what takes more is too much whatever it grows by."""
 ARGUED = frozenset(("bytes", "arguments", "Raw"))
 
-LONG_RATIO = 12.0
-"""For long texts: by the square it is 16, and what is large falls out of the caches."""
+LONG_S, LONG_RATIO = 0.25, 12.0
+"""For long texts: what is done sooner is quick enough, and what is large falls out of the caches."""
 
 Kind = Literal["grows", "heavy", "deep"]
 
@@ -183,6 +183,8 @@ def _fits(small_s: float, large_s: float, large: int, cap: int) -> bool:
     slow_s = SLOW_S * max(1, large // LARGE)
     if cap:
         return large_s <= slow_s
+    if large > LARGER and large_s <= LONG_S:
+        return True
     ratio = RATIO if large <= LARGER else LONG_RATIO
     return large_s <= slow_s and large_s <= ratio * max(small_s, 1e-4)
 

@@ -51,6 +51,7 @@ OURS: Final = frozenset(
 """Structs that hold the owner's words or ours, and patterns among them."""
 CAPPED: Final[dict[str, tuple[int, str]]] = {
     "models/shim_": (8_192, "the shim refuses a longer request, and a longer program"),
+    "types/losses.py:": (8_000, "policy/unnamed.py looks at no more of what was said, and at no longer paths"),
     "tools/undo.py:above": (4_096, "the kernel knows no longer path, and these name files that there were"),
     "runtime/triggers/watched.py:_above": (4_096, "the file was looked at before, and the kernel knows no longer path"),
     "skills/scan.py:": (4_000, "it is called aside, window by window; each search is short, and looked at by itself"),
@@ -71,7 +72,6 @@ MADE: Final[dict[str, str]] = {
     "models/shim_library.py:follows": "a number or a text, escaped; one word of a request",
     "models/shim_mending.py:swapping": "a word, escaped",
     "models/shim_programs.py:without_sample": "a value of a listing, escaped",
-    "tools/edits.py:_everywhere": "the lines of an edit, escaped, between which a line end stands in two ways",
     "types/losses.py:_replaced": "a path of at most 1,000 characters in a request of which at most 8,000 are looked at",
     "types/spoken_words.py:plain": "our own spellings",
     "types/spoken_words.py:take": "our own words; no text of more than 200 characters is read",
@@ -82,7 +82,9 @@ TOO_DEEP: Final[dict[str, str]] = {
     "agent/tracing.py:read_request": "what our own journal has shown",
     "memory/telling.py:said_before": "our own log",
     "runtime/jobs/told.py:": "a zone that was checked when the job was written",
+    "store/sql.py:load_sql": "names of packages of ours",
     "tools/kv.py:_label": "rows that we wrote",
+    "tools/program/tools.py:program_tools": "a zone that was checked when the settings were read",
     "tools/task_rows.py:": "rows that we wrote",
 }
 """By the beginning of their names: functions that may raise a RecursionError, and why nobody meets it."""

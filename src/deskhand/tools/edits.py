@@ -44,11 +44,16 @@ def _everywhere(text: str, old: str, new: str, number: int) -> str:
     """The text with `new` wherever `old` stood."""
     if not old:
         raise ToolError(f"edit {number}: the old text is empty; copy exactly one passage from the file")
-    wanted = r"\r?\n".join(map(re.escape, re.split(r"\r?\n", old)))
-    after, count = re.subn(wanted, lambda _: new, text)
-    if not count:
+    plain, wanted = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
+    dropped = _dropped(text)
+    pieces, over, found = list[str](), 0, plain.find(wanted)
+    if found < 0:
         raise ToolError(f"edit {number}: the old text stands nowhere; copy exactly one passage from the file")
-    return after
+    while found >= 0:
+        end = found + len(wanted)
+        pieces += [text[over : found + bisect_left(dropped, found)], new]
+        over, found = end + bisect_left(dropped, end), plain.find(wanted, end)
+    return "".join([*pieces, text[over:]])
 
 
 def _place(text: str, old: str, number: int) -> tuple[int, int]:
@@ -62,6 +67,11 @@ def _place(text: str, old: str, number: int) -> tuple[int, int]:
     if found < 0 or again:
         what = "stands more than once; add lines around it, or set replace_all" if again else "stands nowhere"
         raise ToolError(f"edit {number}: the old text {what}; copy exactly one passage from the file")
-    dropped = [match.start() - i for i, match in enumerate(re.finditer("\r\n", text))]  # in `plain`
+    dropped = _dropped(text)
     end = found + len(wanted)
     return found + bisect_left(dropped, found), end + bisect_left(dropped, end)
+
+
+def _dropped(text: str) -> list[int]:
+    """Where a line ends in the text without the CR of its CRLFs, for each of them."""
+    return [match.start() - i for i, match in enumerate(re.finditer("\r\n", text))]

@@ -68,7 +68,7 @@ def _read_duckduckgo(fetched: Fetched) -> list[Hit]:
     if fetched.status == 202 or "anomaly-modal" in page or 'id="challenge-form"' in page:
         raise NetError(_ROBOT)
     parser = _Results()
-    parser.feed(page)
+    parser.feed(_closed(page))
     parser.close()
     return [hit for hit in map(_from_duckduckgo, parser.found) if hit is not None]
 
@@ -80,6 +80,16 @@ def _from_duckduckgo(found: dict[str, str]) -> Hit | None:
     if (parts.hostname or "").endswith("duckduckgo.com"):
         url = parse_qs(parts.query).get("uddg", [""])[0] if parts.path == "/l/" else ""
     return _hit(found.get("title", ""), url, found.get("snippet", ""))
+
+
+def _closed(page: str) -> str:
+    """The page without comments, and with `<` as a sign where no `>` follows it: the parser would look for that to the
+    end of the page, from each of them."""
+    first, *rest = page.split("<!--")
+    return _OPEN.sub("&lt;", first + "".join(each.partition("-->")[2] for each in rest))
+
+
+_OPEN = re.compile(r"<(?![^<>]*>)")
 
 
 class _Results(HTMLParser):

@@ -89,7 +89,7 @@ def definitions(path: str, text: str) -> Iterator[Symbol]:
 
 def uses(path: str, text: str, name: str) -> Iterator[Symbol]:
     """The lines in which the name stands as a whole word, in Python only where it is a name. Definitions are marked."""
-    if name not in text:
+    if len(name) > LINE_CHARS or name not in text:
         return
     language, lines = language_of(path), text.split("\n")
     tree = _parsed(text) if language == "python" else None
