@@ -1,7 +1,4 @@
-"""Feeds every function that takes text, in a process of its own: nothing that it finds there can be written or started.
-
-`python -m tests.linear.feeding reach` prints the functions that were run; `grow N OF` what grows too fast in a part.
-"""
+"""Feeds every function that takes text, with nothing open to it that could be written or started."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import inspect
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
@@ -189,16 +186,16 @@ def _fits(small_s: float, large_s: float, large: int, cap: int) -> bool:
     return large_s <= slow_s and large_s <= ratio * max(small_s, 1e-4)
 
 
-def reached() -> list[str]:
-    """The functions of ours that are run by what is fed."""
-    measure, seen = Measure(), set[tuple[str, str]]()
+def reached(measure: Measure, some: Iterable[Fed]) -> Iterator[str]:
+    """The functions of ours that are run by these."""
+    seen = set[tuple[str, str]]()
 
     def note(frame: FrameType, event: str, given: Any) -> None:
         if event == "call":
             seen.add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
     texts = ["a", "a b. c: 1\n- d\n[a](http://b.c) `x`", '{"command": "ls", "url": "http://b.c", "path": "a/b"}']
-    for one in [*fed()]:  # all modules are loaded before anything is closed
+    for one in some:
         for text in texts:
 
             def run(one: Fed = one, text: str = text) -> None:
@@ -210,23 +207,6 @@ def reached() -> list[str]:
 
             measure.seconds(run)
     root = str(SOURCE)
-    return sorted(
-        f"{Path(file).relative_to(SOURCE).as_posix()}:{name.replace('.<locals>', '')}"
-        for file, name in seen
-        if file.startswith(root)
-    )
-
-
-def main(how: str, part: str = "0", of: str = "1", whole: str = "") -> None:
-    if how == "reach":
-        print("\n".join(reached()))
-        return
-    measure = Measure()
-    for number, one in enumerate([*fed()]):
-        if number % int(of) == int(part):
-            for finding in grown(measure, one, bool(whole)):
-                print(msgspec.json.encode(finding).decode(), flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    for file, name in seen:
+        if file.startswith(root):
+            yield f"{Path(file).relative_to(SOURCE).as_posix()}:{name.replace('.<locals>', '')}"

@@ -105,7 +105,7 @@ FRAMED: Final = (
         ("1", "0", "x"),
     ),
 )
-FEW: Final = ("(", "[", "\\", "\n", " ", "a", "a ", "a;", "a/", "](", "*a", "- a\n", "\u0301")
+FEW: Final = ("(", "\\", "\n", " ", "a", "a ", "a/", "](", "- a\n", "\u0301")
 """Enough to tell what grows by the square; the others are for `make linear`."""
 
 
@@ -115,7 +115,7 @@ def patterns(few: bool = False) -> Iterator[tuple[str, Make]]:
         yield repr(unit), _repeated("", unit, "")
     for head, middle, tail in AROUND[3:4] if few else AROUND:
         yield f"{head!r} {middle!r} {tail!r}", _nested(head, middle, tail)
-    for head, unit, tail in FRAMED[:3] if few else FRAMED:
+    for head, unit, tail in FRAMED[:2] if few else FRAMED:
         yield f"{head!r} + {unit!r} + {tail!r}", _repeated(head, unit, tail)
 
 

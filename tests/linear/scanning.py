@@ -1,13 +1,9 @@
-"""Runs every regular expression of the code, as it is used, over strings that make it work hard.
-
-`python -m tests.linear.scanning [whole]` prints those whose time grows faster than the text.
-"""
+"""Runs every regular expression of the code, as it is used, over strings that make it work hard."""
 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -27,26 +23,26 @@ BRIEF = 24
 """Whatever takes long for so few characters doubles with each of them."""
 
 
-def main(whole: str = "") -> None:
-    measure, done = Measure(), dict[Any, Finding | None]()
+def all_uses() -> list[Use]:
+    """Those of the code, and of the table that skills are searched for."""
     table = (Use("skills/scan.py", 0, "searched", "search", rule.pattern, rule.name) for rule in rules())
-    for use in [*uses(), *table]:
-        if use.path.startswith(tuple(KEPT_OFF)):
-            continue
-        place = f"{use.path}:{use.said}"
+    return [use for use in (*uses(), *table) if not use.path.startswith(tuple(KEPT_OFF))]
+
+
+def slow_ones(measure: Measure, some: Iterable[Use], whole: bool) -> Iterator[Finding]:
+    """What is found among these. `whole`: with the usual patterns too, and with all that can be made of its parts."""
+    done = dict[Any, Finding | None]()
+    for use in some:
         if use.pattern is None:
             if f"{use.path}:{use.function}" not in MADE:
-                _print(Finding(f"{use.path}:{use.function}", "heavy", f"made at run time: {use.said}"))
+                yield Finding(f"{use.path}:{use.function}", "heavy", f"made at run time: {use.said}")
             continue
         key = (use.pattern, use.method, cap_of(use))
         if key not in done:
-            done[key] = scanned(measure, use, bool(whole))
+            done[key] = scanned(measure, use, whole)
         if (found := done[key]) is not None:
-            _print(msgspec.structs.replace(found, function=f"{place} .{use.method} line {use.line}"))
-
-
-def _print(finding: Finding) -> None:
-    print(msgspec.json.encode(finding).decode(), flush=True)
+            place = f"{use.path}:{use.said} .{use.method} line {use.line}"
+            yield msgspec.structs.replace(found, function=place)
 
 
 def cap_of(use: Use) -> int:
@@ -100,11 +96,3 @@ def _use(pattern: re.Pattern[Any], method: str, text: Any) -> None:
                 pass
         case _:
             getattr(pattern, method)(text)
-
-
-def findings(lines: Iterator[str]) -> list[Finding]:
-    return [msgspec.json.decode(line, type=Finding) for line in lines]
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -10,15 +10,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
+import msgspec
 import pytest
 
 from .feeding import Finding
 from .outside import CAPPED, KEPT_OFF, MADE, SHORT, UNFED
 from .patterns import patterns
-from .scanning import findings
 from .source import ROOT, SOURCE, careless_decoders, sites, uses
 
 WHOLE = bool(os.environ.get("DESKHAND_LINEAR"))
@@ -26,66 +24,47 @@ PARTS = 2
 pytestmark = pytest.mark.timeout(3_600 if WHOLE else 300)
 
 
-class Running:
-    """The processes, all at once: each of them takes one processor."""
+class Looked(msgspec.Struct):
+    """What the processes say in the end."""
 
-    def __init__(self, folder: Path) -> None:
-        whole = ("whole",) if WHOLE else ()
-        self._folder = folder
-        self._running = {
-            "reach": self._started("reach", "feeding", "reach"),
-            "scan": self._started("scan", "scanning", *whole),
-            **{
-                f"grow {n}": self._started(f"grow {n}", "feeding", "grow", str(n), str(PARTS), *whole)
-                for n in range(PARTS)
-            },
-        }
-
-    def _started(self, name: str, module: str, *given: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-W", "ignore", "-m", f"tests.linear.{module}", *given]
-        with (self._folder / name).open("wb") as said, (self._folder / f"{name} log").open("wb") as complained:
-            return subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=complained)
-
-    def said(self, name: str) -> list[str]:
-        """The lines that it has printed in the end."""
-        ended = self._running[name].wait()
-        assert ended == 0, (self._folder / f"{name} log").read_text()[-2_000:]
-        return [line for line in (self._folder / name).read_text().splitlines() if line]
-
-    def found(self, *names: str) -> list[Finding]:
-        return [finding for name in names for finding in findings(iter(self.said(name)))]
-
-    def end(self) -> None:
-        for each in self._running.values():
-            each.kill()
-            each.wait()
+    found: list[Finding]
+    reached: set[str]
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    processes = Running(tmp_path_factory.mktemp("linear"))
-    yield processes
-    processes.end()
+def looked(tmp_path_factory: pytest.TempPathFactory) -> Looked:
+    """All at once, each with a part of the work: it takes one processor."""
+    folder, whole = tmp_path_factory.mktemp("linear"), ("whole",) if WHOLE else ()
+    running = list[subprocess.Popen[bytes]]()
+    for part in range(PARTS):
+        command = [sys.executable, "-W", "ignore", "-m", "tests.linear.look", str(part), str(PARTS), *whole]
+        with (folder / f"said {part}").open("wb") as said, (folder / f"log {part}").open("wb") as complained:
+            running.append(subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=complained))
+    try:
+        for part, each in enumerate(running):
+            assert each.wait() == 0, (folder / f"log {part}").read_text()[-2_000:]
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
+    lines = [line for part in range(PARTS) for line in (folder / f"said {part}").read_text().splitlines()]
+    found = [msgspec.json.decode(line, type=Finding) for line in lines if line.startswith("{")]
+    return Looked(found, {line for line in lines if not line.startswith("{")})
 
 
-def test_every_function_that_takes_text(running: Running) -> None:
-    """Each is found by the types of what it takes, and fed."""
-    assert running.found(*(f"grow {part}" for part in range(PARTS))) == []
+def test_every_function_that_takes_text_and_every_regular_expression(looked: Looked) -> None:
+    """Functions are found by the types of what they take, and fed; expressions are run as they are used, over strings
+    that are made from their own parts."""
+    assert looked.found == []
 
 
-def test_every_regular_expression(running: Running) -> None:
-    """Each is run as it is used, over strings that are made from its own parts."""
-    assert running.found("scan") == []
-
-
-def test_nothing_is_left_out(running: Running) -> None:
+def test_nothing_is_left_out(looked: Looked) -> None:
     """Whatever parses, recurses or loops is reached by what is fed, or listed with a reason; and so is nothing else."""
-    reached = {*running.said("reach")}
     kept_off = tuple(KEPT_OFF)
     left = [
         f"{site.path}:{site.function}"
         for site in sites()
-        if not site.path.startswith(kept_off) and f"{site.path}:{site.function}" not in reached
+        if not site.path.startswith(kept_off) and f"{site.path}:{site.function}" not in looked.reached
     ]
     assert [name for name in left if not name.startswith(tuple(UNFED))] == []
     assert [name for name in UNFED if not any(each.startswith(name) for each in left)] == [], "reached, or gone"
