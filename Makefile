@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model everyday check bench agentdojo torture torture-jobs torture-deep screenshots deps lock clean
+.PHONY: help run test test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep screenshots deps lock clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -74,6 +74,9 @@ torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the t
 
 torture-jobs: $(VENV)/.dev ## Kill it 100 times while jobs fire, and count what became of each time
 	@$(BIN)/python -m deskhand.testing.torture_jobs --kills $(or $(KILLS),100)
+
+torture-clock: $(VENV)/.dev ## Kill it 100 times while its clock is set by up to two days, and compare with the truth
+	@$(BIN)/python -m deskhand.testing.torture_clock --kills $(or $(KILLS),100)
 
 torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see that each was done once
 	@$(BIN)/python -m deskhand.testing.deep_torture --steps $(or $(STEPS),60) --kills $(or $(KILLS),20)
