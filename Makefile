@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep screenshots deps lock clean
+.PHONY: help run test test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep soak screenshots deps lock clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -81,6 +81,9 @@ torture-clock: $(VENV)/.dev ## Kill it 100 times while its clock is set by up to
 torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see that each was done once
 	@$(BIN)/python -m deskhand.testing.deep_torture --steps $(or $(STEPS),60) --kills $(or $(KILLS),20)
 
+soak: $(VENV)/.dev ## Let it work for two hours among faults, and see that nothing grows; MINUTES=20: shorter
+	@$(BIN)/python -m deskhand.testing.soak --minutes $(or $(MINUTES),120) --csv soak.csv
+
 bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR also runs the harness for other systems
 	@$(BIN)/python bench/bench.py
 	@if command -v chromium >/dev/null; then $(BIN)/python bench/page.py; fi
@@ -109,4 +112,5 @@ lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 tests/web/clients/clients.in -o requirements/clients.txt
 
 clean: ## Remove what the above made
+	rm -f soak.csv
 	rm -rf .boot $(VENV) $(DOJO) $(CLIENTS) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 from ..runtime.clock import SystemClock
 from ..types.clock import Clock, Ids
@@ -42,6 +43,15 @@ class Shift:
 
     def set(self, seconds: float) -> None:
         self._seconds[0] = seconds
+
+
+FARTHEST_S = 2 * 86_400.0
+
+
+def somewhere(random: Random, shift_s: float) -> float:
+    """Where somebody sets a clock to: a little or far from where it is, within two days of the truth."""
+    by = random.choice([5.0, 600.0, 7200.0, FARTHEST_S / 2, 2 * FARTHEST_S])
+    return min(max(shift_s + random.uniform(-by, by), -FARTHEST_S), FARTHEST_S)
 
 
 class ShiftedClock(SystemClock):

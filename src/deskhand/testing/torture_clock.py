@@ -29,13 +29,11 @@ from ..store.sqlite import SqliteStore
 from ..types import events as e
 from ..types.jobs import GRACE_S, OPEN, Misfire
 from ..types.schedules import due_within, parse_schedule
-from .clock import Shift
+from .clock import FARTHEST_S, Shift, somewhere
 from .torture import Report, Torture
 from .torture_child import ANN, shift_beside
 from .torture_jobs import beyond_ten
 
-DAY_S = 86_400.0
-FARTHEST_S = 2 * DAY_S
 LIVE_S = 2.0
 SET_AT_MOST, FLURRY, FLURRY_S = 3, 25, 0.02
 FLURRIES = 0.25
@@ -54,7 +52,7 @@ JOBS: dict[str, tuple[str, Misfire]] = {
 ON_TIME_S = {"skip": 60.0, "run_once": GRACE_S, "run_all": 4 * FARTHEST_S}
 """How late a time may be run at most."""
 SLACK_S = 1.0
-FAR_BACK_S = 5 * DAY_S
+FAR_BACK_S = 5 * 86_400.0
 SESSIONS = 1_000_000
 DRAIN_S = {"true": 60.0, "one-clock": 15.0}
 COME_S, END_S = 60.0, 600.0
@@ -115,10 +113,7 @@ class ClockTorture(Torture):
         self.report.sets += 1
 
     def _somewhere(self) -> float:
-        """Where somebody sets it to: a little or far from where it is, within two days of the truth."""
-        random = self.platform.random
-        by = random.choice([5.0, 600.0, 7200.0, DAY_S, 2 * FARTHEST_S])
-        return min(max(self._shift.get() + random.uniform(-by, by), -FARTHEST_S), FARTHEST_S)
+        return somewhere(self.platform.random, self._shift.get())
 
     async def live(self, seconds: float) -> None:
         """Set the clock a few times, or very often, and once more when it is dead: the next one begins with that."""
