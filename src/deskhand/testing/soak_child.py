@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import sys
+import tracemalloc
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -33,18 +34,20 @@ from .site import PUBLIC
 
 COUNT, LIST = signal.SIGUSR1, signal.SIGUSR2
 """Say how much there is; say also of what."""
-MOST_KINDS, MOST_DEEP = 60, 40
+MOST_KINDS, MOST_DEEP, MOST_LINES = 60, 40, 400
 
 
 class Says(msgspec.Struct, frozen=True):
     """What a worker holds: asyncio's tasks, by what they do, and where it was asked to list them, where each of them is
-    and all objects by their kind. `asked` counts the signals."""
+    and all objects by their kind; with PYTHONTRACEMALLOC also how many bytes each line of code has asked for, and still
+    holds. `asked` counts the signals."""
 
     asked: int
     tasks: int
     doing: dict[str, int]
     places: list[str] = []
     objects: dict[str, int] = {}
+    bytes: dict[str, int] = {}
 
 
 class Said:
@@ -66,7 +69,7 @@ class Said:
         said = Says(self._asked, len(places), dict(Counter(place.partition(":")[0] for place in places)))
         if number == LIST:
             objects = Counter(map(_kind, gc.get_objects())).most_common(MOST_KINDS)
-            said = replace(said, places=sorted(places), objects=dict(objects))
+            said = replace(said, places=sorted(places), objects=dict(objects), bytes=_lines())
         part = self._path.with_suffix(".part")
         part.write_bytes(msgspec.json.encode(said))
         part.replace(self._path)
@@ -80,6 +83,13 @@ def _place(waiting: Any) -> str:
         found.append(f"{getattr(waiting, '__qualname__', type(waiting).__name__)}:{frame.f_lineno if frame else ''}")
         waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
     return " > ".join(found)
+
+
+def _lines() -> dict[str, int]:
+    if not tracemalloc.is_tracing():
+        return {}
+    found = tracemalloc.take_snapshot().statistics("lineno")
+    return {str(each.traceback): each.size for each in found[:MOST_LINES]}
 
 
 def _kind(thing: object) -> str:

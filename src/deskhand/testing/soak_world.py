@@ -140,12 +140,9 @@ class World:
 
     async def start(self) -> anyio.abc.Process:
         """The service, once it drives."""
-        env = {
-            "PATH": environment_of().get("PATH", ""),
-            "HOME": str(self.place),
-            "DESKHAND_HOME": str(self.home),
-            "TZ": "UTC",
-        }
+        usual = environment_of()
+        env = {"HOME": str(self.place), "DESKHAND_HOME": str(self.home), "TZ": "UTC"}
+        env |= {name: usual[name] for name in ("PATH", "PYTHONTRACEMALLOC") if name in usual}
         place = [str(self.shift_path), str(self.says_path), str(self.site.port)]
         command = [sys.executable, "-P", "-m", "deskhand.testing.soak_child", *place]
         process = await anyio.open_process(command, env=env, stdin=None, stdout=None, stderr=None)
