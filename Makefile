@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-model everyday check bench agentdojo torture torture-jobs torture-deep linear screenshots deps lock clean
+.PHONY: help run test test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-deep soak linear screenshots deps lock clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -75,11 +75,17 @@ torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the t
 torture-jobs: $(VENV)/.dev ## Kill it 100 times while jobs fire, and count what became of each time
 	@$(BIN)/python -m deskhand.testing.torture_jobs --kills $(or $(KILLS),100)
 
+torture-clock: $(VENV)/.dev ## Kill it 100 times while its clock is set by up to two days, and compare with the truth
+	@$(BIN)/python -m deskhand.testing.torture_clock --kills $(or $(KILLS),100)
+
 torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see that each was done once
 	@$(BIN)/python -m deskhand.testing.deep_torture --steps $(or $(STEPS),60) --kills $(or $(KILLS),20)
 
 linear: $(VENV)/.dev ## Feed whatever sees text from outside with up to 1 MB, and see that its time grows with the length; takes an hour
 	@DESKHAND_LINEAR=1 nice -n 5 $(BIN)/python -m pytest -n 0 tests/linear
+
+soak: $(VENV)/.dev ## Let it work for two hours among faults, and see that nothing grows; MINUTES=20: shorter
+	@$(BIN)/python -m deskhand.testing.soak --minutes $(or $(MINUTES),120) --csv soak.csv
 
 bench: $(VENV)/.dev ## What a turn costs, beside bare calls; PEERS_BENCH=DIR also runs the harness for other systems
 	@$(BIN)/python bench/bench.py
@@ -109,4 +115,5 @@ lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 tests/web/clients/clients.in -o requirements/clients.txt
 
 clean: ## Remove what the above made
+	rm -f soak.csv
 	rm -rf .boot $(VENV) $(DOJO) $(CLIENTS) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -11,10 +11,12 @@ import msgspec
 import pytest
 
 from deskhand.models.base import Model, Request
+from deskhand.policy.approval import ASK_WAIT_S
 from deskhand.policy.rules import Case, Decision
 from deskhand.store.base import Store
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.bench import ANN, BOB, SESSION, Bench, said
+from deskhand.testing.clock import SetClock
 from deskhand.testing.crash import Crash
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import ChangeTool, FileTool
@@ -248,6 +250,68 @@ async def test_an_unanswered_question_expires(bench: MakeBench) -> None:
         assert await b.start().drive() is None
         (result,) = await b.results()
         assert result.status == "expired" and "nobody answered in time" in result.text
+
+
+class Jumping(SetClock):
+    """Somebody sets the time of day just before it is looked at for the `nth` time."""
+
+    def __init__(self, nth: int, by_s: float) -> None:
+        super().__init__()
+        self.looks, self._nth, self._by_s = 0, nth, by_s
+
+    def now(self) -> float:
+        self.looks += 1
+        if self.looks == self._nth:
+            self.at += self._by_s
+        return super().now()
+
+
+def waiting(kind: str, bench: MakeBench) -> Bench:
+    """One whose turn will rest for a minute."""
+    if kind == "approval":
+        b = bench(once(call("odd")), [Odd(lambda: done("did"))])
+        b.configure(asking)
+    else:
+        b = bench(once(call("odd")), [Odd(lambda: Ask("which?", ("a", "b"), 60.0), replay="never")])
+    return b
+
+
+@pytest.mark.parametrize("by_s", [-2 * 86_400.0, -20.0])
+@pytest.mark.parametrize(("kind", "wait_s"), [("question", 60.0), ("approval", ASK_WAIT_S)])
+async def test_a_clock_that_is_set_back_at_any_moment_makes_no_rest_longer(
+    kind: str, wait_s: float, by_s: float, bench: MakeBench
+) -> None:
+    nth, looks = 0, 1
+    while nth < looks:
+        nth += 1
+        b = waiting(kind, bench)
+        b.clock = Jumping(nth, by_s)
+        b.start()
+        await b.say("go")
+        while b.driver.state is not None and b.driver.rests_until > b.clock.monotonic():
+            looks = max(looks, b.clock.looks)
+            assert b.driver.rests_until <= wait_s + 0.001
+            b.clock.elapsed_s = b.driver.rests_until
+            await b.driver.drive()
+        (result,) = await b.results()
+        assert result.status == "expired" and b.clock.elapsed_s == pytest.approx(wait_s)
+    assert looks > 5
+
+
+@pytest.mark.parametrize("by_s", [-2 * 86_400.0, -20.0])
+async def test_a_rest_that_goes_on_is_no_longer_for_that(by_s: float, bench: MakeBench) -> None:
+    """Neither what comes in meanwhile nor a restart makes anybody wait for a clock to catch up."""
+    b = waiting("question", bench)
+    until = await b.say("go")
+    b.clock.elapsed_s += 40
+    b.clock.at += by_s
+    assert (await b.driver.drive(), b.driver.rests_until) == (until, 60)
+    assert await b.start().drive() == until
+    assert b.driver.rests_until == 40 + 60, "what passed before the restart, nobody knows"
+    b.clock.elapsed_s += 60
+    assert await b.driver.drive() is None
+    (result,) = await b.results()
+    assert result.status == "expired"
 
 
 @pytest.mark.parametrize("replay", ["again", "never"])

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from email.utils import formatdate
 from pathlib import Path
 from typing import Literal
 
 import anyio
 import msgspec
 import pytest
+from cryptography import x509
 
 from deskhand.models.base import Request
+from deskhand.net.egress_ca import Authority
 from deskhand.net.manners import Manners
 from deskhand.runtime.app import Parts, open_app
+from deskhand.runtime.chores import collect
 from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.store.blobs import Blobs
+from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
@@ -73,24 +80,30 @@ async def test_nothing_waits_for_the_clock_to_catch_up(jump_s: float, tmp_path: 
 
 
 class ShiftedClock(SystemClock):
-    """The machine's, of which somebody sets the time of day."""
+    """The machine's, of which somebody sets the time of day: where it is told `looks`, just before the last of so
+    many."""
 
-    shift_s = 0.0
+    shift_s = by_s = 0.0
+    looks = 0
 
     def now(self) -> float:
+        self.looks -= 1
+        if self.looks == 0:
+            self.shift_s += self.by_s
         return super().now() + self.shift_s
 
 
 class Overloaded(ScriptedModel):
-    """Asks once to be left alone for longer than one sleeps through."""
+    """Asks once to be left alone for longer than one sleeps through. `busy` is called just before that."""
 
-    def __init__(self) -> None:
-        self.asked = 0
+    def __init__(self, busy: Callable[[], None] = lambda: None) -> None:
+        self.asked, self._busy = 0, busy
         super().__init__(self._say)
 
     def _say(self, request: Request) -> Message:
         self.asked += 1
         if self.asked == 1:
+            self._busy()
             raise ModelOverloaded("too many", retry_after_s=6)
         return repeat(request)
 
@@ -153,9 +166,45 @@ async def test_whoever_waits_is_answered_whatever_the_clock_says(tmp_path: Path)
     assert [jump for jump in JUMPS if said.get(jump) != ["heard hi"]] == []
 
 
+async def after_a_jump_at(home: Path, looks: int, by_s: float) -> float:
+    """How long it takes to answer where the clock is set while a wait for the model is worked out."""
+    clock, channel = ShiftedClock(), MemoryChannel()
+
+    def busy() -> None:
+        clock.looks, clock.by_s = looks, by_s
+
+    model = Overloaded(busy)
+    parts = Parts(lambda name: model, {}, {}, (channel,), lambda inbound: ANN, clock=clock)
+    channel.write("hi")
+    async with open_app(Settings(Home(home), CONFIG), parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        await until(lambda: model.asked == 1)
+        began = anyio.current_time()
+        await until(lambda: bool(channel.sent))
+        tasks.cancel_scope.cancel()
+    return anyio.current_time() - began
+
+
+@pytest.mark.timeout(120)
+async def test_a_wait_for_a_model_is_no_longer_wherever_the_clock_is_set(tmp_path: Path) -> None:
+    late = list[tuple[int, float]]()
+
+    async def put(looks: int, by_s: float) -> None:
+        try:
+            await after_a_jump_at(tmp_path / f"{looks}{by_s}", looks, by_s)
+        except* TimeoutError:
+            late.append((looks, by_s))
+
+    async with anyio.create_task_group() as tasks:
+        for looks in range(1, 11):
+            for by_s in (-2 * DAY_S, -60.0):
+                tasks.start_soon(put, looks, by_s)
+    assert late == []
+
+
 async def test_a_host_that_asked_us_to_wait_is_asked_again_in_time() -> None:
     clock, manners = SetClock(), Manners()
-    manners.told("slow.test", clock, "30")
+    manners.told("slow.test", clock, {"retry-after": "30"})
     clock.at -= DAY_S
     with pytest.raises(NetError, match="for 30 s more"):
         manners.check("slow.test", clock)
@@ -168,3 +217,37 @@ async def test_a_host_that_asked_us_to_wait_is_asked_again_in_time() -> None:
     assert manners.delay_s("slow.test", clock, 2) == 0
     clock.at -= DAY_S
     assert manners.delay_s("slow.test", clock, 2) == 2
+
+
+@pytest.mark.parametrize("wrong_s", [-2 * DAY_S, 0.0, 2 * DAY_S])
+async def test_a_date_counts_from_the_clock_of_who_says_it(wrong_s: float) -> None:
+    clock = SetClock()
+    said = {name: formatdate(clock.at + ahead, usegmt=True) for name, ahead in (("date", 0), ("retry-after", 90))}
+    clock.at += wrong_s
+    assert Manners().told("slow.test", clock, said) == 90
+    assert Manners().told("slow.test", clock, {"retry-after": "soon"}) == 0
+    here = {"retry-after": formatdate(clock.at + 90, usegmt=True), "date": "today"}
+    assert Manners().told("slow.test", clock, here) == pytest.approx(90, abs=1), (
+        "ours, where they say nothing of theirs"
+    )
+
+
+async def test_what_was_just_stored_is_not_old_because_the_clock_was_set(tmp_path: Path) -> None:
+    """Its commit may be on its way. What is old when no clock was set since goes."""
+    store, blobs, clock = SqliteStore(tmp_path / "x.db"), Blobs(tmp_path / "blobs"), SetClock()
+    digest = await blobs.put(b"new")
+    os.utime(blobs.path(digest), (clock.at, clock.at))
+    before = clock.now() - clock.monotonic()
+    clock.at += 2 * DAY_S
+    await collect(store, blobs, clock, before)
+    assert blobs.size(digest)
+    await collect(store, blobs, clock, clock.now() - clock.monotonic())
+    assert not blobs.size(digest)
+    await store.close()
+
+
+@pytest.mark.parametrize("set_s", [-100 * DAY_S, -2 * DAY_S, 0.0, 100 * DAY_S])
+def test_a_certificate_of_ours_is_good_whatever_the_clock_shows_then(set_s: float) -> None:
+    now = SetClock().now()
+    made = x509.load_pem_x509_certificate(Authority(now).pem.encode())
+    assert made.not_valid_before_utc.timestamp() < now + set_s < made.not_valid_after_utc.timestamp()

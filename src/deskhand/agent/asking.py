@@ -76,8 +76,9 @@ class Asking:
         held = self._secrets.close() if self._secrets is not None else ""
         return "".join(self._partial) + held
 
-    async def run(self, step: AskModel) -> None:
-        """Do the step: afterwards the log holds a reply or a failure. Only a stop leaves it without either."""
+    async def run(self, step: AskModel, pause_s: float = 0.0) -> None:
+        """Do the step after this pause: afterwards the log holds a reply or a failure. Only a stop leaves it without
+        either."""
         journal, ports = self._journal, self._journal.ports
         agent = journal.agent
         journal.record(*step.hints)
@@ -93,8 +94,8 @@ class Asking:
         self._partial, self._key, self._begun, reply, failed = [], "", False, None, None
         with self._interrupt:
             try:
-                if (wait_s := step.at - journal.ports.clock.now()) > 0:
-                    await anyio.sleep(wait_s)
+                if pause_s > 0:
+                    await anyio.sleep(pause_s)
                 tools, hooks, turn = journal.schemas if step.tools else (), agent.hooks, journal.state.turn
                 bare = Request(model, (), (), tools, encoded=journal.encoded, blob=ports.blob)
                 request = request_of(agent, journal.state, bare, ports.meter.scale(model), ports.model)
@@ -206,7 +207,7 @@ class Asking:
             journal.show(Progress("reset", journal.state.n + 1, self._attempt))
         if again is not None:
             failed = replace(failed, next_model=again[0], retry_at=again[1])
-        journal.record(failed)
+        journal.record(failed, at=now)
         self._say_wait(failed, now)
         await journal.flush()
 

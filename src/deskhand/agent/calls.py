@@ -66,8 +66,8 @@ class Calls:
         group: list[Ready] = []
         ours, theirs = split(step.calls, turn.request)
         if turn.request is not None and theirs and not ours:
-            ports = self._journal.ports
-            self._journal.record(*handed_over(theirs, turn.request, ports.clock.now(), ports.ids.new))
+            ports, now = self._journal.ports, self._journal.ports.clock.now()
+            self._journal.record(*handed_over(theirs, turn.request, now, ports.ids.new), at=now)
             return
         for call in ours:
             verdict = await self._judge(call, turn)
@@ -77,7 +77,7 @@ class Calls:
                 case ToolResult():
                     self._journal.record(ToolFinished(verdict))
                 case ApprovalAsked():
-                    self._journal.record(verdict)
+                    self._journal.record(verdict, at=verdict.until - approval.ASK_WAIT_S)
                     return
                 case CallClosed():
                     if turn.asked == approval.ASKS_PER_TURN:
@@ -235,8 +235,8 @@ class Calls:
                 if outcome.options is not None and (turn := journal.state.turn) is not None:
                     journal.record(OptionsSet(0, turn.principal, outcome.options))
             case Ask(question=question, choices=choices, wait_s=wait_s):
-                until = journal.ports.clock.now() + wait_s
-                journal.record(QuestionAsked(journal.ports.ids.new("ask"), call_id, clean(question), choices, until))
+                now, ask_id = journal.ports.clock.now(), journal.ports.ids.new("ask")
+                journal.record(QuestionAsked(ask_id, call_id, clean(question), choices, now + wait_s), at=now)
             case None:
                 reason = "stopped by a person"
                 if ready.tool.spec.replay == "never":

@@ -96,9 +96,10 @@ class Journal:
         reports = len(self._pending) == len(self._delivered)
         return reports and not (self._admitted or self._outbox or self._changes)
 
-    def record(self, *events: AnyEvent) -> None:
-        """Fold these events now; they are written by the next `flush`."""
-        at = self.ports.clock.now()
+    def record(self, *events: AnyEvent, at: float | None = None) -> None:
+        """Fold these events now; they are written by the next `flush`. `at` is when they happened, where something in
+        them is counted from that: the clock may have been set since."""
+        at = self.ports.clock.now() if at is None else at
         for event in map(self.ports.secrets.event, events):
             recorded = Recorded(0, self.session, self.state.n + 1, at, event)
             fold(self.state, (recorded,))

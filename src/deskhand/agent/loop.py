@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+import msgspec
 from msgspec.structs import replace
 
 from ..models.window import budget, fit
@@ -31,6 +32,13 @@ from .state import State, asked, fold
 from .step import answer, next_step
 
 
+class Rest(msgspec.Struct, frozen=True):
+    """When a turn is to go on: by the time of day, and by the clock that nobody sets, whichever comes first."""
+
+    until: float
+    tick: float
+
+
 class Driver:
     """Drives one session. Only one call of `drive` may be running; the store fences off any other process.
 
@@ -41,6 +49,7 @@ class Driver:
         self.session, self.news = session, True
         self._agent, self._ports = agent, ports
         self._interrupt = Interrupt()
+        self._rest: Rest | None = None
         self._left = False
         self._journal: Journal | None = None
         self._asking: Asking | None = None
@@ -59,6 +68,11 @@ class Driver:
     def state(self) -> State | None:
         """The warm state, if there is one."""
         return self._journal.state if self._journal else None
+
+    @property
+    def rests_until(self) -> float:
+        """When its rest has lasted long enough, by the clock that nobody sets."""
+        return self._rest.tick if self._rest else 0.0
 
     @property
     def size_bytes(self) -> int:
@@ -137,23 +151,39 @@ class Driver:
             await self._note_delivered(journal)
         closed = False
         while True:
-            step = next_step(journal.state, journal.limits, self._ports.clock.now())
+            now = self._now()
+            step = next_step(journal.state, journal.limits, now)
             if (self.news or self._left) and not isinstance(step, EndTurn):  # an answer that is there is given first
                 await self._admit(journal)
-                step = next_step(journal.state, journal.limits, self._ports.clock.now())
+                now = self._now()
+                step = next_step(journal.state, journal.limits, now)
+            if not isinstance(step, Wait):
+                self._rest = None
             if step is None:
                 if not (closed and journal.clean):
                     await journal.flush(close=True)
                 return None
             if isinstance(step, Wait):
+                self._begin_rest(step, now)
                 await journal.flush(wake_at=step.until)
                 if not self.news:  # else it came while this was written
                     return step.until
                 continue
-            closed = await self._perform(journal, step)
+            closed = await self._perform(journal, step, now)
 
-    async def _perform(self, journal: Journal, step: Step) -> bool:
-        """Do one step. True when it closed the session."""
+    def _now(self) -> float:
+        """The time of day; after a rest that has lasted long enough, not before the end of it."""
+        now, rest = self._ports.clock.now(), self._rest
+        return now if rest is None or self._ports.clock.monotonic() < rest.tick else max(now, rest.until)
+
+    def _begin_rest(self, step: Wait, now: float) -> None:
+        """Note how long it is from now, unless it goes on: what came in meanwhile makes no rest longer."""
+        if self._rest is None or self._rest.until != step.until:
+            tick = self._ports.clock.monotonic() + min(step.until - now, step.longest_s)
+            self._rest = Rest(step.until, tick)
+
+    async def _perform(self, journal: Journal, step: Step, now: float) -> bool:
+        """Do one step, which was owed at that time. True when it closed the session."""
         turn = journal.state.turn
         if isinstance(step, Compact):
             await self._shorten(journal, step)
@@ -162,7 +192,7 @@ class Driver:
             raise AssertionError("a step is owed only while a turn is open")
         match step:
             case AskModel():
-                await self._asking.run(step)
+                await self._asking.run(step, step.at - now)
                 if turn.request is not None:
                     await self._asking.hold_to_schema(turn, turn.request)
                 self._say_between(journal, turn)

@@ -165,7 +165,7 @@ def _bring(state: State, recorded: e.Recorded, event: e.HistoryMessage) -> None:
 
 def _hand_over(state: State, recorded: e.Recorded, event: e.CallsHandedOver) -> None:
     for call_id, name in event.ids.items():
-        state.calls[call_id].handed = HandedOver(name, event.until)
+        state.calls[call_id].handed, state.calls[call_id].rests_since = HandedOver(name, event.until), recorded.at
 
 
 def _go_on(state: State, recorded: e.Recorded, event: e.ResultsReturned) -> None:
@@ -241,7 +241,8 @@ def _ask(
     event: e.ApprovalAsked | e.QuestionAsked | e.ApprovalAnswered | e.QuestionAnswered,
 ) -> None:
     if isinstance(event, (e.ApprovalAsked, e.QuestionAsked)):
-        state.calls[event.call_id].ask = asked_with(event)
+        call = state.calls[event.call_id]
+        call.ask, call.rests_since = asked_with(event), recorded.at
         _turn(state).asked += isinstance(event, e.ApprovalAsked)
         return
     asked(state, event.ask_id).hear(event, recorded.at)

@@ -39,10 +39,10 @@ def next_step(state: State, limits: Limits, now: float) -> Step | None:
 def _after_calls(calls: tuple[OpenCall, ...], client: ClientRequest | None, now: float) -> Step:
     first = first_of(calls, client)
     if first.ask is not None and now < first.ask.until:
-        return Wait(first.ask.until)
+        return Wait(first.ask.until, first.ask.until - first.rests_since)
     if first.handed is not None:
         until = first.handed.until
-        return Wait(until) if now < until else EndTurn("stopped", EXPIRED)
+        return Wait(until, until - first.rests_since) if now < until else EndTurn("stopped", EXPIRED)
     return RunTools(calls)
 
 
@@ -54,7 +54,7 @@ def _after_failure(turn: Turn, now: float) -> Step:
         return EndTurn("failed", f"Sorry, I could not answer: {last.detail}")
     at = last.retry_at if now >= turn.failed_at else now  # before the failure: somebody has set the clock back
     if at - now > NAP_S:
-        return Wait(at)
+        return Wait(at, at - turn.failed_at)
     return AskModel((), "final" not in turn.hinted, last.next_model, at)
 
 

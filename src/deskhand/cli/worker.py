@@ -37,8 +37,12 @@ def page(models: Models) -> Callable[[App], Awaitable[None]]:
     return serve
 
 
-def live(settings: Settings, parent: int) -> int:
-    """Work for this parent, and return the exit code."""
+def as_it_is(parts: Parts) -> Parts:
+    return parts
+
+
+def live(settings: Settings, parent: int, other: Callable[[Parts], Parts] = as_it_is) -> int:
+    """Work for this parent, and return the exit code. `other`: what is replaced by who tries it out."""
     if not end_with_parent(parent):
         return 0
     now, ready = SystemClock().now, Ready(settings.environment)
@@ -50,7 +54,7 @@ def live(settings: Settings, parent: int) -> int:
 
     async def main() -> int:
         async with Models(settings, demo=DEMO) as models:
-            parts = Parts(models.open, serve=page(models), renew=models.renew, meaning=models.meaning)
+            parts = other(Parts(models.open, serve=page(models), renew=models.renew, meaning=models.meaning))
             parts = with_channels(parts, settings)
             async with open_app(settings, parts) as app:
                 broken = [each.place for each in app.current.plugins.failed]

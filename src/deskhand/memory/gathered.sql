@@ -1,4 +1,4 @@
--- gathered_new: conversations with something new, at rest since ?2; what failed waits ever longer, at most a day --
+-- gathered_new: conversations with something new, at rest since ?2; what failed waits ever longer, at most a day. What is behind now, the clock went back --
 SELECT found.session, found.agent, found.n, found.head, found.failures FROM (
   SELECT s.session, s.agent, s.last_at, coalesce(g.n, 0) AS n, coalesce(g.seen, 0) AS seen,
     coalesce(g.failures, 0) AS failures, coalesce(g.at, 0) AS at, coalesce((
@@ -6,10 +6,10 @@ SELECT found.session, found.agent, found.n, found.head, found.failures FROM (
       WHERE e.session = s.session AND e.kind IN ('message_received', 'model_replied') ORDER BY e.n DESC LIMIT 1
     ), 0) AS head
   FROM session AS s LEFT JOIN gathered AS g ON g.kind = ?1 AND g.subject = s.session
-  WHERE s.last_at <= ?2 AND instr(s.session, '/job:') = 0
+  WHERE (s.last_at <= ?2 OR s.last_at > ?3) AND instr(s.session, '/job:') = 0
 ) AS found
 WHERE found.head > max(found.n, found.seen)
-  AND (found.failures = 0 OR found.at + min(86400, 900 * (1 << min(found.failures, 7))) <= ?3)
+  AND (found.failures = 0 OR found.at > ?3 OR found.at + min(86400, 900 * (1 << min(found.failures, 7))) <= ?3)
 ORDER BY found.last_at LIMIT ?4
 
 -- gathered_get --

@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 _LASTS = timedelta(days=365)
-_EARLIER = timedelta(days=1)
+_EARLIER = timedelta(days=180)
+"""A clock that is set back does not make it one of the future."""
 HOSTS = 64
 """Certificates that are kept ready."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 from ..types.clock import Clock
@@ -39,21 +40,28 @@ class Manners:
         if left_s > 0:
             raise NetError(f"{host} asked us to wait, for {left_s:.0f} s more: try it then, or another address.")
 
-    def told(self, host: str, clock: Clock, retry_after: str) -> float:
-        """Keep what a host said in `Retry-After`, which may be seconds or a date; returns the seconds."""
-        wait = min(max(_seconds(retry_after.strip(), clock.now()), 0.0), LONGEST_WAIT_S)
+    def told(self, host: str, clock: Clock, headers: Mapping[str, str]) -> float:
+        """Keep what a host said in `Retry-After`, which may be seconds or a date; returns the seconds. A date counts
+        from the answer's own, so that our clock does not matter."""
+        wait = min(max(_seconds(headers, clock.now()), 0.0), LONGEST_WAIT_S)
         if wait:
             _put(self._asked_to_wait, host, clock.monotonic() + wait)
         return wait
 
 
-def _seconds(text: str, now: float) -> float:
+def _seconds(headers: Mapping[str, str], now: float) -> float:
+    text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
         return float(text[:12])
+    until, theirs = _moment(text), _moment(headers.get("date", "").strip())
+    return 0.0 if until is None else until - (now if theirs is None else theirs)
+
+
+def _moment(text: str) -> float | None:
     try:
-        return parsedate_to_datetime(text[:100]).timestamp() - now
+        return parsedate_to_datetime(text[:100]).timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):
-        return 0.0
+        return None
 
 
 def _put(times: OrderedDict[str, float], host: str, at: float) -> None:

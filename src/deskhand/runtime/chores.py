@@ -19,6 +19,8 @@ from .door import LocalDoor, cuts
 log = logging.getLogger(__name__)
 
 POLL_S, SWEEP_S = 0.05, 3600.0
+SET_S = 60.0
+"""A clock that was moved by less was only put right."""
 
 
 async def watch(store: Store, door: LocalDoor, dispatch: Dispatch) -> None:
@@ -57,5 +59,17 @@ async def sweep(store: Store, blobs: Blobs, clock: Clock, forget: Callable[[], A
     """Now and then let go of what is too old, and remove the files of blobs that nothing names any more."""
     while True:
         await forget()
+        before = _ahead_s(clock)
         await anyio.sleep(SWEEP_S)
+        await collect(store, blobs, clock, before)
+
+
+async def collect(store: Store, blobs: Blobs, clock: Clock, before: float) -> None:
+    """Remove these files, unless the clock was set since it was so far ahead of the one that nobody sets: then what was
+    just stored may look old."""
+    if abs(_ahead_s(clock) - before) < SET_S:
         await anyio.to_thread.run_sync(blobs.collect, store.blob_used, clock.now())
+
+
+def _ahead_s(clock: Clock) -> float:
+    return clock.now() - clock.monotonic()

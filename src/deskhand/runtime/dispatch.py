@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
@@ -38,8 +37,9 @@ comes in."""
 
 
 class Slot:
-    """A session's driver and when to wake it. Its task stays as long as the driver is warm: to wake one that waits is a
-    tenth of the cost of a new one."""
+    """A session's driver and when to wake it: at `wake_at` by the time of day, or at `tick` by the clock that nobody
+    sets, whichever comes first. Its task stays as long as the driver is warm: to wake one that waits is a tenth of the
+    cost of a new one."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -48,11 +48,6 @@ class Slot:
         self.wake_at: float | None = None
         self.tick = 0.0
         self.size_bytes = 0
-
-    def rest(self, until: float, clock: Clock, longest_s: float = math.inf) -> None:
-        """Wake it at that time of day, and at the latest when so long has passed: the time of day may be set back."""
-        self.wake_at = until
-        self.tick = clock.monotonic() + min(until - clock.now(), longest_s)
 
 
 class Dispatch:
@@ -151,7 +146,8 @@ class Dispatch:
         if row.wake_at is None:
             self.wake(row.session)
         else:
-            self._slot(row.session).rest(row.wake_at, self._clock, LOOK_AGAIN_S)
+            slot = self._slot(row.session)
+            slot.wake_at, slot.tick = row.wake_at, self._clock.monotonic() + LOOK_AGAIN_S
 
     def wake(self, session: str, *, cut: bool = False) -> None:
         """Drive the session now, or tell its driver that there is news; `cut` ends what it is waiting for outside."""
@@ -272,8 +268,7 @@ class Dispatch:
                         await slot.driver.give_up(reason)
                         break
                     slot.wake_at = await slot.driver.drive()
-                    if slot.wake_at is not None:
-                        slot.rest(slot.wake_at, self._clock)
+                    slot.tick = slot.driver.rests_until
                     if not slot.driver.news or slot.wake_at is not None:
                         break
                 except (StoreUnavailable, StaleSession) as error:

@@ -2,6 +2,7 @@
 
 The platform keeps an update until a higher offset is asked for, sends one in ten twice, answers late, and now and then
 drops the connection after it has taken a message. The model asks for one effect for each new message, then answers.
+Where they are told to, both ask now and then to be left alone for a while.
 """
 
 from __future__ import annotations
@@ -46,16 +47,18 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class Platform:
-    """The server. All lists are the truth, in the order in which it happened."""
+    """The server. All lists are the truth, in the order in which it happened. `busy` is the share of messages, and of
+    questions to the model, of which it wants to hear only after one of `busy_s` seconds."""
 
     def __init__(self, seed: int, latency_s: tuple[float, float] = (0.02, 0.08)) -> None:
         self.random = random.Random(seed)
         self.latency_s, self.dropped = latency_s, DROPPED
+        self.busy, self.busy_s = 0.0, (2, 8)
         self.updates: list[Update] = []
         self.sent: list[Sent] = []
         self.sent_at: list[float] = []
         self.effects: list[str] = []
-        self.polls = self.confirmed = 0
+        self.polls = self.confirmed = self.put_off = 0
 
     def write(self) -> Update:
         """Somebody writes the next message."""
@@ -82,7 +85,15 @@ class Platform:
         await anyio.sleep(self.random.uniform(0, 0.004) if found else 0.01)
         return web.Response(body=msgspec.json.encode(found))
 
+    def _is_busy(self) -> web.Response | None:
+        if self.random.random() >= self.busy:
+            return None
+        self.put_off += 1
+        return web.Response(status=429, headers={"Retry-After": str(self.random.randint(*self.busy_s))})
+
     async def _send(self, request: web.Request) -> web.Response:
+        if (busy := self._is_busy()) is not None:
+            return busy
         sent = msgspec.json.decode(await request.read(), type=Sent)
         self.sent.append(sent)
         self.sent_at.append(monotonic())
@@ -98,6 +109,8 @@ class Platform:
 
     async def _model(self, request: web.Request) -> web.Response:
         messages = (await request.json())["messages"]
+        if _WORD.search(str(messages)) and (busy := self._is_busy()) is not None:
+            return busy
         await anyio.sleep(self.random.uniform(*self.latency_s))
         delta = _reply(messages)
         finish = "tool_calls" if "tool_calls" in delta else "stop"
@@ -164,9 +177,12 @@ class HttpChannel:
     async def _post(self, path: str, body: object) -> bytes:
         try:
             async with self._session.post(self._url + path, json=body) as response:
-                return await response.read()
+                answer = await response.read()
         except (ClientError, OSError) as error:
             raise ChannelError(f"the platform is away: {error}", retry_after_s=0.05) from error
+        if response.status == 429:
+            raise ChannelError("too much at once", float(response.headers["Retry-After"]), unsent=True)
+        return answer
 
 
 _: type[Channel] = HttpChannel

@@ -18,6 +18,7 @@ import anyio.abc
 import msgspec
 from aiohttp import web as http  # noqa: TID251 -- loopback
 
+from ..runtime.outbox import DUPLICATE
 from ..store.sqlite import SqliteStore
 from ..types import events as e
 from .platform import Platform
@@ -29,6 +30,7 @@ KILL_WITHIN_S = 0.5
 READY_S = 60.0
 DRAIN_S = 60.0
 OPEN_TURNS = 0.7
+SESSIONS = 1_000
 FAILURES = 0.02
 """Of the messages, how many may be answered with a failure: a kill may hit the same session four times running."""
 
@@ -43,6 +45,7 @@ class Report(msgspec.Struct):
     in_sending_row: int = 0
     slowest_ready_s: float = 0.0
     slowest_first_answer_s: float = 0.0
+    slowest_rest_s: float = 0.0
     lost: int = 0
     unmarked_duplicates: int = 0
     marked_duplicates: int = 0
@@ -74,7 +77,8 @@ class Torture:
     """One run of it."""
 
     def __init__(self, home: Path, kills: int, seed: int, mode: str) -> None:
-        self._home, self._kills, self._mode = home, kills, mode
+        self.home, self._kills, self._mode = home, kills, mode
+        self.drain_s = DRAIN_S
         self.platform = Platform(seed)
         self.report = Report()
         self._url, self._seed = "", seed
@@ -89,8 +93,8 @@ class Torture:
         site = http.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         self._url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        token = await make_token(settings_at(self._home, self._url))
-        self._web = WebClients(self._home, token, self._seed)
+        token = await make_token(settings_at(self.home, self._url))
+        self._web = WebClients(self.home, token, self._seed)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._feed)
@@ -99,11 +103,11 @@ class Torture:
                     await self._one_life()
                 self._feeding = False
                 self._web.take_no_more()
-                await self._drain()
+                await self._last_life()
                 tasks.cancel_scope.cancel()
         finally:
             await runner.cleanup()
-        await self._compare()
+        await self.compare()
         return self.report
 
     async def _feed(self) -> None:
@@ -117,7 +121,7 @@ class Torture:
         """A child that has polled at least once since it was started."""
         before, began = self.platform.polls, monotonic()
         self._began, self._sent_before = began, len(self.platform.sent_at)
-        command = [sys.executable, "-m", "deskhand.testing.torture_child", str(self._home), self._url, self._mode]
+        command = [sys.executable, "-m", "deskhand.testing.torture_child", str(self.home), self._url, self._mode]
         child = await anyio.open_process(command, stdin=None, stdout=None, stderr=None)
         with anyio.fail_after(READY_S):
             while self.platform.polls == before:
@@ -131,12 +135,24 @@ class Torture:
     async def _one_life(self) -> None:
         child = await self._start()
         # A busy machine must not make a life so short that nothing is done in any of them.
-        await anyio.sleep(self.platform.random.uniform(0, max(KILL_WITHIN_S, self._ready_s / 2)))
+        await self.live(self.platform.random.uniform(0, max(KILL_WITHIN_S, self._ready_s / 2)))
         child.kill()
         await child.wait()
+        await self.after_death()
         self.report.kills += 1
         self._see_first_answer()
         await self._look_where_it_hit()
+
+    async def live(self, seconds: float) -> None:
+        """What happens to a child before it is killed."""
+        await anyio.sleep(seconds)
+
+    def is_chat(self, session: str) -> bool:
+        """Whether somebody waits for an answer in that conversation."""
+        return True
+
+    async def after_death(self) -> None:
+        """What happens before the next one is started."""
 
     def _see_first_answer(self) -> None:
         """From the start of the process to its first answer, where it lived long enough to give one."""
@@ -145,9 +161,9 @@ class Torture:
             self.report.slowest_first_answer_s = round(max(self.report.slowest_first_answer_s, took), 3)
 
     async def _look_where_it_hit(self) -> None:
-        store = SqliteStore(self._home / "state" / "deskhand.db")
+        store = SqliteStore(self.home / "state" / "deskhand.db")
         try:
-            rows = [await store.events(row.session) for row in await store.sessions(ANN, 1000)]
+            rows = [await store.events(row.session) for row in await store.sessions(ANN, SESSIONS)]
             turns = [_open_turn(recorded) for recorded in rows]
             started = [sum(isinstance(r.event, e.ToolStarted) for r in turn) for turn in turns]
             finished = [_finished_after_start(turn) for turn in turns]
@@ -159,27 +175,32 @@ class Torture:
         finally:
             await store.close()
 
-    async def _drain(self) -> None:
-        """Let a last life finish everything."""
+    async def _last_life(self) -> None:
         child = await self._start()
-        settled, give_up = 0, monotonic() + DRAIN_S
-        store = SqliteStore(self._home / "state" / "deskhand.db")
-        while settled < 5 and monotonic() < give_up:
+        await self.drain()
+        child.kill()
+        await child.wait()
+
+    async def drain(self) -> None:
+        """Let this life finish everything."""
+        settled, began = 0, monotonic()
+        store = SqliteStore(self.home / "state" / "deskhand.db")
+        while settled < 5 and monotonic() < began + self.drain_s:
             await anyio.sleep(0.1)
             done = self.platform.confirmed >= len(self.platform.updates)
-            owed = bool(await store.open_sessions() or await store.outbox_due(1e12, 1))
+            is_open = any(self.is_chat(row.session) for row in await store.open_sessions())
+            owed = is_open or bool(await store.outbox_due(1e12, 1))
             owed = owed or self._web is None or not await self._web.at_rest(store)
             settled = settled + 1 if done and not owed else 0
         await store.close()
-        child.kill()
-        await child.wait()
+        self.report.slowest_rest_s = round(max(self.report.slowest_rest_s, monotonic() - began), 3)
         if settled < 5:
-            self.report.faults.append(f"it did not come to rest within {DRAIN_S:.0f} s")
+            self.report.faults.append(f"it did not come to rest within {self.drain_s:.0f} s")
 
-    async def _compare(self) -> None:
-        store = SqliteStore(self._home / "state" / "deskhand.db")
+    async def compare(self) -> None:
+        store = SqliteStore(self.home / "state" / "deskhand.db")
         try:
-            sessions = await store.sessions(ANN, 1000)
+            sessions = await store.sessions(ANN, SESSIONS)
             logs = {row.session: await store.events(row.session) for row in sessions}
             self._compare_messages(logs)
             self._compare_effects(logs)
@@ -189,7 +210,7 @@ class Torture:
             self.report.faults += [f"integrity: {found}" for found in store.check()]
             left = [row for session in logs for row in await store.waiting(session)]
             self.report.faults += [f"still waiting: {row.inbox_id}" for row in left]
-            self.report.faults += [f"a temporary file is left: {p.name}" for p in self._home.rglob("*.part")]
+            self.report.faults += [f"a temporary file is left: {p.name}" for p in self.home.rglob("*.part")]
             if not events:
                 self.report.faults.append("the log is empty")
         finally:
@@ -217,15 +238,16 @@ class Torture:
         report.lost = sum(str(u.id) not in ended or str(u.id) not in told for u in platform.updates)
         report.told_failure = len(failed)
         counts = collections.Counter(sent.key for sent in platform.sent)
-        unmarked = collections.Counter(sent.key for sent in platform.sent if not sent.mark)
+        fresh = [sent for sent in platform.sent if sent.mark != DUPLICATE]
+        unmarked = collections.Counter(sent.key for sent in fresh)
         report.unmarked_duplicates = sum(count - 1 for count in unmarked.values() if count > 1)
         report.marked_duplicates = sum(count - 1 for count in counts.values()) - report.unmarked_duplicates
-        texts = collections.Counter(sent.text for sent in platform.sent if not sent.mark)
+        texts = collections.Counter(sent.text for sent in fresh)
         report.unmarked_duplicates += sum(count - 1 for text, count in texts.items() if count > 1 and "done" in text)
         latest: dict[str, int] = {}
-        for sent in platform.sent:
+        for sent in fresh:
             numbers = [int(word[1:]) for word in sent.text.split() if word[0] == "m" and word[1:].isdigit()]
-            if numbers and not sent.mark:
+            if numbers:
                 report.out_of_order += numbers[0] <= latest.get(sent.chat, 0)
                 latest[sent.chat] = max(numbers)
 

@@ -10,14 +10,17 @@ import msgspec
 from aiohttp import ClientSession  # noqa: TID251 -- loopback
 
 from ..runtime.app import App, Parts, open_app
+from ..runtime.clock import SystemClock
 from ..runtime.config import Config, Home, Settings
 from ..runtime.models import Models
 from ..runtime.web import Site
 from ..store.sqlite import SqliteStore
 from ..tools.base import Context, Outcome, Spec, done
+from ..types.clock import Clock
 from ..types.commit import Commit
 from ..types.identity import Inbound, Principal
 from ..types.tuning import tune
+from .clock import OneClock, Shift, ShiftedClock
 from .platform import HttpChannel
 from .tools import SCHEMA, Note
 
@@ -55,8 +58,28 @@ class EagerStore(SqliteStore):
 
 def settings_at(home: Path, url: str) -> Settings:
     providers = {"fake": {"base_url": f"{url}/v1"}}
-    raw = {"defaults": {"models": ["fake/model"]}, "providers": providers, "web": {"port": 0}}
+    raw = {
+        "defaults": {"models": ["fake/model"]},
+        "providers": providers,
+        "web": {"port": 0},
+        "jobs": {"storm_starts": 0},
+        "memory": {"harvester": {"enabled": False}, "cleaner": {"enabled": False}},
+        "reflection": {"enabled": False},
+    }
     return Settings(Home(home), msgspec.convert(raw, Config, strict=False))
+
+
+def clock_of(home: Path, mode: str) -> Clock:
+    """The machine's own, or, where there is one beside the home, that which the parent sets."""
+    path = shift_beside(home)
+    if not path.exists():
+        return SystemClock()
+    return OneClock(Shift(path)) if mode == "one-clock" else ShiftedClock(Shift(path))
+
+
+def shift_beside(home: Path) -> Path:
+    """The file by which its clock is set."""
+    return home.with_name(f"{home.name}.shift")
 
 
 async def live(home: Path, url: str, mode: str) -> None:
@@ -74,7 +97,8 @@ async def live(home: Path, url: str, mode: str) -> None:
         tool = Effect(url, session)
         channel = HttpChannel(url, session, ack_first=mode == "ack-first")
         store = EagerStore if mode == "publish-first" else SqliteStore
-        parts = Parts(models.open, {tool.spec.name: tool}, {}, (channel,), authorise, store, serve=page)
+        clock = clock_of(home, mode)
+        parts = Parts(models.open, {tool.spec.name: tool}, {}, (channel,), authorise, store, clock, serve=page)
         async with open_app(settings, parts) as app:
             if isinstance(app.store, EagerStore):
                 app.store.app = app

@@ -246,8 +246,8 @@ def beyond_ten(expected: Sequence[float], missed: Mapping[float, str]) -> set[fl
     one before them has a row, and that says how many there were before it."""
     found = set[float]()
     for at, said in missed.items():
-        number = int(counted[1]) if (counted := re.search(r"; (\d+) earlier ones too$", said)) else 0
-        here = expected.index(at)
+        counted, here = re.search(r"; (\d+)( or more)? earlier ones too$", said), expected.index(at)
+        number = 0 if counted is None else here if counted[2] else int(counted[1])
         found |= {*expected[max(0, here - number) : here]}
     return found
 

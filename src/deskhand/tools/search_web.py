@@ -96,7 +96,7 @@ class _Search:
         request = engine.request(Asked(query, count, base, key))
         net.manners.check(request.url.authority, context.clock)
         fetched = await net.send(request, LIMITS)
-        net.manners.told(request.url.authority, context.clock, fetched.headers.get("retry-after", ""))
+        net.manners.told(request.url.authority, context.clock, fetched.headers)
         hits = await anyio.to_thread.run_sync(read_hits, engine, fetched, count)
         return _Found(engine, request.url.origin, hits)
 

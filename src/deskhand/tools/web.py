@@ -135,7 +135,7 @@ class WebFetch:
         fetched = await fetch(url, wanted.wish, context)
         if fetched.status // 100 == 2:
             return fetched
-        waits = manners.told(fetched.url.authority, context.clock, fetched.headers.get("retry-after", ""))
+        waits = manners.told(fetched.url.authority, context.clock, fetched.headers)
         raise NetError(_explained(fetched, waits))
 
 

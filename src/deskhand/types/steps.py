@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import msgspec
 
 from .events import AskedAside, Hinted, TurnReason
@@ -48,9 +50,11 @@ class EndTurn(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Nothing can be done before somebody answers, or until then (seconds since the epoch)."""
+    """Nothing can be done before somebody answers, or until then (seconds since the epoch). That was `longest_s` away
+    when it began: whatever the clock shows now, nobody waits for longer."""
 
     until: float
+    longest_s: float = inf
 
 
 Step = AskModel | RunTools | Compact | EndTurn | Wait

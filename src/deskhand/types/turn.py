@@ -57,7 +57,8 @@ class HandedOver(msgspec.Struct, frozen=True):
 
 class OpenCall(msgspec.Struct):
     """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed what
-    `yes_binds` names. `handed` where a program is to run it."""
+    `yes_binds` names. `handed` where a program is to run it. `rests_since` is when it was asked about, or handed over.
+    """
 
     call: ToolCall
     n: int
@@ -68,6 +69,7 @@ class OpenCall(msgspec.Struct):
     refusal: str = ""
     answer: Message | None = None
     handed: HandedOver | None = None
+    rests_since: float = 0.0
 
     def hear(self, event: ApprovalAnswered | QuestionAnswered, at: float) -> None:
         """Take in what a person answered, which was written at this time."""

@@ -94,7 +94,9 @@ async def test_a_job_that_waits_behind_a_persons_turn_stops_nothing(tmp_path: Pa
         assert await reasons(app, chat) == ["done", "stopped"] and len(await messages(app, chat)) == 2
 
 
-async def test_a_job_that_waited_most_of_its_time_has_all_of_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("jump_s", [0.0, -2 * 86_400.0, 2 * 86_400.0])
+async def test_a_job_that_waited_most_of_its_time_has_all_of_it(jump_s: float, tmp_path: Path) -> None:
+    """And no more: also where somebody sets the clock meanwhile."""
     desk, slow, chat = JobDesk(tmp_path, memory={"enabled": False}), Slow(), "default/web:owner:news"
     desk.model = slow  # type: ignore[assignment]
     desk.write("j", "daily 22:14", session="news", timeout="10m")
@@ -107,11 +109,15 @@ async def test_a_job_that_waited_most_of_its_time_has_all_of_it(tmp_path: Path) 
         await desk.pass_time(app, 540)
         slow.next()
         await wait_for(lambda: truth(slow.calls == 2))
+        desk.clock.at += jump_s
         for _ in range(9):
             await desk.pass_time(app, 61)
-        assert (await states(app, "j"), await reasons(app, chat)) == (["running"], ["done"])
+        assert (await states(app, "j"))[-1] == "running" and await reasons(app, chat) == ["done"]
         await desk.pass_time(app, 61)
-        assert (await desk.ended(app, "j")).said == "it took longer than 10 minutes and was stopped"
+        await wait_for(lambda: _ended(app, chat, 2))
+        await desk.look(app)
+        run = (await app.works.jobs.runs("j", 9))[-1]
+        assert (run.state, run.said) == ("error", "it took longer than 10 minutes and was stopped")
 
 
 async def _is(app: App, state: str) -> bool:

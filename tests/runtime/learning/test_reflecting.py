@@ -122,6 +122,22 @@ async def test_which_conversations_are_looked_back_at(tmp_path: Path) -> None:
         assert file.read_text() == "{}"
 
 
+@pytest.mark.parametrize("jump_s", [-2 * 86_400.0, 2 * 86_400.0])
+async def test_nothing_waits_for_a_clock_that_was_set(jump_s: float, tmp_path: Path) -> None:
+    """Neither a conversation that will have been at rest, nor what will have failed."""
+    study = Study(tmp_path)
+    answers: list[dict[str, object] | str] = [learned(session_summary="x"), "no answer"]
+    study.answers["reflect"] = lambda text: answers.pop()
+    async with study.running() as app:
+        session = await study.chat(app, "one", "two")
+        study.clock.at += jump_s
+        with pytest.raises(DeskhandError, match="is no JSON"):
+            await app.works.learning.reflecting.reflect()
+        study.clock.at += jump_s
+        await app.works.learning.reflecting.reflect()
+        assert answers == [] and (await status(app, session))[1] == "processed"
+
+
 async def test_a_conversation_that_goes_on_is_looked_back_at_again(tmp_path: Path) -> None:
     study = Study(tmp_path)
     study.answers["reflect"] = lambda text: learned(session_summary="x")

@@ -280,6 +280,53 @@ async def test_a_conversation_that_ends(tmp_path: Path) -> None:
         assert len(here.ledger.fired) == 1, "it went on"
 
 
+@pytest.mark.parametrize("jump_s", [-2 * 86_400.0, -300.0, 300.0, 2 * 86_400.0])
+async def test_a_clock_that_is_set_changes_no_pause(jump_s: float, tmp_path: Path) -> None:
+    """A page is looked at as often as before, and a conversation ends as late; nothing waits for the clock, and nothing
+    comes because of it."""
+    jobs = (watching("page https://example.org/ 10m"), replace(Job("k", "look"), on=("session-end 10m",)))
+    async with world(tmp_path, *jobs) as here:
+        here.triggering.see(ended("default/memory:1", 2, here.clock.now()))
+        await here.passes(300, 60)
+        here.clock.at += jump_s
+        await here.passes(300, 60)
+        assert (len(here.asked), list(here.ledger.fired)) == (1, [])
+        await here.passes(120, 60)
+        assert (len(here.asked), list(here.ledger.fired)) == (2, [("k", "session:default/memory:1:2")])
+
+
+@pytest.mark.parametrize("jump_s", [-2 * 86_400.0, 2 * 86_400.0])
+async def test_a_clock_that_is_set_shortens_no_hour(jump_s: float, tmp_path: Path) -> None:
+    async with world(tmp_path, watching("file notes.md")) as here:
+        await here.passes()
+        for number in range(MOST_AN_HOUR + 5):
+            (here.work / "notes.md").write_text("x" * number)
+            await here.passes()
+        here.clock.at += jump_s
+        await here.passes()
+        assert len(here.ledger.fired) == MOST_AN_HOUR
+        here.clock.advance(3600)
+        await here.passes()
+        assert len(here.ledger.fired) == MOST_AN_HOUR + 1
+
+
+@pytest.mark.parametrize("jump_s", [-2 * 86_400.0, -300.0])
+async def test_a_conversation_that_will_have_ended_ends_in_time(jump_s: float, tmp_path: Path) -> None:
+    """The clock was set back while nothing ran: that it ended is in the future now."""
+    async with world(tmp_path, watching("session-end 10m")) as here:
+        address, session, said = Address("memory", "", "1"), "default/memory:1", Message("user", (Text("hi", OWNER),))
+        accepted = await here.store.accept(Inbound("1", address, "ann", 1.0, Said(said)), ANN, session)
+        events = (MessageReceived(accepted.inbox_id, ANN, address, said), TurnEnded("done", (accepted.inbox_id,)))
+        await here.store.commit(Commit(session, 1, here.clock.now(), events, (accepted.inbox_id,), close=True))
+        here.clock.at += jump_s
+        here.again()
+        with anyio.move_on_after(0.5):
+            await here.triggering.run()
+        assert here.ledger.fired == {}
+        await here.passes(660, 60)
+        assert len(here.ledger.fired) == 1
+
+
 async def test_a_job_hears_nothing_of_its_own_end(tmp_path: Path) -> None:
     async with world(tmp_path, watching("session-end 10m")) as here:
         here.triggering.see(ended("default/job:j:1", 2, here.clock.now()))

@@ -22,7 +22,7 @@ from ...policy.roles import may_talk
 from ...tools.deferred import narrowed
 from ...types.commit import Change
 from ...types.errors import ConfigError, JobInvalid
-from ...types.events import ApprovalAsked, Recorded, TurnEnded
+from ...types.events import ApprovalAsked, MessageReceived, Recorded, TurnEnded
 from ...types.health import Fact
 from ...types.identity import Principal
 from ...types.jobs import FILE_NAME, Job, JobView, Run, RunState, checked, job_of_session, named
@@ -38,7 +38,7 @@ from .folder import Folder, Found, no_such
 from .ledger import Entry, Ledger, State, added, as_result, counted
 from .port import Chore, Port
 from .runs import Runs, run_of
-from .where import session_of
+from .where import session_of, takes_in
 
 log = logging.getLogger(__name__)
 
@@ -282,9 +282,14 @@ class Jobs:
         return replace(agent, models=job.models or agent.models, limits=limits, tools=tools)
 
     def see(self, recorded: Recorded) -> None:
-        """An event passes: it may be the end of a run."""
-        if isinstance(recorded.event, TurnEnded | ApprovalAsked) and self.runs_now.session_of(recorded.session):
+        """An event passes: it may be the beginning of a run, or the end of one."""
+        event = recorded.event
+        if isinstance(event, TurnEnded | ApprovalAsked) and self.runs_now.session_of(recorded.session):
             self.clock.settle(recorded.session)
+        elif isinstance(event, MessageReceived):
+            for live in self.runs_now.session_of(recorded.session):
+                if takes_in(event, live.entry.key):
+                    live.begun = self._ground.clock.monotonic()
 
     async def _who(self, job: Job) -> Principal:
         """In whose name it acts, with the roles that they have now. Raises JobInvalid."""

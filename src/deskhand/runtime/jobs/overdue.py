@@ -8,7 +8,7 @@ from functools import partial
 from ...types.identity import Command, Inbound
 from ...types.turn import TURN
 from .port import Live, Port
-from .where import CLOCK, address_of, taken_in_at, too_long
+from .where import CLOCK, address_of, is_taken_in, too_long
 from .writing import insist
 
 STOPPING_S = 60.0
@@ -56,13 +56,11 @@ class Overdue:
             return 0.0
         if await self._ground.store.rows("job_asks", (session,)):
             return STOPPING_S
-        begun = taken_in_at(await self._ground.store.events(session, entry.after_n), entry.key)
-        if begun is None:
+        if live.begun is None and not is_taken_in(await self._ground.store.events(session, entry.after_n), entry.key):
             return STOPPING_S
-        if live.stopping or live.own:
+        if live.stopping or live.begun is None:  # an earlier process began it: it has had all of its time here
             return 0.0
-        live.own, limit_s = True, entry.job.timeout_s  # once: a clock that is set back gives no more
-        return min(begun + limit_s - self._ground.clock.now(), limit_s)
+        return max(0.0, live.begun + entry.job.timeout_s - self._ground.clock.monotonic())
 
     async def _stop(self, live: Live) -> None:
         entry = live.entry

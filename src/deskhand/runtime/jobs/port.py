@@ -30,12 +30,12 @@ class Port(msgspec.Struct, frozen=True):
 
 
 class Live(msgspec.Struct):
-    """A run that this process looks after. `until` is on the monotonic clock: then it is taken for hung. `own`: it
-    has had what was left of its own time, which begins with its own turn."""
+    """A run that this process looks after, with times on the monotonic clock: at `until` it is taken for hung, at
+    `begun` its turn began, as far as this process saw that."""
 
     entry: Entry
     principal: Principal
     until: float
     stopping: bool = False
-    own: bool = False
+    begun: float | None = None
     asked: set[str] = set()

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from ...types.events import MessageReceived, ModelReplied, Recorded, TurnEnded
+from ...types.events import AnyEvent, MessageReceived, ModelReplied, Recorded, TurnEnded
 from ...types.identity import Address, Inbound, Said, session_key
 from ...types.jobs import CHAT, ISOLATED, Job
 from ...types.messages import Message
@@ -77,12 +77,14 @@ def _why(slot: str) -> str:
     return f"is due ({slot})" if slot[:1].isdigit() or slot.startswith("startup") else "was set off"
 
 
-def taken_in_at(log: Sequence[Recorded], key: str) -> float | None:
-    """When a turn took this message in; None while it waits behind another one."""
-    for recorded in log:
-        if isinstance(recorded.event, MessageReceived) and recorded.event.external_id == key:
-            return recorded.at
-    return None
+def takes_in(event: AnyEvent, key: str) -> bool:
+    """Whether a turn takes this message in."""
+    return isinstance(event, MessageReceived) and event.external_id == key
+
+
+def is_taken_in(log: Sequence[Recorded], key: str) -> bool:
+    """Whether a turn has taken this message in; it may still wait behind another one."""
+    return any(takes_in(recorded.event, key) for recorded in log)
 
 
 class Ended(msgspec.Struct, frozen=True):

@@ -66,7 +66,7 @@ class Looks(msgspec.Struct, frozen=True):
 
 
 class Due(msgspec.Struct):
-    """A page: when it is looked at next, and after how many failures."""
+    """A page: when it is looked at next, by the clock that nobody sets, and after how many failures."""
 
     at: float
     failures: int = 0
@@ -90,7 +90,7 @@ def triggers_of(job: Job) -> tuple[list[Trigger], list[str]]:
 
 
 class Triggering:
-    """One for a process. Only who drives may call `run`."""
+    """One for a process. Only who drives may call `run`. What it counts, it counts by the clock that nobody sets."""
 
     def __init__(self, store: Store, clock: Clock, jobs: Fires, looks: Looks) -> None:
         self._store, self._clock, self._jobs, self._looks = store, clock, jobs, looks
@@ -117,7 +117,7 @@ class Triggering:
             case TurnEnded() if recorded.session in self._spoken_to:
                 self._spoken_to.discard(recorded.session)
             case TurnEnded() if not _is_own(recorded.session):
-                self._ended[recorded.session] = (recorded.at, recorded.n)
+                self._ended[recorded.session] = (self._clock.monotonic(), recorded.n)
             case _:
                 pass
 
@@ -173,7 +173,8 @@ class Triggering:
 
     async def _catch_up(self) -> None:
         """Conversations that ended while nobody looked: what was set off by one then, is not set off again."""
-        since = self._clock.now() - LOOK_BACK_S
+        now, tick = self._clock.now(), self._clock.monotonic()
+        since = now - LOOK_BACK_S
         for row in await self._store.sessions(SYSTEM, LOOK_BACK):
             if row.last_at >= since and not _is_own(row.session) and row.session not in self._ended:
                 try:
@@ -183,7 +184,8 @@ class Triggering:
                     continue
                 said = [each.event for each in events if isinstance(each.event, MessageReceived)]
                 if said and not _is_a_job(said[-1].principal) and isinstance(events[-1].event, TurnEnded):
-                    self._ended.setdefault(row.session, (events[-1].at, events[-1].n))
+                    ago_s = max(0.0, now - events[-1].at)  # below: the clock has been set back
+                    self._ended.setdefault(row.session, (tick - ago_s, events[-1].n))
 
     async def look_around(self) -> None:
         """Once."""
@@ -229,7 +231,7 @@ class Triggering:
                 fresh = False
             change = watched.saw(found[folder, trigger.what], now)
             if change is not None and await self._changed(job, trigger, change, folder):
-                self._lately[key].append(self._clock.now())
+                self._lately[key].append(self._clock.monotonic())
             if change is not None or fresh:
                 await self._remember(key, watched.state)
 
@@ -264,7 +266,7 @@ class Triggering:
 
     def _too_often(self, key: tuple[str, str]) -> bool:
         """What changes meanwhile is seen later."""
-        now = self._clock.now()
+        now = self._clock.monotonic()
         self._lately[key] = lately = [at for at in self._lately.get(key, []) if now - at < HOUR_S]
         if len(lately) < MOST_AN_HOUR:
             if self.trouble.get(key) == TOO_OFTEN:
@@ -282,7 +284,7 @@ class Triggering:
         return join((LOCAL, *(marks[f"{folder}/{path}"] for path in paths if f"{folder}/{path}" in marks)))
 
     async def _look_at_pages(self) -> None:
-        now = self._clock.now()
+        now = self._clock.monotonic()
         for job, trigger in self._each("page"):
             key = (job.name, str(trigger))
             due = self._pages.setdefault(key, Due(now))
@@ -313,7 +315,7 @@ class Triggering:
         await self._remember(key, now)
 
     async def _look_at_conversations(self) -> None:
-        now, over = self._clock.now(), set[str]()
+        now, over = self._clock.monotonic(), set[str]()
         asked = list(self._each("session-end"))
         longest = max((trigger.every_s for _, trigger in asked), default=0.0)
         for session, (at, n) in list(self._ended.items()):

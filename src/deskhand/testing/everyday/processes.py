@@ -16,6 +16,18 @@ IDLE_SHARE = 0.25
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
+def tree(pid: int) -> set[int]:
+    """This process and all below it."""
+    found, todo = set[int](), [pid]
+    while todo:
+        pid = todo.pop()
+        found.add(pid)
+        for task in Path(f"/proc/{pid}/task").glob("*/children"):
+            with suppress(OSError):
+                todo += [int(child) for child in task.read_text().split()]
+    return found
+
+
 class Watch:
     """Watches a process by its id."""
 
@@ -36,31 +48,21 @@ class Watch:
 
     def signal_all(self, number: int) -> None:
         """Send a signal to all of them, the process itself last."""
-        for pid in sorted(self._tree(), reverse=True):
+        for pid in sorted(tree(self._pid), reverse=True):
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-
-    def _tree(self) -> set[int]:
-        found, todo = set[int](), [self._pid]
-        while todo:
-            pid = todo.pop()
-            found.add(pid)
-            for task in Path(f"/proc/{pid}/task").glob("*/children"):
-                with suppress(OSError):
-                    todo += [int(child) for child in task.read_text().split()]
-        return found
 
     def _used_s(self) -> float:
         """Processor time of all that live, in seconds."""
         ticks = 0
-        for pid in self._tree():
+        for pid in tree(self._pid):
             with suppress(OSError, IndexError):
                 fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
                 ticks += int(fields[11]) + int(fields[12])
         return ticks / _TICKS
 
     def _wants_more(self) -> bool:
-        for pid in self._tree():
+        for pid in tree(self._pid):
             for task in Path(f"/proc/{pid}/task").glob("*/stat"):
                 with suppress(OSError, IndexError):
                     if task.read_text().rpartition(")")[2].split()[0] in "RD":

@@ -1,0 +1,118 @@
+"""The service that is soaked: what `deskhand serve` runs, with a clock that is set from outside, names that lead to a
+site on this machine, and a signal at which it says what it holds.
+
+python -m deskhand.testing.soak_child SHIFT SAYS PORT [WORKER]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+import tracemalloc
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from types import FrameType
+from typing import Any
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from ..cli.run import service_settings
+from ..cli.worker import live
+from ..net.client import Net
+from ..runtime.app import Parts
+from ..runtime.config import worker_environment
+from ..runtime.supervise import Supervisor
+from .clock import Shift, ShiftedClock
+from .site import PUBLIC
+
+COUNT, LIST = signal.SIGUSR1, signal.SIGUSR2
+"""Say how much there is; say also of what."""
+MOST_KINDS, MOST_DEEP, MOST_LINES = 60, 40, 400
+
+
+class Says(msgspec.Struct, frozen=True):
+    """What a worker holds: asyncio's tasks, by what they do, and where it was asked to list them, where each of them is
+    and all objects by their kind; with PYTHONTRACEMALLOC also how many bytes each line of code has asked for, and still
+    holds. `asked` counts the signals."""
+
+    asked: int
+    tasks: int
+    doing: dict[str, int]
+    places: list[str] = []
+    objects: dict[str, int] = {}
+    bytes: dict[str, int] = {}
+
+
+class Said:
+    """Answers signals in a file, which is there whole or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._asked = path, 0
+
+    def begin(self) -> None:
+        for number in (COUNT, LIST):
+            signal.signal(number, self._say)
+
+    def _say(self, number: int, frame: FrameType | None) -> None:
+        self._asked += 1
+        try:
+            places = [_place(task.get_coro()) for task in asyncio.all_tasks()]
+        except RuntimeError:  # it has not begun, or is over
+            places = []
+        said = Says(self._asked, len(places), dict(Counter(place.partition(":")[0] for place in places)))
+        if number == LIST:
+            objects = Counter(map(_kind, gc.get_objects())).most_common(MOST_KINDS)
+            said = replace(said, places=sorted(places), objects=dict(objects), bytes=_lines())
+        part = self._path.with_suffix(".part")
+        part.write_bytes(msgspec.json.encode(said))
+        part.replace(self._path)
+
+
+def _place(waiting: Any) -> str:
+    """Where a task is: from the coroutine that it began with to what that waits for."""
+    found = list[str]()
+    while waiting is not None and len(found) < MOST_DEEP:
+        frame = getattr(waiting, "cr_frame", None) or getattr(waiting, "gi_frame", None)
+        found.append(f"{getattr(waiting, '__qualname__', type(waiting).__name__)}:{frame.f_lineno if frame else ''}")
+        waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
+    return " > ".join(found)
+
+
+def _lines() -> dict[str, int]:
+    if not tracemalloc.is_tracing():
+        return {}
+    found = tracemalloc.take_snapshot().statistics("lineno")
+    return {str(each.traceback): each.size for each in found[:MOST_LINES]}
+
+
+def _kind(thing: object) -> str:
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"
+
+
+def changed(shift: Path, port: int, parts: Parts) -> Parts:
+    """The same service in this small world."""
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return [PUBLIC]
+
+    return replace(parts, clock=ShiftedClock(Shift(shift)), net=Net(resolve=resolve, allow={(PUBLIC, port)}))
+
+
+def main() -> None:
+    shift, says, port, *worker = sys.argv[1:]
+    if worker:
+        Said(Path(says)).begin()
+        sys.exit(live(service_settings(None, quiet=True), int(worker[0]), partial(changed, Path(shift), int(port))))
+    command = [sys.executable, "-P", "-m", "deskhand.testing.soak_child", shift, says, port, str(os.getpid())]
+    sys.exit(anyio.run(Supervisor(command, worker_environment(), monotonic).run))
+
+
+if __name__ == "__main__":
+    main()

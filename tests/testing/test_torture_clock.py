@@ -1,0 +1,20 @@
+"""A short torture of the real process with a clock that is set; `make torture-clock` is the long one."""
+
+from __future__ import annotations
+
+import pytest
+
+from deskhand.testing.torture_clock import torture
+
+
+@pytest.mark.timeout(300)
+async def test_nobody_waits_for_the_clock_and_nothing_comes_twice() -> None:
+    report = await torture(kills=6, seed=5)
+    assert report.good, report.show()
+    assert report.sets > 30 and report.put_off > 5 and report.run > 30 and report.messages > 40
+
+
+@pytest.mark.timeout(300)
+async def test_one_clock_for_everything_is_caught() -> None:
+    report = await torture(kills=3, seed=4, mode="one-clock")
+    assert not report.good, report.show()
