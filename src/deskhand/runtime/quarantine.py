@@ -3,7 +3,6 @@ for others to read, and what somebody of lower rank had written."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import msgspec
 
 from ..policy.gate import may_see
 from ..store.base import Store
+from ..tools import tree
 from ..tools.marks import OWNERS, others
 from ..tools.notes import Word
 from ..types.identity import Principal, acts_for
@@ -88,5 +88,4 @@ def holds(held: Held, path: str) -> bool:
 
 def _beneath(path: str) -> Iterator[str]:
     yield path
-    for folder, folders, files in os.walk(path):
-        yield from (f"{folder}/{name}" for name in (*folders, *files))
+    yield from (each for each, _ in tree.beneath(path))

@@ -59,7 +59,7 @@ class Knowledge:
         lines, size = [_INTRODUCTION], 0
         with suppress(ToolError), Workspace(self._workspace) as files:
             names = [each.name for each in files.list(FOLDER, MOST_TOPICS)]
-            topics = [topic for name in names if not self._is_held(name) and (topic := _topic(files, name))]
+            topics = [topic for name in names if (topic := _topic(files, name)) and not self._is_held(name)]
             for number, line in enumerate(topics):
                 size += len(line)
                 if size > INDEX_CHARS:

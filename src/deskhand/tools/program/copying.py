@@ -32,7 +32,8 @@ class Was(msgspec.Struct, frozen=True, gc=False):
 
 class Copy(msgspec.Struct, frozen=True):
     """`root` is the copy of `source`; `files` and `folders` are what lies in it, by paths below both, `times` when the
-    files of the source were changed last (ns). `armed` are files whose readers we want to know."""
+    files of the source were changed last (ns). `armed` are files whose readers we want to know, and the folders
+    around them."""
 
     source: Path
     root: Path
@@ -89,6 +90,8 @@ def copied(source: Path, root: Path, marked: Collection[str]) -> Copy:
     except OSError as error:
         raise ToolError(f"the folder cannot be copied: {error.strerror}") from error
     armed = {path: _arm(root / path) for path in marked if path in files}
+    around = {path.rpartition("/")[0] for path in marked if path in files or path in folders}
+    armed |= {path: _arm(root / path) for path in around}
     return Copy(source, root, {path: _was(root / path) for path in files}, files, frozenset(folders), armed)
 
 
@@ -99,22 +102,26 @@ def _was(path: Path) -> Was:
 
 def _arm(path: Path) -> int | None:
     """Give it a last access long ago; its change time then, None where reads leave no trace."""
-    with path.open("rb") as file:
-        if not keeps_times(file.fileno(), path.lstat()):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if not keeps_times(descriptor, path.lstat()):
             return None
+    finally:
+        os.close(descriptor)
     os.utime(path, ns=(LONG_AGO_NS, path.lstat().st_mtime_ns))
     return path.lstat().st_ctime_ns
 
 
 def read_in(copy: Copy) -> list[str]:
-    """The marked files that were read, or may have been."""
+    """The marked files that were read, or may have been, and the folders around them of which the names were."""
 
     def untouched(path: str, changed_ns: int | None) -> bool:
         try:
             now = (copy.root / path).lstat()
         except OSError:
             return False
-        return changed_ns is not None and now.st_atime_ns == LONG_AGO_NS and now.st_ctime_ns == changed_ns
+        same = now.st_ctime_ns == changed_ns or path in copy.folders or not path
+        return changed_ns is not None and now.st_atime_ns == LONG_AGO_NS and same
 
     return [path for path, changed_ns in copy.armed.items() if not untouched(path, changed_ns)]
 
