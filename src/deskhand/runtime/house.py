@@ -16,6 +16,7 @@ from ..agent.state import State
 from ..models.probe import find_servers
 from ..models.request_fields import SMALL_MODEL_LACKS, lacking
 from ..models.weights import PROVIDER, Shelf
+from ..policy.gate import may_see
 from ..skills.skill import Skills
 from ..skills.write import write_skill
 from ..tools.base import Reach
@@ -25,7 +26,7 @@ from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import Recorded
 from ..types.goals import LongWork
 from ..types.health import Health
-from ..types.identity import Principal
+from ..types.identity import Principal, readers_of
 from ..types.options import SessionOptions
 from ..web.alert_views import AlertView
 from ..web.ports import House
@@ -69,6 +70,7 @@ from .trace import Trace
 SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
 _ADDRESS = re.compile(r"(://(?=[^/\s]*@)|://[^?\s]*\?)[^/@\s]+(?=@)?")
 LMSTUDIO, OPENROUTER = "lmstudio", "openrouter"
+UNDONE, KEPT = "It is put back.", "Not undone: what is in the way is not for you to read."
 NO_KEY = "there is no key for its provider yet: deskhand setup"
 
 
@@ -338,6 +340,8 @@ class RunningHouse:
         effects = self._app.effects
         done = await effects.undo(principal, await effects.get(principal, number), force=force)
         hide = self._app.redact
+        if not may_see(done.label, readers_of(principal)):  # it may name what somebody else has changed since
+            return UndoneView(done.undo, UNDONE if done.undo is not None else KEPT, [], [])
         left = [hide(each.place) for each in done.left]
         return UndoneView(done.undo, hide(done.words), [hide(each) for each in done.back], left)
 
