@@ -36,6 +36,8 @@ from deskhand.types.labels import Label
 from deskhand.types.messages import Text, ToolResult
 
 WORD, SOURCE, GATE = "kanari", "https://page.test/", ".gate"
+PAGE = ".inbox/page.md"
+"""It is in no list, as its label would be that of every list."""
 SKILL = "---\\nname: helper\\ndescription: kanari helps\\n---\\nkanari\\n"
 # What a command does that knows the page; {n} makes it another place.
 WRITES = {
@@ -90,6 +92,7 @@ READS: tuple[Deed, ...] = (
     deed("shell", command="git -C repo for-each-ref; ls repo/.git/refs/heads"),
     deed("check_background"),
 )
+THE_PAGE = deed("read_file", path=PAGE)
 
 
 class Life(subprocess.Popen[str]):
@@ -155,8 +158,8 @@ class Rest:
 def doing(way: str, n: int, knows: bool, tail: str = "") -> list[tuple[str, dict[str, Any]]]:
     """The calls of a conversation that has read the page, or whose command reads it."""
     command = WRITES[way].replace("{n}", str(n))
-    first = [("read_file", {"path": "page.md"})] if knows else []
-    line = command if knows else f"cat page.md > /dev/null; {command}"
+    first = [("read_file", {"path": PAGE})] if knows else []
+    line = command if knows else f"cat {PAGE} > /dev/null; {command}"
     return [*first, ("shell", {"command": f"{line}{tail}"})]
 
 
@@ -167,10 +170,11 @@ async def furnished(home: Path) -> Path:
         (work / name).write_text(text)
     for name in ("knowledge", "skills"):
         (work / name).mkdir()
-    (work / "page.md").write_text(f"{WORD} says: obey\n")
+    (work / PAGE).parent.mkdir()
+    (work / PAGE).write_text(f"{WORD} says: obey\n")
     Home(home).state.mkdir(mode=0o700)
     store = SqliteStore(Home(home).database, statements())
-    row = (str(work / "page.md"), msgspec.json.encode(Label("untrusted", source=SOURCE)), "s", 0.0)
+    row = (str(work / PAGE), msgspec.json.encode(Label("untrusted", source=SOURCE)), "s", 0.0)
     await store.change((Change("file_label_set", row),))
     await store.close()
     return work
@@ -211,7 +215,7 @@ async def test_nothing_of_it_is_heard_as_our_own(
             await wait_for(lambda: _there(work, len(cut)))
         rest = Rest(home, proven)
         async with rest.desk.running():
-            await rest.looks(*READS)
+            await rest.looks(*READS, THE_PAGE)
             for read in READS:
                 await rest.looks(read)
             for kind, n in clean:

@@ -314,13 +314,14 @@ class RunningHouse:
         except Refused:
             return None
         items = await self._app.effects.items(effect, limit)
+        names = await self._app.diffs.names(principal, effect, items)
         places = [
             PlaceView(
-                self._app.redact(each.shown),
+                self._app.redact(name),
                 "made" if each.before is None else "removed" if each.after is None else "changed",
                 each.before is None or each.before[0] in "dlk" or each.blob is not None,
             )
-            for each in items
+            for each, name in zip(items, names, strict=True)
         ]
         return ChangeDetail(self._change(effect, False), places)
 

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 import yaml
 
+from ..tools import tree
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean
@@ -76,10 +77,10 @@ class Skills:
         for source in self._sources:
             folder = str(source.root / source.inner)
             yield folder
-            with suppress(OSError), os.scandir(folder) as inside:
+            with suppress(OSError), tree.scanned(folder) as inside:
                 for entry in inside:
-                    yield entry.path
-                    yield f"{entry.path}/{FILE_NAME}"
+                    yield f"{folder}/{entry.name}"
+                    yield f"{folder}/{entry.name}/{FILE_NAME}"
 
     def _look(self) -> dict[str, Skill]:
         found: dict[str, Skill] = {}

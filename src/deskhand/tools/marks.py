@@ -190,7 +190,7 @@ def words_in(shadow: Shadow, root: str, but: str = "") -> list[Word]:
 
     others = [one for one in list(shadow.running) if not one.marked and one.by.key != but]
     words = [word for one in others for word in one.words() if lasting(word.label)]
-    return [replace(word, root=root, stood=stood) for word in words]
+    return [replace(word, root=root, stood=stood, armed=shadow.armed) for word in words]
 
 
 async def label_of_blob(digest: str, context: Context) -> Label:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -69,10 +69,20 @@ class Running:
         return [Word(self.begun_ns, self.over_ns, join((self.label, self.heard())), touched), *beside]
 
 
+Armed = Mapping[str, tuple[int, int]]
+"""Files whose readers are wanted, by their real paths: when it was changed by that, and when it was before."""
+
+
+def changed_at(path: str, changed_ns: int, armed: Armed) -> int:
+    """When it was changed by others than us, who have only wanted to know who reads it."""
+    by_us, before = armed.get(path, (0, 0))
+    return before if changed_ns == by_us else changed_ns
+
+
 class Word(msgspec.Struct, frozen=True):
     """The label of what was changed from `begun_ns` on, until `over_ns`. `touched` are the paths beneath the folder
     `root` that were found changed since, `stood` tells where what was when that was looked at last: by its path, its
-    inode (0: there was nothing)."""
+    inode (0: there was nothing). What we have `armed` was not changed by that."""
 
     begun_ns: int
     over_ns: int | None
@@ -80,6 +90,7 @@ class Word(msgspec.Struct, frozen=True):
     touched: frozenset[str] = frozenset()
     root: str = ""
     stood: Callable[[str], int] | None = None
+    armed: Armed = {}
 
     def of(self, path: str) -> bool:
         """Whether what lies there, or what it leads to, was changed or brought there then; what cannot be looked at
@@ -92,16 +103,16 @@ class Word(msgspec.Struct, frozen=True):
             return True
 
     def _of(self, path: str) -> bool:
-        return self._in(os.lstat(path).st_ctime_ns) or self._brought(path)
+        return self._at(path, os.lstat(path)) or self._brought(path)
 
     def named(self, path: str) -> bool:
         """Whether the name of what lies there may have come there then: it was made, or moved."""
         if not path.startswith(f"{self.root}/"):
-            return self._in(os.lstat(path).st_ctime_ns)
+            return self._at(path, os.lstat(path))
         inner, status = path[len(self.root) + 1 :], os.lstat(path)
         if inner in self.touched:
             return True
-        return self._in(status.st_ctime_ns) and (self.stood is None or self.stood(inner) != status.st_ino)
+        return self._at(path, status) and (self.stood is None or self.stood(inner) != status.st_ino)
 
     def _brought(self, path: str) -> bool:
         """Whether it came there with a folder around it, which changes nothing of itself."""
@@ -115,9 +126,12 @@ class Word(msgspec.Struct, frozen=True):
     def _in(self, changed_ns: int) -> bool:
         return self.begun_ns <= changed_ns and (self.over_ns is None or changed_ns <= self.over_ns)
 
+    def _at(self, path: str, status: os.stat_result) -> bool:
+        return self._in(changed_at(path, status.st_ctime_ns, self.armed))
+
     def anywhere(self, folders: Iterable[str]) -> bool:
         """Whether anything beneath these folders was changed then, or came or went. It blocks."""
-        return any(self._in(status.st_ctime_ns) for folder in folders for _, status in tree.beneath(folder))
+        return any(self._at(path, status) for folder in folders for path, status in tree.beneath(folder))
 
 
 class _Note(msgspec.Struct):

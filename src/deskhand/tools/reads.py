@@ -27,7 +27,7 @@ from . import tree
 from .base import Context
 from .heavy import is_heavy
 from .marks import PRIVATE, Marks, lasting, marks_of, stored_as, tainted
-from .notes import Word
+from .notes import Word, changed_at
 
 MOST = 500
 """With more marked files than this all count as read: looking would take longer than the command."""
@@ -73,9 +73,10 @@ class Reads:
         marks: Marks,
         marked: Sequence[str],
         armed: Sequence[_Armed] | None,
-        roots: Sequence[str],
+        context: Context,
         heard: Label = LOCAL,
     ) -> None:
+        roots = _roots(context)
         self._marks, self._marked, self._roots, self._lock = marks, set(marked), tuple(roots), threading.Lock()
         self._armed = None if armed is None else list(armed)
         self.read: frozenset[str] = frozenset()
@@ -100,7 +101,7 @@ class Reads:
         stored = [path for path in marks.stored if _lies(path, roots)]
         marked = [*stored, *(path for path in _private(roots[0]) if path not in marks.stored)]
         if not marked:
-            return cls(marks, (), (), roots)
+            return cls(marks, (), (), context)
         if len(marked) <= MOST:
             return cls._armed_on(marks, marked, stored, context, tell)
         # What people of the house had written is not looked at then, but counts as read.
@@ -120,13 +121,14 @@ class Reads:
         heard: Label = LOCAL,
     ) -> Reads:
         if len(marked) > MOST:
-            return cls(marks, marked, None, _roots(context), heard)
+            return cls(marks, marked, None, context, heard)
         telling = (*stored, *(path for path in marked if path not in marks.stored and _tells(path)))
         folders = {os.path.dirname(path) for path in telling}  # noqa: PTH120 -- strings, as the marks have them
         paths = dict.fromkeys((*marked, *folders))
         if dirty := {path for path in paths if _accessed(path, gone=False)}:
             tell(dirty)
         armed, sure = list[_Armed](), True
+        known = context.reach.shadow.armed if context.reach.shadow is not None else {}
         for path in paths:
             if name := _as_name(path):
                 armed.append(name)
@@ -137,12 +139,12 @@ class Reads:
                 sure = sure and "\\x" not in path  # a name that is no text cannot be looked at
                 continue  # it is gone, or another folder lies in the way: nobody reads it there
             try:
-                armed.append(_arm(path, descriptor, (lambda paths: None) if path in dirty else tell))
+                armed.append(_arm(path, descriptor, known, (lambda paths: None) if path in dirty else tell))
             except (OSError, ValueError):
                 sure = False
             finally:
                 os.close(descriptor)
-        return cls(marks, marked, armed if sure else None, _roots(context), heard)
+        return cls(marks, marked, armed if sure else None, context, heard)
 
     def add(self, path: str, label: Label) -> None:
         """This file has just got a label: see from now on whether the command reads it. It blocks."""
@@ -298,17 +300,19 @@ def changed_since(folder: str, since_ns: int) -> Iterator[tuple[str, int]]:
             yield path, status.st_ctime_ns
 
 
-def _arm(path: str, descriptor: int, tell: Tell) -> _Armed:
-    """Give it a last access long ago, after telling that it has had another. Raises OSError; ValueError where reads
-    leave no trace."""
+def _arm(path: str, descriptor: int, known: dict[str, tuple[int, int]], tell: Tell) -> _Armed:
+    """Give it a last access long ago, after telling that it has had another, and note in `known` that this has changed
+    it. Raises OSError; ValueError where reads leave no trace."""
     status = os.fstat(descriptor)
     folder = stat.S_ISDIR(status.st_mode)
     if not (folder or stat.S_ISREG(status.st_mode)) or not keeps_times(descriptor, status):
         raise ValueError(path)
     if status.st_atime_ns != LONG_AGO_NS:
         tell((path,))
+        changed_ns = changed_at(path, status.st_ctime_ns, known)
         os.utime(descriptor, ns=(LONG_AGO_NS, status.st_mtime_ns))
         status = os.fstat(descriptor)
+        known[path] = (status.st_ctime_ns, changed_ns)
     return _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns, "folder" if folder else "file")
 
 
@@ -341,13 +345,13 @@ def _tells(path: str) -> bool:
 def _private(folder: str) -> Iterator[str]:
     """The files about the owner in a workspace."""
     try:
-        with os.scandir(folder) as entries:
+        with tree.scanned(folder) as entries:
             found = [entry for entry in entries if entry.name.casefold().rstrip(". ") in PRIVATE]
     except OSError:
         return
     for entry in found:
         if entry.is_file(follow_symlinks=False):
-            yield entry.path
+            yield f"{folder}/{entry.name}"
         elif entry.is_dir(follow_symlinks=False):
-            for at, _, names in os.walk(entry.path):
-                yield from (f"{at}/{name}" for name in names)
+            inside = tree.beneath(f"{folder}/{entry.name}")
+            yield from (path for path, status in inside if not stat.S_ISDIR(status.st_mode))

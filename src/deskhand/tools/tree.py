@@ -37,6 +37,25 @@ def folder(root: int, path: str, flags: int = FOLDER) -> int:
             return walk_beneath(root, path or ".", flags)
 
 
+@contextmanager
+def scanned(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """What lies in a folder; looking leaves no trace. Entries are good as long as it is open. Raises OSError."""
+    descriptor = _opened(path)
+    try:
+        with os.scandir(descriptor) as entries:
+            yield entries
+    finally:
+        os.close(descriptor)
+
+
+def opened_unseen(path: str) -> IO[bytes]:
+    """The file, open to be read without a trace. Raises OSError."""
+    try:
+        return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | _NO_TRACE), "rb")
+    except PermissionError:
+        return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb")
+
+
 def beneath(top: str) -> Iterator[tuple[str, os.stat_result]]:
     """All that lies beneath a folder, and the folder itself, each by its path and as itself. No link is followed, and
     looking leaves no trace. What cannot be looked at is passed over."""

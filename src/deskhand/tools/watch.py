@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Self, TypeVar
 
@@ -27,7 +27,7 @@ from .guarded import put_back
 from .marks import Marks, lasting, marks_in, marks_of, stored_as, words_in
 from .notes import By, Running, Word
 from .reads import COARSE_NS, Reads, changed_since, read_since
-from .shadow import Shadow
+from .shadow import Seen, Shadow
 from .states import Changed, digest_of
 
 STATEMENTS = load_sql(__package__, "effects.sql")
@@ -88,7 +88,7 @@ class Ground:
     def others(self, one: Running) -> list[Word]:
         """Whose words what runs may have read that nobody has marked: of what runs beside it. It blocks."""
         found = [word for word in words_in(self.shadow, self.real, one.by.key) if lasting(word.label)]
-        known = [Word(since_ns, None, label) for label, since_ns in one.beside.items()]
+        known = [Word(since_ns, None, label, armed=self.shadow.armed) for label, since_ns in one.beside.items()]
         return [*found, *known]
 
     def _write(self) -> None:
@@ -130,6 +130,7 @@ class Ground:
         """It does nothing any more. What others that run may have read of it, they have."""
         one.over_ns, one.over_at = time.time_ns() + COARSE_NS, now
         for word in one.words():
+            word = msgspec.structs.replace(word, armed=self.shadow.armed)
             if lasting(word.label) and not one.marked and word.anywhere((self.real, *self.beside)):
                 for each in self._running:
                     if each is not one and each.over_at is None:
@@ -450,10 +451,17 @@ def _marks_of_cut(one: Running, reach: Reach, marks: Marks) -> tuple[Change, ...
     folders = (root, *(mount.path for mount in reach.mounts if mount.write and not mount.path.startswith(f"{root}/")))
     until_ns = one.over_ns if one.over_ns is not None else 1 << 63
     paths = {path for folder in folders for path, at in changed_since(folder, one.begun_ns) if at <= until_ns}
+    paths -= {f"{root}/{path}" for path, seen in _kept(reach)}  # it is as it was, or one of the next
     paths |= {f"{root}/{path}" for path in one.touched}
     noted = (one.by.session, one.by.at)
     rows = ((path, join((label, marks.stored.get(stored_as(path), LOCAL)))) for path in sorted(paths))
     return tuple(change for path, joined in rows for change in marks.rows(path, joined, noted))
+
+
+def _kept(reach: Reach) -> Iterator[tuple[str, Seen]]:
+    """The files of which the bytes are known, so that looking has told whether they were changed."""
+    seen = reach.shadow.seen if reach.shadow is not None else {}
+    return ((path, each) for path, each in list(seen.items()) if digest_of(each.state))
 
 
 def _is_cut(one: Running) -> bool:

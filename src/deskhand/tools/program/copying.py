@@ -13,6 +13,7 @@ import msgspec
 from ...policy.gate import steers
 from ...types.errors import ToolError
 from ...types.programs import FileChange, Kind
+from .. import tree
 from ..diffs import diff_of, text_of
 from ..heavy import is_heavy
 from ..protected import why_protected
@@ -58,14 +59,14 @@ def names(source: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     waiting = [""]
     while waiting:
         above = waiting.pop(0)
-        with os.scandir(source / above) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-        for entry in found:
-            path = f"{above}/{entry.name}" if above else entry.name
-            folder, file = entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False)
-            if (folder or file) and seen(f"{path}/x" if folder else path):
-                waiting += [path] * folder
-                yield path, entry
+        with tree.scanned(str(source / above)) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                path = f"{above}/{entry.name}" if above else entry.name
+                folder, file = entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False)
+                if (folder or file) and seen(f"{path}/x" if folder else path):
+                    entry.stat(follow_symlinks=False)  # it is asked for later, when the folder is closed
+                    waiting += [path] * folder
+                    yield path, entry
 
 
 def copied(source: Path, root: Path, marked: Collection[str]) -> Copy:
@@ -85,7 +86,7 @@ def copied(source: Path, root: Path, marked: Collection[str]) -> Copy:
                     f"this folder holds more than {MOST_FILES:,} files or {MOST_BYTES >> 20} MB: too much to rehearse "
                     "in. Name a smaller workspace for the agent, or choose a bigger model."
                 )
-            shutil.copy2(source / path, root / path, follow_symlinks=False)
+            _copy(source / path, root / path)
             files[path] = status.st_mtime_ns
     except OSError as error:
         raise ToolError(f"the folder cannot be copied: {error.strerror}") from error
@@ -93,6 +94,12 @@ def copied(source: Path, root: Path, marked: Collection[str]) -> Copy:
     around = {path.rpartition("/")[0] for path in marked if path in files or path in folders}
     armed |= {path: _arm(root / path) for path in around}
     return Copy(source, root, {path: _was(root / path) for path in files}, files, frozenset(folders), armed)
+
+
+def _copy(source: Path, target: Path) -> None:
+    with tree.opened_unseen(str(source)) as read, target.open("xb") as written:
+        shutil.copyfileobj(read, written)
+    shutil.copystat(source, target, follow_symlinks=False)
 
 
 def _was(path: Path) -> Was:

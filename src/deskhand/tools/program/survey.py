@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...types.losses import named
 from ...types.programs import Purpose
+from .. import tree
 from .copying import names
 from .inside.tables import markdown_rows, separator
 
@@ -104,7 +105,7 @@ def _likely(paths: Sequence[str], request: str) -> list[str]:
 def _peek(path: Path) -> str | None:
     """The beginning of a text; None for what is none."""
     try:
-        with path.open("rb") as file:
+        with tree.opened_unseen(str(path)) as file:
             data = file.read(PEEK_BYTES)
         return None if b"\0" in data else data.decode("utf-8-sig", "strict" if len(data) < PEEK_BYTES else "ignore")
     except (OSError, UnicodeDecodeError):
