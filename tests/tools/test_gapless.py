@@ -196,7 +196,7 @@ class House:
 
     async def prompt(self) -> None:
         """Nor does any prompt say it."""
-        await self.quarantine.look()
+        self.quarantine.refresh()
         held = self.quarantine.held(("role:owner",), OLGA, self.hands.reaches.words(self.work))
         said = self.knowledge.index(held) + "".join(self.texts(name, held) for name in ("SOUL.md", "AGENTS.md"))
         assert WORD not in said, said

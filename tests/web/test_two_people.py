@@ -132,7 +132,8 @@ class Pair:
             system = "\n".join(request.system)
             told = system + "".join(tool.description for tool in request.tools)
             if "You are talking with bob" in system or "for bob." in system:  # the latter of what ran beside it
-                leaks = [text for text in (told, *(text for text, _ in texts(request))) if OWNERS in text]
+                said = [shown.message.text for shown in request.messages if shown.message.role == "user"]
+                leaks = [text for text in (told, *said, *(text for text, _ in texts(request))) if OWNERS in text]
                 assert not leaks, ("told to the member", leaks)
             else:
                 assert MEMBERS not in told, ("an instruction to the owner", told)

@@ -31,7 +31,7 @@ NOTHING = Held()
 
 
 class Quarantine:
-    """Which files those are, for whom. `look` brings it up to date; `version` changes with it."""
+    """Which files those are, for whom. `refresh` brings it up to date; `version` changes with it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -40,15 +40,9 @@ class Quarantine:
         self._held: dict[tuple[tuple[str, ...], str], frozenset[str]] = {}
         self.version = 0
 
-    async def look(self) -> None:
-        """Ask the database. Raises StoreError."""
-        self._take(await self._store.rows("file_labels", ()))
-
     def refresh(self) -> None:
-        """The same, at once."""
-        self._take(self._store.look("file_labels"))
-
-    def _take(self, rows: list[tuple[str, bytes]]) -> None:
+        """Ask the database, at once: nothing that was read before is unmarked then. Raises StoreError."""
+        rows = self._store.look("file_labels")
         if rows == self._rows:  # they are asked for before every call
             return
         labels = {path: _decode(label) for path, label in rows}

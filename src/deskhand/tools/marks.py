@@ -168,9 +168,10 @@ async def marks_of(context: Context) -> Marks:
 
 async def marks_in(reach: Reach, but: str = "") -> Marks:
     """The marks as they are now, with what is being written by others than the call `but`."""
-    rows, words = await reach.rows("file_labels", ()), list[Word]()
+    words = list[Word]()
     if reach.shadow is not None and any(one.by.key != but for one in reach.shadow.running):
         words = await anyio.to_thread.run_sync(words_in, reach.shadow, reach.files.roots[0][0], but)
+    rows = await reach.rows("file_labels", ())  # after that: what is over by now has its marks written
     return Marks(reach.files.roots[0][0], {path: _decode(label) for path, label in rows}, words)
 
 
@@ -183,14 +184,9 @@ async def label_of(paths: Iterable[str], context: Context) -> Label:
 def words_in(shadow: Shadow, root: str, but: str = "") -> list[Word]:
     """Whose words may just now be written in the workspace `root`, and are not marked yet: of all that runs but the
     call `but`. It blocks."""
-
-    def stood(path: str) -> int:
-        seen = shadow.seen.get(path)
-        return seen.inode if seen is not None else 0
-
     others = [one for one in list(shadow.running) if not one.marked and one.by.key != but]
     words = [word for one in others for word in one.words() if lasting(word.label)]
-    return [replace(word, root=root, stood=stood, armed=shadow.armed) for word in words]
+    return [replace(word, root=root, stood=shadow.stood, armed=shadow.armed) for word in words]
 
 
 async def label_of_blob(digest: str, context: Context) -> Label:

@@ -92,6 +92,11 @@ class Shadow:
     def limits(self) -> UndoConfig:
         return self._limits()
 
+    def stood(self, path: str) -> int:
+        """The inode of what lay there at the last look; 0 for nothing."""
+        seen = self.seen.get(path)
+        return seen.inode if seen is not None else 0
+
     def beside(self, real: str) -> Shadow:
         """The shadow of another folder, of which only files are looked at by their names."""
         if real not in self._beside:
