@@ -7,6 +7,18 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+EXAMPLES = "DESKHAND_EXAMPLES"
+"""So many times as many examples as otherwise, of properties each example of which is the life of a whole house."""
+settings.register_profile(
+    "lives",
+    max_examples=25 * int(os.environ.get(EXAMPLES, "1")),
+    deadline=None,
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+    print_blob=True,
+)
 
 
 def pytest_configure() -> None:

@@ -192,7 +192,8 @@ def test_what_others_may_not_see_is_withheld() -> None:
     assert shown_to(("ann", "role:owner"), (private, plain)) == (private, plain)
     withheld, kept = shown_to(("bob",), (private, plain))
     assert kept == plain and isinstance(withheld, Text)
-    assert "tea" not in withheld.text and "file USER.md is for the owner alone" in withheld.text
+    assert "tea" not in withheld.text and "it is for the owner alone" in withheld.text
+    assert "USER.md" not in withheld.text, "a name is words too"
     assert shown_to((), (private,)) == (withheld,)
 
 

@@ -14,7 +14,7 @@ from deskhand.models import encode
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
-from deskhand.runtime.received import TEXT_CHARS, as_text, save, with_files
+from deskhand.runtime.received import TEXT_CHARS, as_text, place, with_files
 from deskhand.store.blobs import Blobs
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.crash import Crash, Fuse, fused
@@ -160,7 +160,9 @@ NAMES = (
 def test_names_are_harmless(tmp_path: Path, name: str) -> None:
     (tmp_path / "work").mkdir()
     with Workspace(str(tmp_path / "work")) as files:
-        path = save(files, named(name, PDF), PDF)
+        path, there = place(files, named(name, PDF), PDF)
+        assert not there
+        files.write(path, PDF)
     assert path.startswith("received/") and path.count("/") == 1 and " " not in path and path.isprintable()
     assert (tmp_path / "work" / path).read_bytes() == PDF
     assert [each.name for each in tmp_path.iterdir()] == ["work"] and not Path(path).name.startswith(".")

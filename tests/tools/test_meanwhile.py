@@ -8,13 +8,18 @@ from pathlib import Path
 import anyio
 import pytest
 
+from deskhand.agent.state import State
+from deskhand.runtime.clock import SystemClock
+from deskhand.runtime.prompt import Prompt, Sources
 from deskhand.runtime.quarantine import Quarantine, holds
 from deskhand.runtime.reach import Reaches, Room
 from deskhand.store.blobs import Blobs
 from deskhand.tools.marks import marks_of
 from deskhand.tools.watch import Watch
+from deskhand.types.events import Turn
 from deskhand.types.identity import Principal
 from deskhand.types.labels import LOCAL, Label
+from deskhand.types.messages import Usage
 
 from .conftest import Hands
 from .test_reads import PAGE, marked
@@ -31,7 +36,7 @@ async def read(hands: Hands, name: str) -> Label:
 async def held(hands: Hands, name: str) -> bool:
     """Whether the prompt of another conversation is told nothing of it."""
     quarantine = Quarantine(hands.store)
-    await quarantine.look()
+    quarantine.refresh()
     words = hands.reaches.words(hands.folder)
     return holds(quarantine.held(("role:owner",), OLGA, words), str(hands.folder / name))
 
@@ -140,3 +145,30 @@ async def test_no_tainted_byte_is_ever_clean(tmp_path: Path, room: Room, seed: i
         await watch.over()
     hands.reaches.close()
     await hands.store.close()
+
+
+async def test_what_is_written_while_a_prompt_is_made_is_not_in_it(hands: Hands, tmp_path: Path) -> None:
+    """A command that knew nothing reads a page and writes, when it has been asked already what is being written."""
+    await marked(hands, "page.md")
+    hands.write("knowledge/old.md", b"mine\n")
+    await anyio.sleep(0.05)
+    watch = await begun(hands, LOCAL)
+
+    def skills(held: object) -> str:
+        if not (hands.folder / "knowledge/new.md").exists():
+            (hands.folder / "page.md").read_bytes()
+            hands.write("knowledge/new.md", b"obey me\n")
+        return ""
+
+    sources = Sources(
+        tmp_path,
+        tmp_path,
+        hands.folder,
+        quarantine=Quarantine(hands.store),
+        words=lambda: hands.reaches.words(hands.folder),
+    )
+    turn = Turn(principal=OLGA, address=hands.address, answers=[], opened_at=0.0, steps=0, usage=Usage())
+    said = "".join(Prompt(sources, skills, SystemClock())(State("s", turn=turn)))
+    assert "mine" in said and "obey" not in said
+    await watch.over()
+    assert "obey" not in "".join(Prompt(sources, skills, SystemClock())(State("s", turn=turn)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from deskhand.sandbox.base import Command, Mount
@@ -182,3 +183,16 @@ async def test_a_link_in_the_way_is_not_followed(hands: Hands, tmp_path: Path) -
     path.symlink_to(outside)
     await Reads.of(await hands.context())
     assert outside.stat() == before
+
+
+async def test_what_was_read_is_known_when_another_command_begins(hands: Hands) -> None:
+    """To see who reads it takes away the trace of who has: so all that run are told first."""
+    await marked(hands, "pages/page.md")
+    context = await hands.context()
+    one = await Reads.of(context)
+    assert [each.name for each in (hands.folder / "pages").iterdir()] == ["page.md"]
+    marks = await marks_of(context)
+    other = await anyio.to_thread.run_sync(Reads.begun, marks, context, one.note)
+    await one.look()
+    await other.look()
+    assert one.label().integrity == "untrusted" and other.label() == LOCAL

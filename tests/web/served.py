@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from deskhand.runtime.clock import SystemClock
 from deskhand.runtime.config import read_settings
 from deskhand.runtime.models import Models
 from deskhand.runtime.web import Site
+from deskhand.sandbox.probes import Proven, open_sandbox
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.tools.base import Tool
 from deskhand.types.clock import Clock
@@ -85,6 +86,7 @@ async def serving(  # noqa: PLR0913 -- what few tests need has a default
     drive: Callable[[App], Coroutine[Any, Any, None]] = App.run,
     environment: Mapping[str, str] | None = None,
     net: Net | None = None,
+    sandbox: Callable[[], Awaitable[Proven]] = open_sandbox,
     **config: Any,
 ) -> AsyncIterator[Served]:
     """With `tools` None the agent has its real ones. `config` are keys of the configuration."""
@@ -99,7 +101,9 @@ async def serving(  # noqa: PLR0913 -- what few tests need has a default
         async def serve(app: App) -> None:
             await Site(app, models).run()
 
-        parts = Parts(lambda name: said, named, clock=clock or SystemClock(), serve=serve, net=net or Net())
+        parts = Parts(
+            lambda name: said, named, clock=clock or SystemClock(), serve=serve, net=net or Net(), sandbox=sandbox
+        )
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(drive, app)
             await until(lambda: bool(app.address))

@@ -23,7 +23,7 @@ from ..tools.deferred import told_of
 from ..types.budget import after_failure, charge_of
 from ..types.client import ClientRequest
 from ..types.door import Progress
-from ..types.errors import AnswerUnfit, BudgetSpent, MalformedReply, ModelError
+from ..types.errors import AnswerUnfit, BudgetSpent, MalformedReply, ModelError, StoreError
 from ..types.events import Hinted, Masked, ModelFailed, ModelReplied, Turn
 from ..types.identity import SYSTEM
 from ..types.interrupt import Interrupt
@@ -87,8 +87,6 @@ class Asking:
             journal.record(Masked(up_to))
         if not journal.can_wait:
             await journal.flush()
-        if agent.look is not None:
-            await agent.look()
         await self._recall()
         model = step.model or self._first()
         self._partial, self._key, self._begun, reply, failed = [], "", False, None, None
@@ -105,6 +103,8 @@ class Asking:
                     reply = await hooks.around_llm(journal.session, turn, request, partial(self._call, model))
             except ModelError as error:
                 failed = error
+            except StoreError:
+                raise
             except Exception as error:  # noqa: BLE001 -- a model from outside may raise anything; the person is told
                 failed = ModelError(f"{model} broke: {type(error).__name__}: {error}")
         if failed is not None:

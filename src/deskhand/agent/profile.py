@@ -43,8 +43,8 @@ class Agent(msgspec.Struct, frozen=True, dict=True):
     `folder` its workspace. `zone` dates what people say. `profile` names the rules of the sandbox. `hooks` are None
     where nobody has any. `commands` carries out chat commands and sets options. `fit` gives the limits with
     another model in front. `cheap_model` is asked first what is asked aside.
-    `look` is called before `prompt`: what that may show is then known. `recall` looks up in memory what was just said,
-    `condense` sums up messages that are to go, above all what a focus says; it never raises.
+    `recall` looks up in memory what was just said, `condense` sums up messages that are to go, above all what a focus
+    says; it never raises.
     """
 
     name: str
@@ -63,7 +63,6 @@ class Agent(msgspec.Struct, frozen=True, dict=True):
     commands: Commands = lambda state, waiting: None
     fit: Callable[[str], Limits] | None = None
     cheap_model: str = ""
-    look: Callable[[], Awaitable[None]] | None = None
     recall: Callable[[State], Awaitable[Recalled | None]] | None = None
     condense: Callable[[State, Sequence[Message], str], Awaitable[Condensed]] | None = None
 

@@ -179,7 +179,7 @@ def may_see(label: Label, audience: Collection[str]) -> bool:
 
 def _withheld(label: Label) -> Text:
     who = _readers(label)
-    return Text(f"[withheld: {told(label)} is for {who} alone, and others read this conversation]", LOCAL)
+    return Text(f"[withheld: it is for {who} alone, and others read this conversation]", LOCAL)
 
 
 def _readers(label: Label) -> str:

@@ -95,7 +95,6 @@ def make_agent(settings: Settings, name: str, house: House, tried: Tried | None 
         hooks=house.plugins.hooks(name),
         commands=partial(run, check_of(settings, house.model), beside=house.shown, live=house.works.answers()),
         cheap_model=config.cheap_model,
-        look=house.reaches.quarantine.look,
         recall=partial(house.works.recall, name),
         condense=partial(house.works.condense, name),
         fit=partial(limits_of, settings, config),

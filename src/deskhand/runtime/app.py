@@ -86,6 +86,7 @@ from .works import Works
 log = logging.getLogger(__name__)
 
 PR_SET_DUMPABLE = 4
+LOOK_BACK_S = 1.0
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -146,7 +147,9 @@ class App:
         self.alerts = Alerts(self.store, parts.clock, tuple(channels))
         self.rounds = MachineRounds(self.store, parts.clock, self.alerts, self._machine_rounds)
         self.hands, current = self._open_hands(), self.current
-        self.works = Works(self.hands.ground, current.agent, parts.model, current.trying, parts.meaning)
+        self.works = Works(
+            self.hands.ground, current.agent, parts.model, current.trying, parts.meaning, self.hands.reaches.words
+        )
         self.reaches, self.effects, self.background = self.hands.reaches, self.hands.effects, self.hands.background
         self.diffs = self.hands.diffs
         self.door = LocalDoor(self.store, self.dispatch, self.feed, self._access(), parts.clock, parts.ids)
@@ -324,6 +327,7 @@ class App:
                 holder = Holder(os.getpid(), self.parts.clock.now())
                 lock = held(self.settings.home.lock, holder, self._stands_by, waits=self.up)
                 async with lock, anyio.create_task_group() as tasks:
+                    await self._look_back()
                     self._start(tasks, self._driving(started, takes))
                     with self._intake:
                         async with anyio.create_task_group() as intake:
@@ -332,6 +336,17 @@ class App:
             with suppress(StoreError):
                 await self.works.jobs.clock.note_crash()
             raise
+
+    async def _look_back(self) -> None:
+        """Mark what was written by commands that were killed with who drove before: nobody is told of it unmarked."""
+        while True:
+            try:
+                await self.hands.look_back()
+            except StoreUnavailable as error:
+                log.warning("nothing is driven yet: %s", error)
+                await anyio.sleep(LOOK_BACK_S)
+            else:
+                return
 
     def _stands_by(self) -> bool:
         """Whether a service is to drive: its worker may only be on its way."""

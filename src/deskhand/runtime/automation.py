@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import anyio.to_thread
-import msgspec
 from msgspec.structs import replace
 
 from ..policy.roles import may_talk
 from ..tools.base import Context, Tool
+from ..tools.marks import marks_in
 from ..tools.pages import read_page
 from ..types.commit import Change
 from ..types.errors import JobInvalid
@@ -84,7 +84,7 @@ class Automation:
         shelf = Shelf(ground, jobs)
         own = OwnJobs(jobs, rules, shelf.forget)
         self.using = Using(own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast)
-        looks = Looks(self._workspace, self._page, self._secret, self._agent)
+        looks = Looks(self._workspace, self._page, self._secret, self._agent, self._label)
         self.triggering = Triggering(ground.store, ground.clock, shelf, looks)
         body = Body(ground.store, ground.clock, self._folder, self._held, self._zone, self._beat)
         self.heartbeat = Heartbeat(body)
@@ -151,10 +151,14 @@ class Automation:
     def _folder(self, agent: str) -> str:
         return str(workspace_of(self._ground.settings(), agent).resolve())
 
-    async def _held(self, path: str) -> bool:
+    async def _label(self, job: Job, paths: Sequence[str]) -> Label:
+        """Whose word these files of the job's workspace are, and their names."""
+        marks = await marks_in(await self._ground.agent_of(f"{job.agent or self._agents()[0]}/").reach())
+        return await anyio.to_thread.run_sync(marks.told, paths)
+
+    async def _held(self, agent: str, name: str) -> bool:
         """Whether untrusted words went into this file, or those of somebody who is no owner."""
-        rows = await self._ground.store.rows("file_label_get", (path,))
-        label = msgspec.json.decode(rows[0][0], type=Label) if rows else LOCAL
+        label = (await marks_in(await self._ground.agent_of(f"{agent}/").reach())).of(name)
         return label.integrity == "untrusted" or bool(label.by)
 
     async def _beat(self, job: Job, prompt: str, rows: Sequence[Change]) -> str:

@@ -33,11 +33,13 @@ WHERE session = ?3 AND state IN ('wanted', 'running')
 SELECT id, stop FROM process WHERE state IN ('wanted', 'running')
 
 -- process_list: the latest first --
-SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said, label
+SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said,
+  json_extract(context, '$.label'), label
 FROM process WHERE session = ? ORDER BY at DESC, id LIMIT ?
 
 -- process_seen_by: ?1 says that they see all --
-SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said, label
+SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said,
+  json_extract(context, '$.label'), label
 FROM process WHERE ?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2)
 ORDER BY at DESC, id LIMIT ?3
 

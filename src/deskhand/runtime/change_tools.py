@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from ..tools.base import Context, Done, Tool, done
 from ..tools.define import tool
 from ..types.errors import Refused, ToolError
+from ..types.labels import LOCAL, join
 from .effects import Effects, named
 
 MOST = 20
@@ -21,13 +22,14 @@ def change_tools(effects: Effects, zone: Callable[[], str]) -> Sequence[Tool]:
     async def list_changes(context: Context) -> Done:
         """List what was changed in this conversation, the latest first: files, key-values."""
         found = await effects.live(context.principal, MOST, context.session)
-        lines = []
+        lines, labels = list[str](), [LOCAL]
         for effect in found:
             at = datetime.fromtimestamp(effect.at, ZoneInfo(zone()))
             items = await effects.items(effect, MOST)
+            labels.append(await effects.label(effect, items))
             places = named([item.shown for item in items]) or effect.what
             lines.append(f"{at:%H:%M} {places} (by {effect.tool}, change {effect.n})")
-        return done("\n".join(lines) or "nothing was changed in this conversation")
+        return done("\n".join(lines) or "nothing was changed in this conversation", join(labels))
 
     @tool(effect="local_write", replay="never")
     async def undo_change(context: Context, change: int = 0) -> Done:
@@ -43,9 +45,9 @@ def change_tools(effects: Effects, zone: Callable[[], str]) -> Sequence[Tool]:
         try:
             outcome = await effects.undo(who, effect)
         except Refused as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(str(error), await effects.label(effect, ())) from error
         if outcome.undo is None:
-            raise ToolError(outcome.words)
-        return done(f"{outcome.words} (`deskhand undo --redo` takes that back.)")
+            raise ToolError(outcome.words, outcome.label)
+        return done(f"{outcome.words} (`deskhand undo --redo` takes that back.)", outcome.label)
 
     return (list_changes, undo_change)

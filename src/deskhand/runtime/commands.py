@@ -16,11 +16,10 @@ from ..types.commands import COMMANDS, WELCOME
 from ..types.errors import ModelError
 from ..types.events import AnyEvent, CommandRun, OptionsSet
 from ..types.goals import COMPACTED, OFF
-from ..types.identity import Command, Configure, Principal, Waiting, is_own
+from ..types.identity import Command, Configure, Principal, Waiting, is_own, label_of
 from ..types.messages import Message, Text
 from ..types.options import ALL, FOCUS_CHARS, SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
 from ..types.turn import TURN, received
-from .door import label_of
 from .presets import presets
 
 BEGINS = frozenset({"deep", "goal"})

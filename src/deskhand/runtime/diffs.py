@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from ..policy.gate import may_see
 from ..store.base import Store
@@ -33,6 +34,7 @@ FILES, LINES, CHARS, ALL_CHARS = 20, 400, 32_000, 120_000
 """How many files are shown of one change, how many lines and characters of each, and of all together."""
 GONE = "What stood there is not kept any more."
 CLOSED = "You may not see what stands in it."
+UNNAMED = "a file that is not yours to see"
 FULL = "Too much is changed to show all of it."
 SAME = "Its text stayed the same."
 
@@ -57,7 +59,20 @@ class Diffs:
         if effect.folder == KV:
             return CallDiff(True, tuple(_of_value(who, each) for each in items), more)
         seen = await self._seen(who, reach, effect.folder, items)
-        return CallDiff(True, tuple(await anyio.to_thread.run_sync(_of_files, reach, effect, items, seen)), more)
+        found = await anyio.to_thread.run_sync(_of_files, reach, effect, items, seen)
+        names = [_name(each, effect, seen) for each in items]
+        return CallDiff(True, tuple(replace(each, place=name) for each, name in zip(found, names, strict=True)), more)
+
+    async def names(self, who: Principal, effect: Effect, items: Sequence[Item]) -> list[str]:
+        """What each of these is called to this person: a name is words too, so that they may have to do without."""
+        if effect.folder == KV:
+            return [each.shown for each in items]
+        try:
+            reach = await self._reach(effect.agent)
+        except (ConfigError, ToolError):
+            return [each.shown if each.shown in effect.what else UNNAMED for each in items]
+        seen = await self._seen(who, reach, effect.folder, items)
+        return [_name(each, effect, seen) for each in items]
 
     async def of_call(self, who: Principal, session: str, n: int, call_id: str) -> CallDiff:
         """What the call that event `n` made has changed; of one that has not run yet, what it would change. 0 stands
@@ -74,6 +89,8 @@ class Diffs:
     async def _proposed(self, who: Principal, agent: str, call: ToolCall) -> CallDiff:
         try:
             reach = await self._reach(agent)
+            if not may_see((await marks_in(reach)).of(_path(call)), readers_of(who)):
+                return CallDiff(False, (FileDiff(_path(call), "changed", why=CLOSED),))
             rewrite = await anyio.to_thread.run_sync(rewrite_of, call.name, call.arguments, reach.files)
         except (ConfigError, ToolError) as error:
             return CallDiff(False, (FileDiff(_path(call), "changed", why=f"This would fail: {error}."),))
@@ -92,13 +109,18 @@ class Diffs:
         marks, readers = await marks_in(reach), readers_of(who)
         seen = set[bytes]()
         for each in items:
-            labels = [marks.of(f"{folder}/{each.path}" if folder else each.path)]
+            labels = [marks.told((f"{folder}/{each.path}" if folder else each.path,))]
             for digest in filter(None, map(digest_of, (each.before, each.after))):
                 rows = await self._store.rows("file_label_get", (f"blob:{PREFIX}{digest}",))
                 labels += [_label(row[0]) for row in rows]
             if may_see(join((LOCAL, *labels)), readers):
                 seen.add(each.place)
         return frozenset(seen)
+
+
+def _name(item: Item, effect: Effect, seen: frozenset[bytes]) -> str:
+    """Its name, as far as it is for who may see these, or was named by the call itself."""
+    return item.shown if item.place in seen or item.shown in effect.what else UNNAMED
 
 
 def _latest(log: Sequence[Recorded], call_id: str) -> int:

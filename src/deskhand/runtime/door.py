@@ -36,8 +36,8 @@ from ..types.identity import (
     Said,
     ToolResults,
     When,
-    acts_for,
     is_own,
+    label_of,
     session_key,
 )
 from ..types.labels import Label
@@ -301,15 +301,6 @@ def cuts(body: Body, when: When) -> bool:
     return when == "interrupt" or (isinstance(body, Rewind) and when != "queue")
 
 
-def label_of(principal: Principal) -> Label:
-    """Under which label the words of this principal enter."""
-    if principal.kind != "person":
-        return Label("tool_local", source=principal.id)
-    if "owner" in principal.roles:
-        return Label("owner", source=principal.id)
-    return Label("member", source=principal.id, by=(acts_for(principal),))
-
-
 def labelled(message: Message, principal: Principal, *, by_program: bool = False) -> Message:
     """The message with whose word each part is. What its sender typed is theirs. All else they may have from elsewhere:
     it is from outside, and so is a text of which the channel says so, and all that a program wrote. No channel makes
@@ -321,7 +312,11 @@ def labelled(message: Message, principal: Principal, *, by_program: bool = False
         if isinstance(part, Text):
             parts.append(Text(clean(part.text), part.label if _passed_on(part) else mine))
         elif isinstance(part, Image | Audio | File):
-            known = part if _passed_on(part) else replace(part, label=Label("untrusted", source=_what(part, principal)))
+            known = (
+                part
+                if _passed_on(part)
+                else replace(part, label=Label("untrusted", source=_what(part, principal), by=mine.by))
+            )
             parts.append(replace(known, shown="") if isinstance(known, File) else known)
         else:
             parts.append(part)

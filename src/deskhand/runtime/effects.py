@@ -8,15 +8,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
 from ..store.base import Store
-from ..store.blobs import Blobs
+from ..store.blobs import PREFIX, Blobs
 from ..tools.base import Reach
+from ..tools.marks import marks_in
 from ..tools.notes import By
 from ..tools.paths import Allowed
+from ..tools.states import digest_of
 from ..tools.task_rows import id_of, read, take_back_tasks
 from ..tools.undo import KV, TASKS, Item, Left, Taken, take_back, take_back_values
 from ..tools.watch import Ground, ground, make_up
@@ -25,11 +28,14 @@ from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import AnyEvent, CommandRun, Undone
 from ..types.identity import Principal
+from ..types.labels import LOCAL, Label, join
 from .clock import RandomIds, SystemClock
 from .config import Settings
 from .reach import Reaches, Room, without_secrets, workspace_of
 
 log = logging.getLogger(__name__)
+
+_label = msgspec.json.Decoder(Label).decode
 
 MOST_ITEMS = 1_000_000
 NAMED = 3
@@ -61,13 +67,15 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of taking back one effect: `undo` is the effect that this is; None where nothing was changed."""
+    """What came of taking back one effect: `undo` is the effect that this is; None where nothing was changed. `label`
+    is that of the `words`."""
 
     effect: Effect
     undo: int | None
     back: tuple[str, ...]
     left: tuple[Left, ...]
     words: str
+    label: Label = LOCAL
 
 
 class Effects:
@@ -107,17 +115,38 @@ class Effects:
         tool = "redo" if effect.undoes is not None else "undo"
         key, now = self._ids.new("undo"), self._clock.now()
         by = By(key, effect.agent, effect.session, who.id, tool, effect.what, now, effect.n, effect.undoes)
+        label = await self.label(effect, items)
         if effect.folder == TASKS:
             taken = await self._tasks(items, by, force)
         elif where is None:
             taken = await self._values(items, by, force)
         else:
-            taken = await anyio.to_thread.run_sync(take_back, where, items, by, force)
-        if taken.rows:
-            await self._store.change(taken.rows)
+            taken = await anyio.to_thread.run_sync(take_back, where, items, by, force, label)
+        with anyio.CancelScope(shield=True):
+            if taken.rows:
+                await self._store.change(taken.rows)
+            if taken.running is not None and where is not None:
+                where.leave(taken.running)
         made = await self._store.rows("effect_known", (key,))
-        words = await self._words(effect, items, taken)
-        return Outcome(effect, made[0][0] if made else None, taken.back, taken.left, words)
+        words, said = await self._words(effect, items, taken)
+        return Outcome(effect, made[0][0] if made else None, taken.back, taken.left, words, join((label, said)))
+
+    async def label(self, effect: Effect, items: Sequence[Item]) -> Label:
+        """The label of what is told of it: of what the call had read, and of what it changed, by name and by bytes."""
+        rows = await self._store.rows("file_label_get", (f"effect:{effect.key}",))
+        kept = [
+            f"blob:{PREFIX}{digest}" for each in items for digest in map(digest_of, (each.before, each.after)) if digest
+        ]
+        if effect.folder not in (KV, TASKS):
+            for name in dict.fromkeys(kept):
+                rows += await self._store.rows("file_label_get", (name,))
+        labels = [_label(row[0]) for row in rows]
+        if effect.folder == KV:
+            labels += [_label(bytes.fromhex(found)) for each in items if (found := _label_of_value(each))]
+        elif effect.folder != TASKS:
+            marks = await marks_in(await self._reach(effect.agent))
+            labels.append(marks.told(f"{effect.folder}/{each.path}" if effect.folder else each.path for each in items))
+        return join((LOCAL, *labels))
 
     async def _ground(self, effect: Effect) -> Ground:
         """The folder of its files. What was cut off there is finished first. Raises Refused."""
@@ -157,30 +186,33 @@ class Effects:
             except (Refused, ToolError) as error:
                 log.warning("what was changed last is not in the journal of changes: %s", error)
 
-    async def _words(self, effect: Effect, items: Sequence[Item], taken: Taken) -> str:
-        """One or two sentences for people."""
+    async def _words(self, effect: Effect, items: Sequence[Item], taken: Taken) -> tuple[str, Label]:
+        """One or two sentences for people, and the label of what they say of other changes."""
         changed = [each for each in taken.left if each.why == "changed"]
         if not taken.rows:
-            since = [await self._since(effect, items, each) for each in changed[:NAMED]]
+            found = [await self._since(effect, items, each) for each in changed[:NAMED]]
+            since, labels = [said for said, _ in found], [label for _, label in found]
             since += [each.words for each in taken.left if each.why == "failed"][:NAMED]
             more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
-            return f"Not undone, {effect.shown}: {'; '.join(since)}{more}."
+            return f"Not undone, {effect.shown}: {'; '.join(since)}{more}.", join((LOCAL, *labels))
         said = [f"Put back: {named(taken.back)}."] if taken.back else []
         lost = [each.place for each in taken.left if each.why == "lost"]
         said += [f"Not put back, as it was not kept: {named(lost)}."] if lost else []
         said += [f"{each.place} could not be put back: {each.words}." for each in taken.left if each.why == "failed"][
             :NAMED
         ]
-        return " ".join(said)
+        return " ".join(said), LOCAL
 
-    async def _since(self, effect: Effect, items: Sequence[Item], left: Left) -> str:
+    async def _since(self, effect: Effect, items: Sequence[Item], left: Left) -> tuple[str, Label]:
         place = next(item.place for item in items if item.shown == left.place)
         row = (place, effect.folder, effect.n, effect.agent, effect.session)
         rows = await self._store.rows("effect_since", row)
         if not rows or rows[0][3] != left.words:
-            return f"{left.place} was changed since, outside of Deskhand"
+            return f"{left.place} was changed since, outside of Deskhand", LOCAL
         n, tool, what, _ = rows[0]
-        return f"{left.place} was changed since by change {n} ({tool}: {what[:60]})"
+        other = _effects(await self._store.rows("effect_get", (n,)))
+        labels = [await self.label(each, ()) for each in other]
+        return f"{left.place} was changed since by change {n} ({tool}: {what[:60]})", join((LOCAL, *labels))
 
     async def back(self, session: str, who: Principal, events: list[AnyEvent]) -> list[AnyEvent]:
         """For /undo: put back what the turns did that these events take back, and say so in the reply."""
@@ -210,7 +242,7 @@ class Effects:
             if size > mb << 20:
                 last = n
                 break
-        await self._store.change([Change("effect_expire", (self._clock.now() - days * DAY_S, last)), _EXPIRE_ITEMS])
+        await self._store.change([Change("effect_expire", (self._clock.now() - days * DAY_S, last)), *_EXPIRE])
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -239,6 +271,16 @@ def named(places: Sequence[str]) -> str:
     return ", ".join(places[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
+def _label_of_value(item: Item) -> str:
+    """The label that a key-value has, in hex; '' for none."""
+    for state in (item.before, item.after):
+        if state is not None:
+            label = msgspec.json.decode(state[2:], type=tuple[str, float | None, str])[2]
+            if label:
+                return label
+    return ""
+
+
 def _turn_of(key: str, session: str) -> int:
     """The number of the event that made a call, by the key of the call; 0 for what is none of this session."""
     number = key.removeprefix(f"{session}#").partition(".")[0] if key.startswith(f"{session}#") else ""
@@ -264,7 +306,7 @@ def _effects(rows: Sequence[tuple[Any, ...]]) -> list[Effect]:
     return [Effect(*row) for row in rows]
 
 
-_EXPIRE_ITEMS = Change("effect_item_expire", ())
+_EXPIRE = (Change("effect_item_expire", ()), Change("effect_label_expire", ()))
 
 
 @asynccontextmanager

@@ -104,6 +104,11 @@ class Hands:
 
         return hidden_message(await with_files(message, ground.blobs.get, reach.files, mark), ground.redact)
 
+    async def look_back(self) -> None:
+        """Note and mark what commands did that were killed with a process that was here until now."""
+        self.reaches.look_again()
+        await self.effects.make_up(self.ground.settings().agents)
+
     async def tidy(self) -> None:
         """Note what commands did that were killed with a process, and let go of what was kept to undo changes, by the
         settings."""

@@ -16,6 +16,7 @@ from ..agent.state import State
 from ..models.probe import find_servers
 from ..models.request_fields import SMALL_MODEL_LACKS, lacking
 from ..models.weights import PROVIDER, Shelf
+from ..policy.gate import may_see
 from ..skills.skill import Skills
 from ..skills.write import write_skill
 from ..tools.base import Reach
@@ -25,7 +26,7 @@ from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import Recorded
 from ..types.goals import LongWork
 from ..types.health import Health
-from ..types.identity import Principal
+from ..types.identity import Principal, readers_of
 from ..types.options import SessionOptions
 from ..web.alert_views import AlertView
 from ..web.ports import House
@@ -69,6 +70,7 @@ from .trace import Trace
 SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
 _ADDRESS = re.compile(r"(://(?=[^/\s]{0,999}@)|://[^?\s]{0,999}\?)[^/@\s]+(?=@)?")
 LMSTUDIO, OPENROUTER = "lmstudio", "openrouter"
+UNDONE, KEPT = "It is put back.", "Not undone: what is in the way is not for you to read."
 NO_KEY = "there is no key for its provider yet: deskhand setup"
 
 
@@ -312,13 +314,14 @@ class RunningHouse:
         except Refused:
             return None
         items = await self._app.effects.items(effect, limit)
+        names = await self._app.diffs.names(principal, effect, items)
         places = [
             PlaceView(
-                self._app.redact(each.shown),
+                self._app.redact(name),
                 "made" if each.before is None else "removed" if each.after is None else "changed",
                 each.before is None or each.before[0] in "dlk" or each.blob is not None,
             )
-            for each in items
+            for each, name in zip(items, names, strict=True)
         ]
         return ChangeDetail(self._change(effect, False), places)
 
@@ -338,6 +341,8 @@ class RunningHouse:
         effects = self._app.effects
         done = await effects.undo(principal, await effects.get(principal, number), force=force)
         hide = self._app.redact
+        if not may_see(done.label, readers_of(principal)):  # it may name what somebody else has changed since
+            return UndoneView(done.undo, UNDONE if done.undo is not None else KEPT, [], [])
         left = [hide(each.place) for each in done.left]
         return UndoneView(done.undo, hide(done.words), [hide(each) for each in done.back], left)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..policy.profiles import offers
 from ..skills.python import Found, PythonSkills, python_tools
 from ..store.base import Store
 from ..tools.base import Tool
+from ..tools.notes import Word
 from ..types.clock import Clock
 from .config import Settings
 from .quarantine import Quarantine, holds
@@ -17,12 +19,15 @@ from .reach import workspace_of
 
 log = logging.getLogger(__name__)
 
+Words = Callable[[Path], Sequence[Word]]
+
 
 class OwnTools:
-    """One for each App. What untrusted words went into is no tool, nor does it say anything."""
+    """One for each App. What untrusted words went into is no tool, nor does it say anything; `words` are being written
+    in a workspace just then."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._quarantine, self._clock = Quarantine(store), clock
+    def __init__(self, store: Store, clock: Clock, words: Words = lambda folder: ()) -> None:
+        self._quarantine, self._clock, self._words = Quarantine(store), clock, words
         self._used: dict[str, tuple[Any, ...]] = {}
         self._skills: dict[str, PythonSkills] = {}
         self._told: dict[str, tuple[str, ...]] = {}
@@ -49,11 +54,13 @@ class OwnTools:
     def _stamp(self, settings: Settings, agent: str) -> tuple[Any, ...]:
         """Another one after every change; where there are no files only the first of it, which is the same then."""
         files = self._of(settings, agent).stamp(self._clock.now())
-        return (self._quarantine.version if files else 0, *files)
+        if not files:
+            return (0,)
+        return (self._quarantine.version, *self._words(workspace_of(settings, agent)), *files)
 
     def _free(self, settings: Settings, agent: str) -> Found:
         found, workspace = self._of(settings, agent).find(self._clock.now()), workspace_of(settings, agent)
-        held = self._quarantine.held()
+        held = self._quarantine.held(words=self._words(workspace))
         free = (skill for skill in found.skills if not holds(held, str(workspace / skill.file)))
         return Found(tuple(free), found.problems)
 

@@ -50,6 +50,7 @@ MINIMAL_FILES = WORKSPACE_FILES[:2]
 """Who it is, and what it must never do: that does not depend on how much it is told."""
 USER_FILE, MEMORY_FILE = "USER.md", "memory/MEMORY.md"
 NAME_CHARS = 80
+TRIES = 5
 JOBS = "job"
 """The channel of jobs whose answers go nowhere."""
 
@@ -106,11 +107,7 @@ class Prompt:
             return (ONE_LINE, *([own] if own else []))
         preset = self._chosen(state.options.preset or "")
         alone = not state.shared and private(turn.address, turn.principal)
-        if sources.quarantine is not None:
-            self._held = sources.quarantine.held(state.audience, turn.principal, sources.words())
-        pieces = [
-            piece for piece in self._stable(preset, alone, "" if state.person == EVERYBODY else state.person) if piece
-        ]
+        pieces = self._pieces(state, turn.principal, preset, alone)
         if pieces != self._joined[0]:
             self._joined = (pieces, "\n\n".join(pieces))
         spoken = heard(state) if sources.voice is None else sources.voice
@@ -119,6 +116,25 @@ class Prompt:
         place += [PLANNING] if state.options.plan_mode else []
         place += [SPOKEN] if spoken else [WRITTEN] if sources.mode == "full" else []
         return self._joined[1], "\n\n".join(piece for piece in place if piece)
+
+    def _pieces(self, state: State, principal: Principal, preset: str, alone: bool) -> list[str]:
+        """What stays first. When all of it was read we ask what is to be held back, and begin anew where that is
+        another: somebody may be writing it."""
+        quarantine, audience = self._sources.quarantine, state.audience
+        person = "" if state.person == EVERYBODY else state.person
+        if quarantine is not None:
+            self._held = quarantine.held(audience, principal, self._sources.words())
+        for _ in range(TRIES):
+            pieces = [piece for piece in self._stable(preset, alone, person) if piece]
+            if quarantine is None:
+                return pieces
+            words = self._sources.words()
+            quarantine.refresh()
+            held = quarantine.held(audience, principal, words)
+            if held == self._held:
+                return pieces
+            self._held = held
+        return pieces[:1]  # somebody writes all the time: it is told of nothing that they may have written
 
     def _preset(self, name: str) -> Body:
         return Body(self._sources.home / "prompts", name, self._sources.workspace)

@@ -3,7 +3,6 @@ for others to read, and what somebody of lower rank had written."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import msgspec
 
 from ..policy.gate import may_see
 from ..store.base import Store
+from ..tools import tree
 from ..tools.marks import OWNERS, others
 from ..tools.notes import Word
 from ..types.identity import Principal, acts_for
@@ -31,7 +31,7 @@ NOTHING = Held()
 
 
 class Quarantine:
-    """Which files those are, for whom. `look` brings it up to date; `version` changes with it."""
+    """Which files those are, for whom. `refresh` brings it up to date; `version` changes with it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -40,15 +40,9 @@ class Quarantine:
         self._held: dict[tuple[tuple[str, ...], str], frozenset[str]] = {}
         self.version = 0
 
-    async def look(self) -> None:
-        """Ask the database. Raises StoreError."""
-        self._take(await self._store.rows("file_labels", ()))
-
     def refresh(self) -> None:
-        """The same, at once."""
-        self._take(self._store.look("file_labels"))
-
-    def _take(self, rows: list[tuple[str, bytes]]) -> None:
+        """Ask the database, at once: nothing that was read before is unmarked then. Raises StoreError."""
+        rows = self._store.look("file_labels")
         if rows == self._rows:  # they are asked for before every call
             return
         labels = {path: _decode(label) for path, label in rows}
@@ -88,5 +82,4 @@ def holds(held: Held, path: str) -> bool:
 
 def _beneath(path: str) -> Iterator[str]:
     yield path
-    for folder, folders, files in os.walk(path):
-        yield from (f"{folder}/{name}" for name in (*folders, *files))
+    yield from (each for each, _ in tree.beneath(path))

@@ -22,6 +22,7 @@ from ..tools.marks import words_in
 from ..tools.notes import Word
 from ..tools.paths import Allowed, Workspace
 from ..tools.shadow import Shadow, UndoConfig
+from ..tools.watch import ground, make_up
 from ..tools.way import Ways, no_way
 from ..types.errors import ConfigError, SandboxUnavailable
 from ..types.folders import make_private
@@ -88,6 +89,7 @@ class Reaches:
         self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
+        self._looking = anyio.Lock()
         self.quarantine = Quarantine(store)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
         self.processes: Callable[[], Processes] = no_processes
@@ -106,6 +108,7 @@ class Reaches:
         allowed += tuple(each for each in await beside() if each.path not in granted)
         known = self._open.get(agent)
         if known is not None and known[0] == allowed and known[1].files.fresh:
+            await self._look_back(known[1])
             return known[1]
         workspace, mounts = await anyio.to_thread.run_sync(_opened, folder, allowed)
         if known is not None:
@@ -115,8 +118,22 @@ class Reaches:
             shadow = self.shadow(workspace.roots[0][0])
             hands = (self._net, shadow, self._outward.ways, self.processes)
             reach = Reach(folder, workspace, mounts, keep, kept, rows_of, self._room, {}, *hands)
+        await self._look_back(reach)
         self._open[agent] = (allowed, reach)
         return reach
+
+    async def _look_back(self, reach: Reach) -> None:
+        """Mark what commands wrote that were killed with their process, before anybody reads it."""
+        if reach.shadow is None or reach.shadow.looked_back:
+            return
+        async with self._looking:
+            if not reach.shadow.looked_back:
+                await make_up(reach, ground(reach)[0])
+
+    def look_again(self) -> None:
+        """Whoever ran beside us may be gone by now: look for what they left, before the next reach."""
+        for shadow in self._shadows.values():
+            shadow.looked_back = False
 
     def shadow(self, folder: str) -> Shadow:
         """What is kept of a workspace: of one that several agents have, once."""
@@ -131,7 +148,7 @@ class Reaches:
         """What commands are writing there just now, and nobody has marked yet."""
         for root, shadow in self._shadows.items():
             if shadow.running and root == os.path.realpath(folder):
-                return words_in(shadow)
+                return words_in(shadow, root)
         return ()
 
     def prune(self) -> None:

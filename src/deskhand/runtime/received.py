@@ -61,8 +61,10 @@ async def _opened(part: File, bytes_of: Callable[[str], Awaitable[bytes]], files
     suffix = PurePosixPath(name).suffix[1:]
     about = f"{suffix.upper() if _KIND.fullmatch(suffix) else 'File'}: {name} ({max(1, round(len(data) / 1024))} KB)"
     try:
-        path = await anyio.to_thread.run_sync(save, files, part, data)
-        await mark(path, label)
+        path, there = await anyio.to_thread.run_sync(place, files, part, data)
+        await mark(path, label)  # first, as others read what lies there
+        if not there:
+            await anyio.to_thread.run_sync(files.write, path, data)
     except ToolError as error:
         return replace(part, shown=f"[{about} could not be saved: {clean(str(error))}]")
     readable = kind_of(data, name=part.name) in DOCUMENTS
@@ -82,8 +84,8 @@ def as_text(part: File, data: bytes) -> str | None:
     return text if len(text) <= TEXT_CHARS and "\0" not in text else None
 
 
-def save(files: Workspace, part: File, data: bytes) -> str:
-    """Lay the bytes into the workspace, over no other file. Returns the path there. Raises ToolError.
+def place(files: Workspace, part: File, data: bytes) -> tuple[str, bool]:
+    """Where in the workspace the bytes are to lie, over no other file, and whether they do already. Raises ToolError.
 
     The name ends with the first digits of the bytes' own, so two files of one name never meet, and the same file comes
     to lie where it lay.
@@ -96,10 +98,9 @@ def save(files: Workspace, part: File, data: bytes) -> str:
         path = f"{FOLDER}/{stem}{f'-{number}' if number > 1 else ''}{suffix}"
         try:
             if files.read(path, len(data) + 1) == data:
-                return path
+                return path, True
         except ToolError as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
-            files.write(path, data)
-            return path
+            return path, False
     raise ToolError(f"there are {_SAME_NAME} other files of that name in {FOLDER}/")

@@ -36,8 +36,6 @@ class Texts:
             status = (os.stat if self._links else os.lstat)(f"{self._folder}/{name}")
         except OSError:
             return ""
-        if held is not NOTHING and holds(held, f"{self._folder}/{name}"):
-            return ""
         version = (status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode)
         known = self._known.get(name)
         if known is None or known[0] != version:
@@ -47,6 +45,8 @@ class Texts:
                 known = self._known[name] = (version, words(self._read(name)))
             except (OSError, ToolError):
                 return ""
+        if known[1] and held is not NOTHING and holds(held, f"{self._folder}/{name}"):
+            return ""  # asked after it was read: somebody may be writing it
         return known[1]
 
     def forget(self) -> None:

@@ -28,7 +28,7 @@ from .learning.chores import Learning
 from .learning.proposals import propose_skill
 from .learning.remembering import MeaningOf, Remembering, words_alone
 from .learning.reviewing import Reviewing
-from .own_tools import OwnTools
+from .own_tools import OwnTools, Words
 from .past import Past
 from .replay.replaying import Replaying
 from .replay.tried import Tried
@@ -46,6 +46,7 @@ class Works:
         model: Callable[[str], Model],
         trying: Callable[[str, Tried], Agent],
         meaning: MeaningOf = words_alone,
+        words: Words = lambda folder: (),
     ) -> None:
         self.ground = ground
         self.waker = Waker(ground.store, ground.dispatch)
@@ -62,7 +63,7 @@ class Works:
         self.deep = Deep(ground, self.waker, self.thinking)
         self.automation = Automation(ground, self.jobs, self.waker)
         self.replaying = Replaying(ground, trying, model, self.budgets, self.driving)
-        self.own = OwnTools(ground.store, ground.clock)
+        self.own = OwnTools(ground.store, ground.clock, words)
         effects = Effects(ground.store, self._reach, ground.clock, ground.ids)
         self._changes = change_tools(effects, lambda: ground.settings().config.timezone)
         self.reviewing = Reviewing(ground, self.waker, self.replaying)

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 import yaml
 
+from ..tools import tree
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean
@@ -76,10 +77,10 @@ class Skills:
         for source in self._sources:
             folder = str(source.root / source.inner)
             yield folder
-            with suppress(OSError), os.scandir(folder) as inside:
+            with suppress(OSError), tree.scanned(folder) as inside:
                 for entry in inside:
-                    yield entry.path
-                    yield f"{entry.path}/{FILE_NAME}"
+                    yield f"{folder}/{entry.name}"
+                    yield f"{folder}/{entry.name}/{FILE_NAME}"
 
     def _look(self) -> dict[str, Skill]:
         found: dict[str, Skill] = {}
@@ -178,17 +179,23 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
 
 def read_skill(skill: Skill, path: str = "") -> str:
     """The instructions, with what else there is to read, or a file of the skill. Raises ToolError."""
+    return loaded(skill, path)[0]
+
+
+def loaded(skill: Skill, path: str = "") -> tuple[str, tuple[str, ...]]:
+    """The same, and the paths of what is named there."""
     with Workspace(str(skill.root)) as files:
         if path:
             asked = PurePosixPath(path)
             if asked.is_absolute() or ".." in asked.parts:
                 raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
-            return files.read(f"{skill.inner}/{path}").decode(errors="replace")
+            return files.read(f"{skill.inner}/{path}").decode(errors="replace"), ()
         text = files.read(f"{skill.inner}/{FILE_NAME}", FILE_BYTES).decode("utf-8-sig", "replace")
         body = split_front(text)[1].strip()
         others = [name for name in _names(files, skill.inner) if name != FILE_NAME]
     more = f"\n\n[files, in {skill.folder}: {', '.join(others)}]" if others else ""
-    return f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>'
+    named = tuple(str(skill.folder / name) for name in others)
+    return f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>', named
 
 
 def _names(files: Workspace, inner: str, deeper: bool = True) -> list[str]:

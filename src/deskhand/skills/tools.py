@@ -6,7 +6,7 @@ import anyio.to_thread
 
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool
-from ..tools.marks import Marks, marks_of, others
+from ..tools.marks import Marks, label_of, marks_of, others
 from ..tools.output import shown
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, join
@@ -22,7 +22,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         """The skills that there are, and what each is for."""
         found, marks = await anyio.to_thread.run_sync(skills.find), await marks_of(context)
         found = {name: each for name, each in found.items() if not _others(each, marks, context)}
-        label = marks.joined(str(each.folder / skill_files.FILE_NAME) for each in found.values())
+        label = marks.told(_file(each) for each in found.values())
         lines = [
             f"{each.name}: {each.description}" + (f" [{each.problem}]" if each.problem else "")
             for each in found.values()
@@ -37,18 +37,25 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         path: a file of the skill that its instructions name; empty for the instructions
         """
         found = await anyio.to_thread.run_sync(skills.find)
-        if skill not in found:
-            raise ToolError(f"there is no skill {skill!r}; there are: {', '.join(found) or 'none'}")
         marks = await marks_of(context)
+        if skill not in found:
+            others = {name: each for name, each in found.items() if not _others(each, marks, context)}
+            said = f"there is no skill {skill!r}; there are: {', '.join(others) or 'none'}"
+            raise ToolError(said, marks.told(map(_file, others.values())))
         if people := _others(found[skill], marks, context):
             raise ToolError(
                 f"the skill {skill!r} was written for {', '.join(people)}: it is no instruction here. "
                 "An owner may read its file, and save it again in a conversation of their own"
             )
-        text = await anyio.to_thread.run_sync(skill_files.read_skill, found[skill], path)
-        return await shown(text, context, marks.of(str(found[skill].folder / (path or skill_files.FILE_NAME))))
+        text, named = await anyio.to_thread.run_sync(skill_files.loaded, found[skill], path)
+        read = str(found[skill].folder / (path or skill_files.FILE_NAME))
+        return await shown(text, context, await label_of((read, *named), context))
 
     return (list_skills, read_skill)
+
+
+def _file(skill: Skill) -> str:
+    return str(skill.folder / skill_files.FILE_NAME)
 
 
 def _others(skill: Skill, marks: Marks, context: Context) -> tuple[str, ...]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ..types.effects import Effect
-from ..types.errors import ToolError
-from ..types.labels import LOCAL
+from ..types.errors import StoreError, ToolError
+from ..types.labels import LOCAL, UNTRUSTED, Label, join
 from ..types.messages import Text, clean
 from ..types.secrets import HANDLE
 from ..types.turn import OpenCall
 from .base import Ask, Context, Done, Tool
+from .marks import marks_of
 
 RUNS = frozenset({"shell", "background_run", "process"})
 """Tools whose words are run: a request in them may name a secret, which the broker puts in."""
+PATH_CHARS = 4096
 _SAYS: frozenset[Effect] = frozenset({"none", "fetch", "send_owner", "send_other"})
 
 
@@ -30,20 +34,20 @@ class Ready(msgspec.Struct, frozen=True):
 
 async def attempt(tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awaitable[Context]]) -> Done | Ask:
     """What came of it; an error where it raised, took too long or returned what is no outcome."""
-    name, limit_s = tool.spec.name, tool.spec.timeout_s
+    name, limit_s, given = tool.spec.name, tool.spec.timeout_s, None
     try:
         _keeps_no_handle(tool, arguments)
         with anyio.fail_after(limit_s):
-            outcome = await tool.run(arguments, await context())
+            outcome = await tool.run(arguments, given := await context())
         if not isinstance(outcome, (Done, Ask)):  # a tool from outside that nobody type-checked
             raise TypeError(f"it returned {outcome!r}")
         return outcome
     except ToolError as error:
-        return _error(str(error))
+        return _error(str(error), join((error.label, await _of_files(arguments, given))))
     except TimeoutError:
         return _error(f"{name} took longer than {limit_s:.0f} s and was stopped")
     except Exception as error:  # noqa: BLE001 -- the model, not the operator, decides what a broken tool means
-        return _error(f"{name} broke: {type(error).__name__}: {error}")
+        return _error(f"{name} broke: {type(error).__name__}: {error}", await _of_files(arguments, given))
 
 
 def _keeps_no_handle(tool: Tool, arguments: msgspec.Raw) -> None:
@@ -58,5 +62,32 @@ def _keeps_no_handle(tool: Tool, arguments: msgspec.Raw) -> None:
         )
 
 
-def _error(text: str) -> Done:
-    return Done((Text(clean(text), LOCAL),), "error")
+async def _of_files(arguments: msgspec.Raw, context: Context | None) -> Label:
+    """The label of the files that a call names: what went wrong with them may quote them, or tell where they lead."""
+    named = [each for each in _texts(_decoded(arguments)) if len(each) <= PATH_CHARS and each.isprintable()]
+    if context is None or not named:
+        return LOCAL
+    try:
+        marks = await marks_of(context)
+        return await anyio.to_thread.run_sync(marks.told, named)
+    except (StoreError, OSError):
+        return UNTRUSTED
+
+
+def _decoded(arguments: msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(arguments)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _texts(given: Any) -> Iterator[str]:
+    if isinstance(given, str) and given:
+        yield given
+    elif isinstance(given, dict | list):
+        for each in given.values() if isinstance(given, dict) else given:
+            yield from _texts(each)
+
+
+def _error(text: str, label: Label = LOCAL) -> Done:
+    return Done((Text(clean(text), label),), "error")

@@ -96,6 +96,9 @@ WHERE place = ?1 AND folder = ?2 AND n > ?3 AND agent = ?4 AND (folder <> 'task:
 -- effect_expire: from before then, or up to that one --
 DELETE FROM effect WHERE at < ?1 OR n <= ?2
 
+-- effect_label_expire --
+DELETE FROM file_label WHERE path >= 'effect:' AND path < 'effect;' AND substr(path, 8) NOT IN (SELECT key FROM effect)
+
 -- effect_item_expire --
 DELETE FROM effect_item WHERE effect NOT IN (SELECT n FROM effect)
 

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from ..types.commit import Change
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, join
+from ..types.labels import LOCAL, Label, join
 from .aliases import TOOLS as TOOLS_ELSEWHERE
 from .base import Context, Done, done
 from .convert import LIMIT_BYTES, Wanted, convert
 from .define import tool
 from .documents.kinds import NAMES, kind_of
 from .edits import BOM, Replacement, apply_edits
-from .marks import marks_of
+from .marks import label_of, marks_of
 from .output import shown
 from .patch import apply_patch
 from .paths import Workspace
@@ -81,11 +81,12 @@ async def write_file(
     if before is not None and len(before) > READ_BYTES:
         raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB, too large to be kept for undo; use shell")
     data = _written(before, content, mode)
-    rows = await _replace("write_file", path, data, context)
+    label = await _label(path, mode == "append", context)
+    rows = await _replace("write_file", path, data, context, label)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
     result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes")
-    return msgspec.structs.replace(result, changes=(*rows, *await _marked(path, before, mode == "append", context)))
+    return msgspec.structs.replace(result, changes=rows)
 
 
 @tool(effect="local_write", replay="never")
@@ -103,9 +104,9 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
     after = await anyio.to_thread.run_sync(_changed, path, before, edits, patch)
     if after == before:
         raise ToolError(f"that would change nothing in {path!r}")
-    rows = await _replace("edit_file", path, after, context)
+    rows = await _replace("edit_file", path, after, context, await _label(path, True, context))
     result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
-    return msgspec.structs.replace(result, changes=(*rows, *await _marked(path, before, True, context)))
+    return msgspec.structs.replace(result, changes=rows)
 
 
 def _numbered(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
@@ -185,7 +186,9 @@ def _read_now(path: str, files: Workspace) -> bytes | None:
 async def _checked(path: str, data: bytes | None, context: Context) -> bytes:
     """The bytes of a text file. Raises ToolError where there is none, or it is no text, or too much."""
     if data is None:
-        raise ToolError(f"there is no file {path!r}{await anyio.to_thread.run_sync(_similar, path, context)}")
+        near = await anyio.to_thread.run_sync(_similar, path, context)
+        hint = f"; did you mean {near.rpartition('/')[2]!r}?" if near else ""
+        raise ToolError(f"there is no file {path!r}{hint}", await label_of((near,) if near else (), context))
     if b"\0" in data[:BINARY_LOOK_BYTES]:
         size = f"over {READ_BYTES >> 20} MB" if len(data) > READ_BYTES else f"{len(data)} bytes"
         raise ToolError(f"{path!r} is not a text file ({size})")
@@ -206,6 +209,7 @@ async def _bytes(path: str, context: Context, most: int = READ_BYTES + 1, *, to_
 
 
 def _similar(path: str, context: Context) -> str:
+    """What lies beside it and is called nearly so; '' for nothing."""
     folder, _, name = path.rpartition("/")
     try:
         names = [entry.name for entry in context.reach.files.list(folder or ".")]
@@ -213,12 +217,13 @@ def _similar(path: str, context: Context) -> str:
         return ""
     plain = {each.casefold(): each for each in names if each.isprintable()}
     near = get_close_matches(name[:255].casefold(), plain, 1)
-    return f"; did you mean {plain[near[0]]!r}?" if near else ""
+    return f"{folder or '.'}/{plain[near[0]]}" if near else ""
 
 
-async def _replace(tool: str, path: str, data: bytes, context: Context) -> tuple[Change, ...]:
-    """Write the file; returns the rows that undo it. What was there is on disk before it is touched."""
-    _, rows = await changing(context, tool, path, lambda: context.reach.files.write(path, data))
+async def _replace(tool: str, path: str, data: bytes, context: Context, label: Label) -> tuple[Change, ...]:
+    """Write the file, which has this label then; returns the rows that undo it. What was there is on disk before it is
+    touched."""
+    _, rows = await changing(context, tool, path, lambda: context.reach.files.write(path, data), label)
     _remember(path, data, context)
     return rows
 
@@ -237,16 +242,15 @@ def _seen_as(path: str, context: Context) -> tuple[str, str]:
     return context.session, os.path.realpath(context.reach.folder / path)
 
 
-async def _marked(path: str, before: bytes | None, added: bool, context: Context) -> tuple[Change, ...]:
-    """Whose word the file is now. What a person has seen and allowed as it is, is as good as theirs; what was only
+async def _label(path: str, added: bool, context: Context) -> Label:
+    """Whose word the file will be. What a person has seen and allowed as it is, is as good as theirs; what was only
     `added` to is also still what it was."""
-    marks = await marks_of(context)
     label = context.label
     if context.approved:
         label = LOCAL if "owner" in context.principal.roles else replace(LOCAL, by=label.by)
     if added:
-        label = join((label, marks.stored.get(marks.real(path), LOCAL)))
-    return marks.written(path, label, context)
+        label = join((label, (await marks_of(context)).marked(path)))
+    return label
 
 
 TOOLS = (read_file, write_file, edit_file)

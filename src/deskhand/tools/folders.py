@@ -10,10 +10,9 @@ import msgspec
 
 from ..types.clock import Clock
 from ..types.errors import ToolError
-from ..types.labels import LOCAL
 from .base import Context, Done
 from .define import tool
-from .marks import marks_of
+from .marks import label_of, marks_of
 from .output import shown
 from .paths import Entry, Workspace
 
@@ -33,10 +32,9 @@ async def list_files(context: Context, path: str = ".", depth: int = 2) -> Done:
     path: the folder
     depth: how many levels
     """
-    marks = await marks_of(context)
     walk = _Walk(context.reach.files)
     await anyio.to_thread.run_sync(walk.run, path, max(1, min(depth, DEEPEST)), abandon_on_cancel=True)
-    label = marks.joined(walk.places) if marks.stored else LOCAL  # a name is words too
+    label = await label_of(walk.places, context)  # a name is words too
     return await shown("\n".join(walk.lines) or "[the folder is empty]", context, label)
 
 
@@ -55,7 +53,7 @@ async def search_files(text: str, context: Context, path: str = ".") -> Done:
     search = _Search(context.reach.files, context.clock, text.casefold())
     search.closed = lambda place: marks.closed(place, context)
     await anyio.to_thread.run_sync(search.run, path, abandon_on_cancel=True)
-    found, label = "\n".join(search.hits), marks.joined(search.places)
+    found, label = "\n".join(search.hits), await label_of(search.places, context)
     return await shown(found or f"nothing contains {text!r}", context, label, search.note)
 
 

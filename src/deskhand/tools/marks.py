@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from ..policy.gate import may_see
 from ..store.sql import load_sql
@@ -55,26 +57,67 @@ class Marks:
 
     def real(self, path: str) -> str:
         """The one name of a file, however it is written."""
-        return os.path.realpath(f"{self._folder}/{path}" if not path.startswith("/") else path)
+        return os.path.realpath(self._whole(path))
 
     def own(self, path: str) -> str:
         """The one name of what lies there itself: of a link, and not of what it leads to."""
-        folder, _, name = (f"{self._folder}/{path}" if not path.startswith("/") else path).rpartition("/")
-        return f"{os.path.realpath(folder)}/{name}"
+        folder, _, name = self._whole(path).rpartition("/")
+        return f"{os.path.realpath(folder or '/')}/{name}" if name not in ("", ".", "..") else self.real(path)
+
+    def _whole(self, path: str) -> str:
+        return path if path.startswith("/") else f"{self._folder}/{path}"
 
     def of(self, path: str) -> Label:
         """The label of what stands in this file, and of the link to it."""
-        real, own = self.real(path), self.own(path)
-        found = self.stored.get(real, LOCAL)
-        if own != real and own in self.stored:
-            found = join((found, self.stored[own]))
-        for word in self._words:
-            if word.of(own):
-                found = join((found, word.label))
+        if "\0" in path:
+            return LOCAL  # nothing is called so
+        real, found = self.real(path), self.marked(path)
         if not self.private(real):
             return found
         source = f"file {real.removeprefix(self._folder).lstrip('/')}"
         return join((found, Label("tool_local", OWNERS, source)))
+
+    def marked(self, path: str) -> Label:
+        """The same as far as marks tell, or will."""
+        real, own = self.real(path), self.own(path)
+        found = self._at(real)
+        if own != real:
+            found = join((found, self._at(own), self._links(path, real)))
+        for word in self._words:
+            if word.of(own):
+                found = join((found, word.label))
+        return found
+
+    def _at(self, name: str) -> Label:
+        return self.stored.get(stored_as(name), LOCAL)
+
+    def _links(self, path: str, real: str) -> Label:
+        """The label of the links over which a path leads to what really lies there."""
+        at, found = self._whole(path), LOCAL
+        while at not in ("", self._folder) and self.stored:
+            own = self.own(at)
+            if own != real:
+                found = join((found, self._at(own)))
+            at = at.rpartition("/")[0]
+        return found
+
+    def told(self, paths: Iterable[str]) -> Label:
+        """The label of what is told of these files by their paths: of what stands in them, and of the names of the
+        folders in which they lie."""
+        if not self.stored and not self._words:
+            return join((LOCAL, *(self.of(path) for path in paths)))
+        labels, around = list[Label](), set[str]()
+        for path in paths:
+            labels.append(self.of(path))
+            at = self.own(path).rpartition("/")[0]
+            while at.startswith(f"{self._folder}/") and at not in around:
+                around.add(at)
+                at = at.rpartition("/")[0]
+        for each in around:
+            labels.append(self._at(each))
+            with suppress(OSError):
+                labels += [word.label for word in self._words if word.named(each)]
+        return join((LOCAL, *labels))
 
     def private(self, real: str) -> bool:
         """Whether this is a file about the owner."""
@@ -100,13 +143,22 @@ class Marks:
         return self._rows(self.own(path), label, context)
 
     def _rows(self, name: str, label: Label, context: Context) -> tuple[Change, ...]:
+        return self.rows_of(name, label, (context.session, context.clock.now()))
+
+    def rows_of(self, name: str, label: Label, noted: tuple[str, float]) -> tuple[Change, ...]:
+        """The rows of a name that has this label now, lasting or not: in which session, and since when."""
         if not lasting(label):
-            return (Change("file_label_drop", (name,)),) if name in self.stored else ()
-        return self.rows(name, label, (context.session, context.clock.now()))
+            return (Change("file_label_drop", (stored_as(name),)),) if stored_as(name) in self.stored else ()
+        return self.rows(name, label, noted)
 
     def rows(self, name: str, label: Label, noted: tuple[str, float]) -> tuple[Change, ...]:
         """The rows of a name that has this label from now on: in which session, and since when."""
-        return (Change("file_label_set", (name, msgspec.json.encode(label), *noted)),)
+        return (Change("file_label_set", (stored_as(name), msgspec.json.encode(label), *noted)),)
+
+
+def stored_as(name: str) -> str:
+    """A path as the database has it: bytes that are no UTF-8 are written as escapes."""
+    return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
 
 
 async def marks_of(context: Context) -> Marks:
@@ -116,17 +168,25 @@ async def marks_of(context: Context) -> Marks:
 
 async def marks_in(reach: Reach, but: str = "") -> Marks:
     """The marks as they are now, with what is being written by others than the call `but`."""
-    rows, words = await reach.rows("file_labels", ()), list[Word]()
+    words = list[Word]()
     if reach.shadow is not None and any(one.by.key != but for one in reach.shadow.running):
-        words = await anyio.to_thread.run_sync(words_in, reach.shadow, but)
+        words = await anyio.to_thread.run_sync(words_in, reach.shadow, reach.files.roots[0][0], but)
+    rows = await reach.rows("file_labels", ())  # after that: what is over by now has its marks written
     return Marks(reach.files.roots[0][0], {path: _decode(label) for path, label in rows}, words)
 
 
-def words_in(shadow: Shadow, but: str = "") -> list[Word]:
-    """Whose words may just now be written there, and are not marked yet: of all that runs but the call `but`. It
-    blocks."""
-    found = [one.word() for one in list(shadow.running) if one.by.key != but]
-    return [word for word in found if lasting(word.label)]
+async def label_of(paths: Iterable[str], context: Context) -> Label:
+    """The label of what was told of these files just now, by their paths and by what stands in them."""
+    marks, given = await marks_of(context), list(paths)
+    return await anyio.to_thread.run_sync(marks.told, given)
+
+
+def words_in(shadow: Shadow, root: str, but: str = "") -> list[Word]:
+    """Whose words may just now be written in the workspace `root`, and are not marked yet: of all that runs but the
+    call `but`. It blocks."""
+    others = [one for one in list(shadow.running) if not one.marked and one.by.key != but]
+    words = [word for one in others for word in one.words() if lasting(word.label)]
+    return [replace(word, root=root, stood=shadow.stood, armed=shadow.armed) for word in words]
 
 
 async def label_of_blob(digest: str, context: Context) -> Label:

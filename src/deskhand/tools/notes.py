@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import msgspec
 
 from ..types.folders import make_private
 from ..types.labels import LOCAL, Label, join
+from . import tree
 from .states import Changed
 
 
@@ -33,11 +34,18 @@ class By(msgspec.Struct, frozen=True):
 
 class Running:
     """A command that runs, or that is over and whose rows may not be committed yet. What is changed since `begun_ns`,
-    until `over_ns`, may be what it wrote, and on the word of `label` and of what it has `heard` since."""
+    until `over_ns`, may be what it wrote, and on the word of `label` and of what it has `heard` since; when it is
+    `marked`, the marks say so. `beside` are the labels of those that ran at the same time and are over, by when the
+    first of each was: what they wrote it may have read. `arm` has it notice whether it reads a file that got a label
+    just now, `noticed` tells it of files that somebody has read."""
 
     def __init__(self, by: By, label: Label = LOCAL, begun_ns: int = 0) -> None:
         self.by, self.label, self.begun_ns = by, label, begun_ns
         self.over_ns: int | None = None
+        self.marked = False
+        self.beside: dict[Label, int] = {}
+        self.arm: Callable[[str, Label], None] = lambda path, label: None
+        self.noticed: Callable[[Collection[str]], None] = lambda paths: None
         self.heard: Callable[[], Label] = lambda: LOCAL
         self.items: dict[str, Changed] = {}
         self.touched: set[str] = set()
@@ -54,27 +62,76 @@ class Running:
         """What it comes to."""
         return tuple(each for each in self.items.values() if each.before != each.after)
 
-    def word(self) -> Word:
+    def words(self) -> list[Word]:
         """Whose word is in what was changed while it ran."""
-        return Word(self.begun_ns, self.over_ns, join((self.label, self.heard())))
+        touched = frozenset(self.touched)
+        beside = [Word(since_ns, self.over_ns, label, touched) for label, since_ns in self.beside.items()]
+        return [Word(self.begun_ns, self.over_ns, join((self.label, self.heard())), touched), *beside]
+
+
+Armed = Mapping[str, tuple[int, int]]
+"""Files whose readers are wanted, by their real paths: when it was changed by that, and when it was before."""
+
+
+def changed_at(path: str, changed_ns: int, armed: Armed) -> int:
+    """When it was changed by others than us, who have only wanted to know who reads it."""
+    by_us, before = armed.get(path, (0, 0))
+    return before if changed_ns == by_us else changed_ns
 
 
 class Word(msgspec.Struct, frozen=True):
-    """The label of what was changed from `begun_ns` on, until `over_ns`."""
+    """The label of what was changed from `begun_ns` on, until `over_ns`. `touched` are the paths beneath the folder
+    `root` that were found changed since, `stood` tells where what was when that was looked at last: by its path, its
+    inode (0: there was nothing). What we have `armed` was not changed by that."""
 
     begun_ns: int
     over_ns: int | None
     label: Label
+    touched: frozenset[str] = frozenset()
+    root: str = ""
+    stood: Callable[[str], int] | None = None
+    armed: Armed = {}
 
     def of(self, path: str) -> bool:
-        """Whether what lies there, or what it leads to, was changed then; what cannot be looked at may have been."""
+        """Whether what lies there, or what it leads to, was changed or brought there then; what cannot be looked at
+        may have been."""
         try:
-            changed = {os.lstat(path).st_ctime_ns, os.stat(path).st_ctime_ns}  # noqa: PTH116 -- strings, as marks are
+            return any(self._of(each) for each in dict.fromkeys((path, os.path.realpath(path))))
         except FileNotFoundError:
             return False
         except OSError:
             return True
-        return any(self.begun_ns <= each and (self.over_ns is None or each <= self.over_ns) for each in changed)
+
+    def _of(self, path: str) -> bool:
+        return self._at(path, os.lstat(path)) or self._brought(path)
+
+    def named(self, path: str) -> bool:
+        """Whether the name of what lies there may have come there then: it was made, or moved."""
+        if not path.startswith(f"{self.root}/"):
+            return self._at(path, os.lstat(path))
+        inner, status = path[len(self.root) + 1 :], os.lstat(path)
+        if inner in self.touched:
+            return True
+        return self._at(path, status) and (self.stood is None or self.stood(inner) != status.st_ino)
+
+    def _brought(self, path: str) -> bool:
+        """Whether it came there with a folder around it, which changes nothing of itself."""
+        if not path.startswith(f"{self.root}/"):
+            return False
+        parts = path[len(self.root) + 1 :].split("/")
+        if "/".join(parts) in self.touched:
+            return True
+        return any(self.named(f"{self.root}/{'/'.join(parts[:n])}") for n in range(1, len(parts)))
+
+    def _in(self, changed_ns: int) -> bool:
+        return self.begun_ns <= changed_ns and (self.over_ns is None or changed_ns <= self.over_ns)
+
+    def _at(self, path: str, status: os.stat_result) -> bool:
+        return self._in(changed_at(path, status.st_ctime_ns, self.armed))
+
+    def anywhere(self, folders: Iterable[str]) -> bool:
+        """Whether anything beneath these folders was changed then, or came or went. It blocks."""
+        return any(self._at(path, status) for folder in folders for path, status in tree.beneath(folder))
 
 
 class _Note(msgspec.Struct):
@@ -85,6 +142,9 @@ class _Note(msgspec.Struct):
     over: bool
     label: Label = LOCAL
     begun_ns: int = 0
+    over_ns: int | None = None
+    marked: bool = False
+    touched: list[str] = []
 
 
 _encode = msgspec.json.Encoder().encode
@@ -98,7 +158,7 @@ class Notes:
 
     def write(self, running: Iterable[Running]) -> None:
         """Note these, and no others, in one write that a kill does not cut. Raises OSError."""
-        notes = [_Note(each.by, _items(each), each.over_at is not None, each.label, each.begun_ns) for each in running]
+        notes = [_note(each) for each in running]
         if self._held < 0:
             if not notes:
                 return
@@ -150,8 +210,16 @@ def _items(one: Running) -> list[tuple[str, str | None, str | None]]:
     return [(os.fsencode(each.path).hex(), each.before, each.after) for each in one.items.values()]
 
 
+def _note(one: Running) -> _Note:
+    label = one.label if one.marked else join((one.label, one.heard(), *one.beside))
+    touched = [] if one.marked else [os.fsencode(path).hex() for path in one.touched]
+    return _Note(one.by, _items(one), one.over_at is not None, label, one.begun_ns, one.over_ns, one.marked, touched)
+
+
 def _running(note: _Note) -> Running:
     one = Running(note.by, note.label, note.begun_ns)
+    one.over_ns, one.marked = note.over_ns, note.marked
+    one.touched.update(os.fsdecode(bytes.fromhex(name)) for name in note.touched)
     one.add([Changed(os.fsdecode(bytes.fromhex(name)), before, after) for name, before, after in note.items])
     one.over_at = 0.0 if note.over else None
     return one

@@ -51,6 +51,14 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     modified_s: float
 
 
+class Opened(msgspec.Struct, frozen=True, gc=False):
+    """A file that was read: its real path, its size, and as much of it as was asked for."""
+
+    real: str
+    size_bytes: int
+    data: bytes
+
+
 class _Root(msgspec.Struct, frozen=True):
     given: str
     real: str
@@ -188,12 +196,16 @@ class Workspace:
     def read(self, path: str, limit_bytes: int = 10 << 20, offset: int = 0, *, to_write: bool = False) -> bytes:
         """At most `limit_bytes` of a regular file. It leaves no trace in the time of the last access. `to_write`:
         it must lie where it may be written too."""
+        return self.read_opened(path, limit_bytes, offset, to_write=to_write).data
+
+    def read_opened(self, path: str, limit_bytes: int = 10 << 20, offset: int = 0, *, to_write: bool = False) -> Opened:
+        """The same, with what it was that the kernel has opened."""
         descriptor = self._reach(path, os.O_RDONLY, write=to_write)
         leave_no_trace(descriptor)
         try:
-            mode = os.fstat(descriptor).st_mode
-            if not stat.S_ISREG(mode):
-                raise ToolError(f"{path!r} is not a file that can be read: {_kind(mode)}")
+            status, real = os.fstat(descriptor), _where(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise ToolError(f"{path!r} is not a file that can be read: {_kind(status.st_mode)}")
             pieces = bytearray()
             with _explained(path):
                 os.lseek(descriptor, offset, os.SEEK_SET)
@@ -201,14 +213,18 @@ class Workspace:
                     pieces += piece
         finally:
             os.close(descriptor)
-        return bytes(pieces)
+        return Opened(real, status.st_size, bytes(pieces))
 
-    def write(self, path: str, content: bytes, approved: bool = False) -> None:
+    def write(
+        self, path: str, content: bytes, approved: bool = False, judge: Callable[[str], None] = lambda real: None
+    ) -> None:
         """Put `content` there, whole or not at all, with its parent folders; a file's mode is kept.
 
-        `approved`: a person agreed to write this protected file.
+        `approved`: a person agreed to write this protected file. `judge` is told the real path, in the folder that the
+        kernel has opened, before anything is written; what it raises ends it.
         """
         with self._parent(path, approved, make=True) as (folder, name), _explained(path):
+            judge(f"{_where(folder)}/{name}")
             try:
                 before = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
@@ -247,6 +263,19 @@ class Workspace:
             return [entry for name in names if (entry := _entry(name, descriptor)) is not None]
         finally:
             os.close(descriptor)
+
+    def real(self, path: str) -> str:
+        """The real path of what the kernel opens there; a link inside the workspace is followed."""
+        descriptor = self.open_beneath(path, os.O_PATH)
+        try:
+            return _where(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def inside(self, real: str) -> str:
+        """The way to a real path from the folder in which it lies."""
+        tops = [root.real for root in self._roots if PurePosixPath(real).is_relative_to(root.real)]
+        return str(PurePosixPath(real).relative_to(max(tops, key=len))) if tops else real
 
     def stat(self, path: str) -> Entry:
         """What is there; a link inside the workspace is followed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -11,7 +12,7 @@ import msgspec
 from ..types.effects import Effect
 from ..types.errors import ToolError
 from ..types.identity import Address
-from ..types.labels import LOCAL
+from ..types.labels import LOCAL, Label, join
 from ..types.messages import Text, clean
 from ..types.process import Process
 from .base import Context, Done, Heard, Outcome, Spec, Tool, Wanted, done
@@ -86,17 +87,25 @@ async def check_background(context: Context, id: str = "") -> Done:
     found = [each for each in await processes.of(context.session) if each.kind == "background"]
     if not id.strip():
         now = context.clock.now()
-        return done("\n".join(line(each, now) for each in found) or "No background commands in this conversation.")
+        lines = "\n".join(line(each, now) for each in found)
+        return done(lines or "No background commands in this conversation.", _label(found))
     known = next((each for each in found if each.id == id.strip()), None)
     if known is None:
         raise ToolError(f"there is no background command {id!r} in this conversation")
     if not known.live:
-        return done(known.said, known.label) if known.said else done(line(known, context.clock.now()))
+        if known.said:
+            return done(known.said, join((known.label, known.began)))
+        return done(line(known, context.clock.now()), _label((known,)))
     if known.state == "wanted":
-        return done(line(known, context.clock.now()))
+        return done(line(known, context.clock.now()), known.began)
     heard = await processes.look_back(known.id, context.session, None, LOG_BYTES // 3)
     text = clean(heard.data.decode(errors="replace")) or "[no output yet]"
-    return done(f"{line(known, context.clock.now())}\n{text}", heard.label)
+    return done(f"{line(known, context.clock.now())}\n{text}", join((heard.label, known.began)))
+
+
+def _label(processes: Sequence[Process]) -> Label:
+    """The label of lines about these: of their commands, and of how they ended, which may name what they read."""
+    return join((LOCAL, *(label for each in processes for label in (each.began, each.label))))
 
 
 def line(process: Process, now: float) -> str:
@@ -156,8 +165,10 @@ class ProcessTool:
         match wanted.action:
             case "list":
                 now = context.clock.now()
-                lines = [line(each, now) for each in await processes.of(session)]
-                return done("\n".join(each for each in lines if wanted.filter in each) or "Nothing runs here.")
+                found = await processes.of(session)
+                lines = [line(each, now) for each in found]
+                said = "\n".join(each for each in lines if wanted.filter in each)
+                return done(said or "Nothing runs here.", _label(found))
             case "start":
                 return await _start(wanted, context, wait_s)
             case "poll":

@@ -9,10 +9,12 @@ times, all marked files count as read.
 from __future__ import annotations
 
 import os
+import re
 import stat
+import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Literal
 
 import anyio.to_thread
 import msgspec
@@ -21,9 +23,11 @@ from msgspec.structs import replace
 from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
+from . import tree
 from .base import Context
 from .heavy import is_heavy
-from .marks import PRIVATE, Marks, lasting, marks_of, tainted
+from .marks import PRIVATE, Marks, lasting, marks_of, stored_as, tainted
+from .notes import Word, changed_at
 
 MOST = 500
 """With more marked files than this all count as read: looking would take longer than the command."""
@@ -35,27 +39,54 @@ COARSE_NS = 20_000_000
 
 
 class _Armed(msgspec.Struct, frozen=True):
-    """A marked file, or the folder around one, as it was when the command began."""
+    """A marked file, or the folder around one, as it was when the command began. Of a link or a pipe only whether it
+    is still that."""
 
     path: str
     device: int
     inode: int
     changed_ns: int
-    folder: bool = False
+    kind: Literal["file", "folder", "name"] = "file"
+
+    def touched(self) -> bool:
+        """Whether it was read since, or changed, which may hide that."""
+        try:
+            now = os.lstat(self.path)
+        except OSError:
+            return True
+        if (now.st_dev, now.st_ino) != (self.device, self.inode):
+            return True
+        if self.kind != "name" and now.st_atime_ns != LONG_AGO_NS:
+            return True
+        return self.kind != "folder" and now.st_ctime_ns != self.changed_ns
+
+
+Tell = Callable[[Collection[str]], None]
+"""Is told of what was read since it was armed last, before it is armed anew, which takes the trace of that away."""
 
 
 class Reads:
     """Begin with `of`; when the command is over, `look`, and then ask for the labels."""
 
     def __init__(
-        self, marks: Marks, marked: Sequence[str], armed: Sequence[_Armed] | None, heard: Label = LOCAL
+        self,
+        marks: Marks,
+        marked: Sequence[str],
+        armed: Sequence[_Armed] | None,
+        context: Context,
+        heard: Label = LOCAL,
     ) -> None:
-        self._marks, self._marked, self._armed = marks, marked, armed
-        self.read: tuple[str, ...] = ()
+        roots = _roots(context)
+        self._marks, self._marked, self._roots, self._lock = marks, set(marked), tuple(roots), threading.Lock()
+        self._armed = None if armed is None else list(armed)
+        self.read: frozenset[str] = frozenset()
         """The marked files that were read; a folder stands for those in it, whose names were."""
         self._begun_ns = time.time_ns() - COARSE_NS
-        self.heard: Label = heard
+        self.heard: Label = LOCAL
         """Whose word came to the command from elsewhere."""
+        self._aside = heard
+        self._late = dict[str, Label]()
+        self._own = dict[str, Label]()
 
     @classmethod
     async def of(cls, context: Context) -> Reads:
@@ -64,31 +95,43 @@ class Reads:
         return await anyio.to_thread.run_sync(cls.begun, marks, context)
 
     @classmethod
-    def begun(cls, marks: Marks, context: Context) -> Reads:
-        """The same, which blocks."""
-        roots = (context.reach.files.roots[0][0], *(mount.path for mount in context.reach.mounts))
-        stored = [path for path in marks.stored if any(path.startswith(f"{root}/") for root in roots)]
+    def begun(cls, marks: Marks, context: Context, tell: Tell = lambda paths: None) -> Reads:
+        """The same, which blocks. `tell` is told what others have read, if they run."""
+        roots = _roots(context)
+        stored = [path for path in marks.stored if _lies(path, roots)]
         marked = [*stored, *(path for path in _private(roots[0]) if path not in marks.stored)]
         if not marked:
-            return cls(marks, (), ())
+            return cls(marks, (), (), context)
         if len(marked) <= MOST:
-            return cls._armed_on(marks, marked, stored, context)
+            return cls._armed_on(marks, marked, stored, context, tell)
         # What people of the house had written is not looked at then, but counts as read.
         heard = join((LOCAL, *(replace(LOCAL, by=marks.stored[path].by) for path in stored)))
         stored = [path for path in stored if tainted(marks.stored[path])]
         marked = [path for path in marked if path not in marks.stored or tainted(marks.stored[path])]
-        return cls._armed_on(marks, marked, stored, context, heard)
+        return cls._armed_on(marks, marked, stored, context, tell, heard)
 
     @classmethod
     def _armed_on(
-        cls, marks: Marks, marked: Sequence[str], stored: Sequence[str], context: Context, heard: Label = LOCAL
+        cls,
+        marks: Marks,
+        marked: Sequence[str],
+        stored: Sequence[str],
+        context: Context,
+        tell: Tell,
+        heard: Label = LOCAL,
     ) -> Reads:
         if len(marked) > MOST:
-            return cls(marks, marked, None, heard)
-        folders = {os.path.dirname(path) for path in stored}  # noqa: PTH120 -- strings, as the marks have them
+            return cls(marks, marked, None, context, heard)
+        telling = (*stored, *(path for path in marked if path not in marks.stored and _tells(path)))
+        folders = {os.path.dirname(path) for path in telling}  # noqa: PTH120 -- strings, as the marks have them
+        paths = dict.fromkeys((*marked, *folders))
+        if dirty := {path for path in paths if _accessed(path, gone=False)}:
+            tell(dirty)
         armed, sure = list[_Armed](), True
-        for path in dict.fromkeys((*marked, *folders)):
-            if _is_name(path):
+        known = context.reach.shadow.armed if context.reach.shadow is not None else {}
+        for path in paths:
+            if name := _as_name(path):
+                armed.append(name)
                 continue
             try:
                 descriptor = context.reach.files.open_beneath(path)
@@ -96,39 +139,66 @@ class Reads:
                 sure = sure and "\\x" not in path  # a name that is no text cannot be looked at
                 continue  # it is gone, or another folder lies in the way: nobody reads it there
             try:
-                armed.append(_arm(path, descriptor))
+                armed.append(_arm(path, descriptor, known, (lambda paths: None) if path in dirty else tell))
             except (OSError, ValueError):
                 sure = False
             finally:
                 os.close(descriptor)
-        return cls(marks, marked, armed if sure else None, heard)
+        return cls(marks, marked, armed if sure else None, context, heard)
 
-    async def look(self) -> None:
-        """The command is over, or has come so far: see what it read."""
-        if self._armed is None:
-            self.read = tuple(self._marked)
-        elif len(self._armed) <= FEW:
-            self.read = tuple(self._looked(self._armed))
+    def add(self, path: str, label: Label) -> None:
+        """This file has just got a label: see from now on whether the command reads it. It blocks."""
+        self._late[path] = label
+        try:
+            status = os.lstat(path)
+        except OSError:
+            return
+        if self._armed is not None:
+            armed = _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns)
+            self._armed = [*(each for each in self._armed if each.path != path), armed]
+        self._note({path} if status.st_atime_ns != LONG_AGO_NS or self._armed is None else ())
+
+    def note(self, paths: Collection[str]) -> None:
+        """It may have read these: they were read since they were armed."""
+        self._note({each.path for each in self._armed or () if each.path in paths})
+
+    def _note(self, paths: Iterable[str]) -> None:
+        with self._lock:
+            self.read |= frozenset(paths)
+
+    async def look(self, now: Marks | None = None, words: Sequence[Word] = ()) -> None:
+        """The command is over, or has come so far: see what it read. `now` are the marks of this moment, `words` are
+        those of others that ran at the same time: what was marked or written meanwhile, it may have read."""
+        if len(self._armed or ()) <= FEW and not words:
+            self._look()
         else:
-            self.read = await anyio.to_thread.run_sync(lambda: tuple(self._looked(self._armed or ())))
+            await anyio.to_thread.run_sync(self._look, words)
+        if now is not None:
+            self._aside = join((self._aside, *self._fresh(now)))
 
-    def _looked(self, armed: Sequence[_Armed]) -> Iterator[str]:
-        for each in armed:
-            try:
-                now = os.lstat(each.path)
-            except OSError:
-                yield each.path
-                continue
-            same = (now.st_dev, now.st_ino) == (each.device, each.inode)
-            if not same or now.st_atime_ns != LONG_AGO_NS or (now.st_ctime_ns != each.changed_ns and not each.folder):
-                yield each.path
+    def _look(self, words: Sequence[Word] = ()) -> None:
+        if self._armed is None:
+            self._note((*self._marked, *self._late))
+        else:
+            self._note([each.path for each in self._armed if each.path not in self.read and each.touched()])
+        labels = [word.label for word in words if word.anywhere(self._roots)]
+        self._aside = join((self._aside, *labels))
+
+    def _fresh(self, now: Marks) -> Iterator[Label]:
+        """The labels that were given since it began, by others than itself, for whatever was not armed then."""
+        if now.stored == self._marks.stored:
+            return
+        for path, label in now.stored.items():
+            if _lies(path, self._roots) and label not in (
+                self._marks.stored.get(path),
+                self._own.get(path),
+                self._late.get(path),
+            ):
+                yield label
 
     def now(self) -> Label:
         """The label of what it has read and heard until now. It blocks."""
-        if self._armed:
-            self.read = tuple(self._looked(self._armed))
-        elif self._armed is None:
-            self.read = tuple(self._marked)
+        self._look()
         return self.label()
 
     def label(self) -> Label:
@@ -137,9 +207,12 @@ class Reads:
 
     def files(self) -> Label:
         """That of the files which it read."""
-        files = {each for each in self.read if each in self._marked}
-        named = {path for path in self._marks.stored if os.path.dirname(path) in self.read}  # noqa: PTH120
-        return self._marks.joined(files | named)
+        read = self.read
+        files = {each for each in read if each in self._marked}
+        private = (path for path in self._marked if path not in self._marks.stored and _tells(path))
+        named = {path for path in (*self._marks.stored, *private) if os.path.dirname(path) in read}  # noqa: PTH120
+        late = (label for path, label in self._late.items() if path in read or os.path.dirname(path) in read)  # noqa: PTH120
+        return join((self._marks.joined(files | named), self._aside, *late))
 
     def marks(self, changed: Iterable[str], context: Context) -> tuple[Change, ...]:
         """The rows of the files that the command made or changed, given by their real paths: they carry what the
@@ -147,7 +220,8 @@ class Reads:
         label = join((context.label, self.label()))
         if not lasting(label) and not self._marked:
             return ()
-        moved = {each.inode: self._marks.of(each.path) for each in self._armed or () if not each.folder}
+        armed = [each for each in self._armed or () if each.kind != "folder" and each.path in self._marked]
+        moved = {each.inode: self._marks.of(each.path) for each in armed}
         rows: list[Change] = []
         beside = _unwatched(context, self._begun_ns) if tainted(label) else ()
         for path in (*changed, *beside):
@@ -158,7 +232,9 @@ class Reads:
                     rows += self._marks.written(path, label, context)
                 continue  # what was removed keeps its mark: it may be put back
             kind = self._marks.written if stat.S_ISREG(status.st_mode) else self._marks.named
-            rows += kind(path, join((label, moved.get(status.st_ino, LOCAL))), context)
+            said = join((label, moved.get(status.st_ino, LOCAL)))
+            self._own[stored_as(self._marks.own(path))] = said
+            rows += kind(path, said, context)
         return tuple(rows)
 
 
@@ -166,61 +242,83 @@ def read_since(marks: Marks, root: str) -> Label:
     """The label of the marked files beneath `root` that were read since a command began there that cannot be asked any
     more, as nothing is known of it but that."""
     paths = [*(path for path in marks.stored if path.startswith(f"{root}/")), *_private(root)]
-    return marks.joined(path for path in paths if _accessed(path))
+    around = {os.path.dirname(path) for path in marks.stored if _accessed(os.path.dirname(path))}  # noqa: PTH120
+    named = (path for path in marks.stored if os.path.dirname(path) in around)  # noqa: PTH120
+    return marks.joined({*(path for path in paths if _accessed(path)), *named})
 
 
-def _accessed(path: str) -> bool:
+def _accessed(path: str, *, gone: bool = True) -> bool:
+    """Whether somebody has read it since it was armed; what is `gone` may have been read. Of a link nobody knows."""
     try:
-        return os.lstat(path).st_atime_ns != LONG_AGO_NS
+        status = os.lstat(path)
     except OSError:
-        return True
+        return gone
+    return _is_content(status) and status.st_atime_ns != LONG_AGO_NS
 
 
-def _is_name(path: str) -> bool:
-    """Whether only its name and where it leads can be read there: who looks at those reads the folder around it."""
+def _is_content(status: os.stat_result) -> bool:
+    """Whether there is more to read than its name and where it leads: who looks at those reads the folder around it."""
+    return stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+
+
+def _as_name(path: str) -> _Armed | None:
+    """A link, a pipe or the like as it is now; None for anything else, and for nothing."""
     try:
-        mode = os.lstat(path).st_mode
+        status = os.lstat(path)
     except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+        return None
+    if _is_content(status):
+        return None
+    return _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns, "name")
+
+
+def _roots(context: Context) -> tuple[str, ...]:
+    return context.reach.files.roots[0][0], *(mount.path for mount in context.reach.mounts)
+
+
+def _lies(path: str, roots: Iterable[str]) -> bool:
+    return any(path.startswith(f"{root}/") for root in roots)
 
 
 def _unwatched(context: Context, since_ns: int) -> Iterator[str]:
     """The files that were changed since then where nobody watches: in folders that programs make again, and in those
     allowed beside the workspace. What goes on there is looked at only where it must be marked."""
     root = context.reach.files.roots[0][0]
-    for at, folders, _ in os.walk(root):
-        inside = at[len(root) + 1 :]
-        for name in [name for name in folders if is_heavy(f"{inside}/{name}".lstrip("/"))]:
-            folders.remove(name)
-            yield from changed_since(f"{at}/{name}", since_ns)
+    for path, _ in changed_since(root, since_ns):
+        parts = path[len(root) + 1 :].split("/")
+        if any(is_heavy("/".join(parts[:n])) for n in range(1, len(parts))):
+            yield path
     for mount in context.reach.mounts:
         if mount.write and not mount.path.startswith(f"{root}/"):
-            yield from changed_since(mount.path, since_ns)
+            yield from (path for path, _ in changed_since(mount.path, since_ns))
 
 
-def changed_since(folder: str, since_ns: int) -> Iterator[str]:
-    """What lies beneath a folder and was changed since then, folders and links too."""
-    for at, folders, names in os.walk(folder):
-        for name in (*folders, *names):
-            with suppress(OSError):
-                if os.lstat(f"{at}/{name}").st_ctime_ns >= since_ns:
-                    yield f"{at}/{name}"
+def changed_since(folder: str, since_ns: int) -> Iterator[tuple[str, int]]:
+    """What lies beneath a folder and was changed since then, folders and links too, and when."""
+    for path, status in tree.beneath(folder):
+        if status.st_ctime_ns >= since_ns and path != folder:
+            yield path, status.st_ctime_ns
 
 
-def _arm(path: str, descriptor: int) -> _Armed:
-    """Give it a last access long ago. Raises OSError; ValueError where reads leave no trace."""
+def _arm(path: str, descriptor: int, known: dict[str, tuple[int, int]], tell: Tell) -> _Armed:
+    """Give it a last access long ago, after telling that it has had another, and note in `known` that this has changed
+    it. Raises OSError; ValueError where reads leave no trace."""
     status = os.fstat(descriptor)
     folder = stat.S_ISDIR(status.st_mode)
     if not (folder or stat.S_ISREG(status.st_mode)) or not keeps_times(descriptor, status):
         raise ValueError(path)
     if status.st_atime_ns != LONG_AGO_NS:
+        tell((path,))
+        changed_ns = changed_at(path, status.st_ctime_ns, known)
         os.utime(descriptor, ns=(LONG_AGO_NS, status.st_mtime_ns))
         status = os.fstat(descriptor)
-    return _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns, folder)
+        known[path] = (status.st_ctime_ns, changed_ns)
+    return _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns, "folder" if folder else "file")
 
 
 _known: dict[int, bool] = {}
+_OURS = frozenset({"user.md", "memory.md", "knowledge.md", "learnings.md", "index.json"})
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
 
 
 def keeps_times(descriptor: int, status: os.stat_result) -> bool:
@@ -238,16 +336,22 @@ def keeps_times(descriptor: int, status: os.stat_result) -> bool:
     return _known[status.st_dev]
 
 
+def _tells(path: str) -> bool:
+    """Whether the name of a file about the owner says something: those that we give say nothing."""
+    name = path.rpartition("/")[2].casefold()
+    return name not in _OURS and not _DAY.fullmatch(name)
+
+
 def _private(folder: str) -> Iterator[str]:
     """The files about the owner in a workspace."""
     try:
-        with os.scandir(folder) as entries:
+        with tree.scanned(folder) as entries:
             found = [entry for entry in entries if entry.name.casefold().rstrip(". ") in PRIVATE]
     except OSError:
         return
     for entry in found:
         if entry.is_file(follow_symlinks=False):
-            yield entry.path
+            yield f"{folder}/{entry.name}"
         elif entry.is_dir(follow_symlinks=False):
-            for at, _, names in os.walk(entry.path):
-                yield from (f"{at}/{name}" for name in names)
+            inside = tree.beneath(f"{folder}/{entry.name}")
+            yield from (path for path, status in inside if not stat.S_ISDIR(status.st_mode))

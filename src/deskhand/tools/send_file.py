@@ -60,8 +60,8 @@ class SendFile:
         if address.channel in self._reads_log and not here:
             why = f"people on {address.channel!r} read only their own conversations; send it to this one, or to a chat"
             raise ToolError(why)
-        await _may_be_sent(sent.path, here, context)
         data = await _whole(sent.path, context)
+        await _may_be_sent(sent.path, here, context)  # when it was read: somebody may be writing it
         blob, name = await context.reach.keep(data), _name(sent.path)
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
         file = File(blob, name, mime, len(data), LOCAL, f"[file sent: {name}, {len(data):,} bytes]")

@@ -68,7 +68,8 @@ class Shadow:
     """The shadow of one workspace. Its methods block: they are called in threads, and wait for each other.
 
     `seen` is what was there at the last look. It is kept in a file too, to be good after a crash and after a restart.
-    `running` are the commands in it (`watch.Running`). `commit` writes rows outside of any call.
+    `running` are the commands in it (`watch.Running`), `armed` the files whose readers are wanted (`notes.Armed`).
+    `commit` writes rows outside of any call.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Shadow:
         self.folder, self.commit, self._blobs, self._limits = folder, commit, blobs, limits
         self.seen: dict[str, Seen] = {}
         self.running: list[Running] = []
+        self.armed: dict[str, tuple[int, int]] = {}
         self.notes, self.whole = Notes(folder / "running"), True
         self.looked_back, self._beside = False, dict[str, Shadow]()
         self.lock = threading.RLock()
@@ -89,6 +91,11 @@ class Shadow:
     @property
     def limits(self) -> UndoConfig:
         return self._limits()
+
+    def stood(self, path: str) -> int:
+        """The inode of what lay there at the last look; 0 for nothing."""
+        seen = self.seen.get(path)
+        return seen.inode if seen is not None else 0
 
     def beside(self, real: str) -> Shadow:
         """The shadow of another folder, of which only files are looked at by their names."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..sandbox.base import Command, Exit, Mount
 from ..types.errors import SandboxError, ToolError
-from ..types.labels import LOCAL
+from ..types.labels import LOCAL, join
 from ..types.messages import ResultStatus, Text, clean
 from .base import Context, Done, Tool
 from .define import FunctionTool, tool
@@ -114,7 +114,10 @@ async def run_watched(wanted: Command, what: str, context: Context, tool: str = 
         looked = await watch.over()
     status: ResultStatus = "ok" if ended.code == 0 else "error"
     text += how_it_ended(ended, wanted.timeout_s, bool(text)) + way.note() + looked.said
-    marks = (*looked.rows, *(mark_blob(output.handle, looked.label, context) if output.handle else ()))
+    marks = (
+        *looked.rows,
+        *(mark_blob(output.handle, join((context.label, looked.label)), context) if output.handle else ()),
+    )
     return Done((Text(text, looked.label),), status, marks)
 
 

@@ -13,7 +13,7 @@ from .base import Context, Done
 from .define import tool
 from .folders import HIT_CHARS, SEARCH_HITS, Look, plain_name
 from .languages import Symbol, definitions, language_of, uses
-from .marks import marks_of
+from .marks import label_of, marks_of
 from .output import shown
 from .paths import Workspace
 
@@ -37,7 +37,7 @@ async def list_symbols(context: Context, path: str = ".", name: str = "") -> Don
     look.closed = lambda place: marks.closed(place, context)
     await anyio.to_thread.run_sync(look.run, path, abandon_on_cancel=True)
     nothing = f"nothing there defines a name with {name!r}" if name else "no definitions found"
-    return await shown("\n".join(look.hits) or nothing, context, marks.joined(look.places), look.note)
+    return await shown("\n".join(look.hits) or nothing, context, await label_of(look.places, context), look.note)
 
 
 @tool(effect="none")
@@ -56,7 +56,7 @@ async def find_references(name: str, context: Context, path: str = ".") -> Done:
     look.closed = lambda place: marks.closed(place, context)
     await anyio.to_thread.run_sync(look.run, path, abandon_on_cancel=True)
     found = "\n".join(look.hits) or f"no code there uses {name!r}"
-    return await shown(found, context, marks.joined(look.places), look.note)
+    return await shown(found, context, await label_of(look.places, context), look.note)
 
 
 class _Look(Look):

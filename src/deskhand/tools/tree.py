@@ -38,6 +38,54 @@ def folder(root: int, path: str, flags: int = FOLDER) -> int:
 
 
 @contextmanager
+def scanned(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """What lies in a folder; looking leaves no trace. Entries are good as long as it is open. Raises OSError."""
+    descriptor = _opened(path)
+    try:
+        with os.scandir(descriptor) as entries:
+            yield entries
+    finally:
+        os.close(descriptor)
+
+
+def opened_unseen(path: str) -> IO[bytes]:
+    """The file, open to be read without a trace. Raises OSError."""
+    try:
+        return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | _NO_TRACE), "rb")
+    except PermissionError:
+        return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb")
+
+
+def beneath(top: str) -> Iterator[tuple[str, os.stat_result]]:
+    """All that lies beneath a folder, and the folder itself, each by its path and as itself. No link is followed, and
+    looking leaves no trace. What cannot be looked at is passed over."""
+    todo = [top]
+    for at in todo:
+        with suppress(OSError):
+            descriptor = _opened(at)
+            try:
+                yield at, os.fstat(descriptor)
+                with os.scandir(descriptor) as entries:
+                    names = [entry.name for entry in entries]
+                for name in names:
+                    with suppress(OSError):
+                        status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                        if stat.S_ISDIR(status.st_mode):
+                            todo.append(f"{at}/{name}")
+                        else:
+                            yield f"{at}/{name}", status
+            finally:
+                os.close(descriptor)
+
+
+def _opened(path: str) -> int:
+    try:
+        return os.open(path, FOLDER | _NO_TRACE)
+    except PermissionError:
+        return os.open(path, FOLDER)
+
+
+@contextmanager
 def parent(root: int, path: str) -> Iterator[tuple[int, str]]:
     """The open folder in which `path` stands, and its name there. Raises OSError."""
     above, _, name = path.rpartition("/")

@@ -14,8 +14,9 @@ from typing import Literal
 import msgspec
 
 from ..types.commit import Change
+from ..types.labels import LOCAL, Label
 from . import tree
-from .notes import By
+from .notes import By, Running
 from .states import Changed, digest_of
 from .watch import Ground, marked
 
@@ -58,20 +59,22 @@ class Left(msgspec.Struct, frozen=True, gc=False):
 
 class Taken(msgspec.Struct, frozen=True):
     """What came of taking back an effect: the places that are as before, those that are not, and the rows to commit.
-    Without rows nothing was done: something has changed since."""
+    Without rows nothing was done: something has changed since. What is `running` is to leave when they are
+    committed."""
 
     back: tuple[str, ...]
     left: tuple[Left, ...]
     rows: tuple[Change, ...] = ()
+    running: Running | None = None
 
     @property
     def refused(self) -> bool:
         return not self.rows
 
 
-def take_back(ground: Ground, items: Sequence[Item], by: By, force: bool) -> Taken:
+def take_back(ground: Ground, items: Sequence[Item], by: By, force: bool, label: Label = LOCAL) -> Taken:
     """Make the paths of an effect what they were before it. All or nothing where something was changed since, unless
-    by `force`. It blocks."""
+    by `force`. What comes back counts as of this label until its marks are written. It blocks."""
     shadow = ground.shadow
     paths = [each.path for each in items]
     with shadow.lock:
@@ -83,15 +86,15 @@ def take_back(ground: Ground, items: Sequence[Item], by: By, force: bool) -> Tak
         wanted, left = _wanted(ground, items, now)
         planned = [Changed(path, now.get(path), state) for path, state in wanted.items()]
         shadow.into_blobs([digest for each in planned if (digest := digest_of(each.before))])
-        one = ground.enter(by)
+        one = ground.enter(by, label)
         one.add(planned)
         failed = ground.bring_about(one)
         known = {each.path for each in items}
         left += [Left(_shown(path), "failed", why) for path, why in failed.items() if path in known]
-        ground.leave(one, by.at)
+        ground.end(one, by.at)
         missed = {each.place for each in left}
         back = tuple(each.shown for each in items if each.shown not in missed)
-        return Taken(back, tuple(left), ground.rows(one) or marked(by))
+        return Taken(back, tuple(left), ground.rows(one) or marked(by), one)
 
 
 def _wanted(ground: Ground, items: Sequence[Item], now: Mapping[str, str]) -> tuple[dict[str, str | None], list[Left]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Self, TypeVar
 
@@ -24,10 +24,10 @@ from ..types.labels import LOCAL, Label, join
 from . import tree
 from .base import Context, Reach
 from .guarded import put_back
-from .marks import Marks, lasting, marks_in, marks_of
-from .notes import By, Running
+from .marks import Marks, lasting, marks_in, marks_of, stored_as, words_in
+from .notes import By, Running, Word
 from .reads import COARSE_NS, Reads, changed_since, read_since
-from .shadow import Shadow
+from .shadow import Seen, Shadow
 from .states import Changed, digest_of
 
 STATEMENTS = load_sql(__package__, "effects.sql")
@@ -50,10 +50,11 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 class Ground:
-    """The folder that is watched, held open, with its shadow. Its methods block."""
+    """The folder that is watched, held open, with its shadow. `beside` are the folders that commands may write too. Its
+    methods block."""
 
-    def __init__(self, shadow: Shadow, root: int, real: str) -> None:
-        self.shadow, self.root, self.real = shadow, root, real
+    def __init__(self, shadow: Shadow, root: int, real: str, beside: Sequence[str] = ()) -> None:
+        self.shadow, self.root, self.real, self.beside = shadow, root, real, tuple(beside)
 
     @property
     def _running(self) -> list[Running]:
@@ -76,6 +77,19 @@ class Ground:
         self._running.append(one)
         self._write()
         return one
+
+    def tell(self, paths: Collection[str]) -> None:
+        """Somebody who runs has read these, of which the trace is taken away in a moment."""
+        with self.shadow.lock:
+            for each in self._running:
+                each.noticed(paths)
+            self._write()
+
+    def others(self, one: Running) -> list[Word]:
+        """Whose words what runs may have read that nobody has marked: of what runs beside it. It blocks."""
+        found = [word for word in words_in(self.shadow, self.real, one.by.key) if lasting(word.label)]
+        known = [Word(since_ns, None, label, armed=self.shadow.armed) for label, since_ns in one.beside.items()]
+        return [*found, *known]
 
     def _write(self) -> None:
         """Note what runs and how far it has come, for the next process if this one is killed."""
@@ -109,36 +123,55 @@ class Ground:
             looked = self._looked(one, said)
             self.shadow.save()
             if now is not None:
-                self.leave(one, now)
+                self.end(one, now)
         return looked
 
-    def leave(self, one: Running, now: float) -> None:
-        """It is over."""
-        one.over_ns = time.time_ns() + COARSE_NS
-        if one.rows:
-            one.over_at = now
-        else:
+    def end(self, one: Running, now: float) -> None:
+        """It does nothing any more. What others that run may have read of it, they have."""
+        one.over_ns, one.over_at = time.time_ns() + COARSE_NS, now
+        for word in one.words():
+            word = msgspec.structs.replace(word, armed=self.shadow.armed)
+            if lasting(word.label) and not one.marked and word.anywhere((self.real, *self.beside)):
+                for each in self._running:
+                    if each is not one and each.over_at is None:
+                        each.beside.setdefault(word.label, one.over_ns - 2 * COARSE_NS)
+        self._write()
+
+    def leave(self, one: Running, now: float = 0.0) -> None:
+        """It is over, and the marks are written."""
+        if one.over_at is None:
+            self.end(one, now)
+        one.marked = True
+        if not one.rows and one in self._running:
             self._running.remove(one)
         self._write()
 
-    def change(self, by: By, place: str, act: Callable[[], T]) -> tuple[T, Looked]:
-        """Do something to one file, and tell what it came to."""
+    def change(self, by: By, place: str, act: Callable[[], T], label: Label = LOCAL) -> tuple[T, Looked, Running]:
+        """Do something to one file, on the word of this label, and tell what it came to. It is to `leave` when the file
+        is marked."""
         above = place.split("/")
         paths = ["/".join(above[: n + 1]) for n in range(len(above))]
         with self.shadow.lock:
             self._found(self.shadow.look_at(self.root, paths), guard=True)
-            one = self.enter(by)
+            one = self.enter(by, label)
             try:
                 done = act()
+            except BaseException:
+                self.leave(one, by.at)
+                raise
             finally:
+                for each in self._running if lasting(label) else ():
+                    if each is not one and each.over_at is None:
+                        each.arm(f"{self.real}/{place}", label)
                 changes = self.shadow.look_at(self.root, paths)
                 for each in self._running:
                     each.touched.update(change.path for change in changes)
                 one.add(changes)
                 self.shadow.into_blobs([digest for each in changes if (digest := digest_of(each.before))])
                 self.shadow.save()
-                self.leave(one, by.at)
-        return done, self._looked(one, [])
+                one.over_ns, one.over_at = time.time_ns() + COARSE_NS, by.at
+                self._write()
+        return done, self._looked(one, []), one
 
     def _looked(self, one: Running, said: Sequence[str]) -> Looked:
         paths = (os.fsencode(f"{self.real}/{path}").decode(errors="backslashreplace") for path in sorted(one.touched))
@@ -171,7 +204,7 @@ class Ground:
             for one in found:
                 if one.over_at is None and one.by.undoes is not None:
                     self.bring_about(one)
-            cut = [one for one in found if one.over_at is None and one.by.undoes is None]
+            cut = [one for one in found if _is_cut(one)]
             if cut and self.shadow.whole:
                 self._running.extend(cut)
                 self._found(self.shadow.look(self.root), guard=True, by=cut[0])
@@ -211,18 +244,21 @@ def rows_of(by: By, folder: str, changes: Sequence[Changed], has: Callable[[str]
     for each in sorted(changes, key=lambda each: each.path):
         digest = digest_of(each.before)
         blob = PREFIX + digest if digest and has(digest) else None
-        rows.append(Change("effect_item_add", (by.key, os.fsencode(each.path), each.before, each.after, blob)))
-        if blob is not None and each.path.isprintable():
-            rows.append(Change("file_label_keep", (f"{folder}/{each.path}", blob)))
-        if by.undoes is not None and each.path.isprintable():
-            rows += _label_again(f"{folder}/{each.path}", digest_of(each.after), by.at)
+        path, place = stored_as(f"{folder}/{each.path}"), os.fsencode(each.path)
+        if blob is not None:
+            rows.append(Change("file_label_keep", (path, blob, by.key, place)))
+        rows.append(Change("effect_item_add", (by.key, place, each.before, each.after, blob)))
+        if by.undoes is not None:
+            rows += _label_again(path, digest_of(each.after), by.at)
     return (*rows, *marked(by))
 
 
 def _label_again(path: str, digest: str, at: float) -> list[Change]:
-    """Whose word these bytes are: what it was when they were there before."""
-    rows = [Change("file_label_drop", (path,))]
-    return [*rows, Change("file_label_restore", (path, PREFIX + digest, at))] if digest else rows
+    """Whose word these bytes are: what it was when they were there before. What is no file keeps its mark: of its name
+    and of where it leads nobody else knows, and what is gone may come back."""
+    if not digest:
+        return []
+    return [Change("file_label_drop", (path,)), Change("file_label_restore", (path, PREFIX + digest, at))]
 
 
 def marked(by: By) -> tuple[Change, ...]:
@@ -231,6 +267,15 @@ def marked(by: By) -> tuple[Change, ...]:
         return ()
     revived = () if by.revives is None else (Change("effect_undone", (by.revives, None)),)
     return (Change("effect_undone", (by.undoes, by.at)), *revived)
+
+
+def mark_effect(context: Context, label: Label = LOCAL) -> tuple[Change, ...]:
+    """The row that remembers whose word the journal's line about this call is: it names what was run, and files."""
+    label = join((context.label, label))
+    if not lasting(label):
+        return ()
+    row = (f"effect:{context.key}", msgspec.json.encode(label), context.session, context.clock.now())
+    return (Change("file_label_set", row),)
 
 
 def by(context: Context, tool: str, what: str) -> By:
@@ -245,29 +290,39 @@ def ground(reach: Reach, path: str = "") -> tuple[Ground, str]:
     if reach.shadow is None:
         raise ToolError("nothing can be changed here: no place to keep what was there before is set up")
     real, descriptor, _ = reach.files.roots[0]
+    beside = [mount.path for mount in reach.mounts if mount.write and not mount.path.startswith(f"{real}/")]
     if not path:
-        return Ground(reach.shadow, descriptor, real), ""
+        return Ground(reach.shadow, descriptor, real, beside), ""
     place = reach.files.place(path)
     inside = [root for root in reach.files.roots if place.startswith(f"{root[0]}/")]
     if not inside:
         raise ToolError(f"{path!r} is outside the workspace")
     if any(root[0] == real for root in inside):
-        return Ground(reach.shadow, descriptor, real), place[len(real) + 1 :]
+        return Ground(reach.shadow, descriptor, real, beside), place[len(real) + 1 :]
     real, descriptor, _ = max(inside, key=lambda root: len(root[0]))
     return Ground(reach.shadow.beside(real), descriptor, real), place[len(real) + 1 :]
 
 
-async def changing(context: Context, tool: str, path: str, act: Callable[[], T]) -> tuple[T, tuple[Change, ...]]:
-    """Do something to the file at `path`, in a thread; returns what it gave, and the rows that undo it."""
+async def changing(
+    context: Context, tool: str, path: str, act: Callable[[], T], label: Label = LOCAL
+) -> tuple[T, tuple[Change, ...]]:
+    """Do something to the file at `path`, in a thread, after which it has this label; returns what it gave, and the
+    rows that undo it. The mark is written before anybody is told, as others read the file from now on."""
 
-    def do() -> tuple[T, Looked]:
+    def do() -> tuple[T, Ground, Looked, Running]:
         where, place = ground(context.reach, path)
-        return where.change(by(context, tool, path), place, act)
+        done, looked, one = where.change(by(context, tool, path), place, act, label)
+        return done, where, looked, one
 
     try:
-        done, looked = await anyio.to_thread.run_sync(do)
+        done, where, looked, one = await anyio.to_thread.run_sync(do)
     except OSError as error:
         raise ToolError(f"{path!r} is not written, as what was there could not be kept: {error.strerror}") from error
+    if context.reach.shadow is not None:
+        with anyio.CancelScope(shield=True):
+            if marks := (*(await marks_of(context)).written(path, label, context), *mark_effect(context)):
+                await context.reach.shadow.commit((*looked.rows, *marks))
+    where.leave(one)
     return done, looked.rows
 
 
@@ -294,26 +349,37 @@ class Watch:
         marks, doer = await marks_of(context), by(context, tool, what)
 
         def begin() -> tuple[Reads, Running]:
-            return Reads.begun(marks, context), where.begin(doer, context.label)
+            return Reads.begun(marks, context, where.tell), where.begin(doer, context.label)
 
         try:
             if not marks.stored and where.same():
-                reads, one = Reads.begun(marks, context), where.enter(doer, context.label)
+                reads, one = Reads.begun(marks, context, where.tell), where.enter(doer, context.label)
             else:
                 reads, one = await anyio.to_thread.run_sync(begin)
         except OSError as error:
             raise ToolError(f"nothing is run, as what is there could not be kept: {error.strerror}") from error
-        one.heard = reads.now
+        one.heard, one.arm, one.noticed = reads.now, reads.add, reads.note
         return cls(context, where, one, reads)
 
     async def so_far(self) -> Looked:
-        """Look while it runs: its rows may be committed now, and again later."""
+        """Look while it runs, and mark what it has done: its rows may be committed now, and again later."""
         return await self._read(await anyio.to_thread.run_sync(self._where.look, self._one))
 
     async def read(self) -> Label:
-        """The label of the files that it has read until now."""
-        await self._reads.look()
+        """The label of the files that it has read until now, and of what others wrote that it may have."""
+        await self._look()
         return self._reads.files()
+
+    async def _look(self) -> None:
+        """See what it has read."""
+        found = await anyio.to_thread.run_sync(self._where.others, self._one) if self._crowded else []
+        await self._reads.look(await marks_in(self._context.reach, self._context.key), found)
+
+    @property
+    def _crowded(self) -> bool:
+        """Whether anything else ran while it did."""
+        running = self._context.reach.shadow.running if self._context.reach.shadow is not None else ()
+        return len(running) > 1 or bool(self._one.beside)
 
     def hear(self, label: Label) -> None:
         """The command has heard from elsewhere, by the network."""
@@ -321,20 +387,26 @@ class Watch:
 
     async def _read(self, looked: Looked) -> Looked:
         """With whose word it all is."""
-        await self._reads.look()
-        rows = (*looked.rows, *self._reads.marks(looked.changed, self._context))
-        return msgspec.structs.replace(looked, rows=rows, label=self._reads.label())
+        await self._look()
+        label = self._reads.label()
+        marks = (*self._reads.marks(looked.changed, self._context), *mark_effect(self._context, label))
+        if marks and self._context.reach.shadow is not None:
+            await self._context.reach.shadow.commit((*looked.rows, *marks))
+        return msgspec.structs.replace(looked, label=label)
 
     async def over(self) -> Looked:
-        """Look after it, when nothing that it started is left."""
+        """Look after it, when nothing that it started is left, and mark what it has done."""
         now = self._context.clock.now()
-        if not self._one.items and not self._one.touched and self._where.same():
-            self._where.leave(self._one, now)
-            looked = Looked()
-        else:
-            looked = await anyio.to_thread.run_sync(partial(self._where.look, self._one, now))
-        self._ended = True
-        return await self._read(looked)
+        with anyio.CancelScope(shield=True):
+            if not self._one.items and not self._one.touched and self._where.same():
+                self._where.end(self._one, now)
+                looked = Looked()
+            else:
+                looked = await anyio.to_thread.run_sync(partial(self._where.look, self._one, now))
+            self._ended = True
+            looked = await self._read(looked)
+            self._where.leave(self._one)
+        return looked
 
     async def cut(self) -> Looked:
         """The same where there will be no result: the rows are committed now."""
@@ -345,36 +417,53 @@ class Watch:
         return looked
 
 
-async def make_up(reach: Reach, where: Ground, now: float) -> None:
-    """Commit what is owed: of commands that were killed with their process, and of calls whose result was lost."""
+async def make_up(reach: Reach, where: Ground, now: float | None = None) -> None:
+    """Commit what is owed: of commands that were killed with their process, and of calls whose result was lost by
+    `now`."""
     shadow, found = reach.shadow, list[Running]()
     if shadow is None:
         return
     if first := not shadow.looked_back:
-        shadow.looked_back = True
         found += await anyio.to_thread.run_sync(where.lost)
-    found += where.owed(now)
+    found += where.owed(now) if now is not None else ()
     marks = Marks(where.real, {}) if not found else await marks_in(reach)
     for one in found:
-        cut = one.over_at is None and one.by.undoes is None
-        if not await reach.rows("effect_known", (one.by.key,)) and (rows := where.rows(one)):
+        unmarked = not one.marked and one.by.undoes is None
+        if unmarked and (rows := await anyio.to_thread.run_sync(_marks_of_cut, one, reach, marks)):
             await shadow.commit(rows)
-        if cut and (rows := await anyio.to_thread.run_sync(_marks_of_cut, one, reach, marks, now)):
+        if not await reach.rows("effect_known", (one.by.key,)) and (rows := where.rows(one)):
             await shadow.commit(rows)
         where.settled(one)
     if first:
         await anyio.to_thread.run_sync(shadow.notes.forget)
+        shadow.looked_back = True
 
 
-def _marks_of_cut(one: Running, reach: Reach, marks: Marks, now: float) -> tuple[Change, ...]:
+def _marks_of_cut(one: Running, reach: Reach, marks: Marks) -> tuple[Change, ...]:
     """The rows of what a command may have written that was killed with its process: on the word of which it began, and
     of all that was read since."""
     root = reach.files.roots[0][0]
-    label = join((one.label, read_since(marks, root)))
+    label = join((one.label, one.heard(), *one.beside))
+    if one.over_at is None:
+        label = join((label, read_since(marks, root)))
     if not lasting(label):
         return ()
     folders = (root, *(mount.path for mount in reach.mounts if mount.write and not mount.path.startswith(f"{root}/")))
-    paths = {path for folder in folders for path in changed_since(folder, one.begun_ns)}
-    noted = (one.by.session, now)
-    rows = ((path, join((label, marks.stored.get(path, LOCAL)))) for path in sorted(paths) if path.isprintable())
+    until_ns = one.over_ns if one.over_ns is not None else 1 << 63
+    paths = {path for folder in folders for path, at in changed_since(folder, one.begun_ns) if at <= until_ns}
+    paths -= {f"{root}/{path}" for path, seen in _kept(reach)}  # it is as it was, or one of the next
+    paths |= {f"{root}/{path}" for path in one.touched}
+    noted = (one.by.session, one.by.at)
+    rows = ((path, join((label, marks.stored.get(stored_as(path), LOCAL)))) for path in sorted(paths))
     return tuple(change for path, joined in rows for change in marks.rows(path, joined, noted))
+
+
+def _kept(reach: Reach) -> Iterator[tuple[str, Seen]]:
+    """The files of which the bytes are known, so that looking has told whether they were changed."""
+    seen = reach.shadow.seen if reach.shadow is not None else {}
+    return ((path, each) for path, each in list(seen.items()) if digest_of(each.state))
+
+
+def _is_cut(one: Running) -> bool:
+    """Whether it did not come to its end."""
+    return one.over_at is None and one.by.undoes is None

@@ -44,6 +44,8 @@ The docstring of a class is its message where none is given.
 
 from __future__ import annotations
 
+from .labels import LOCAL, Label
+
 
 class DeskhandError(Exception):
     """Something went wrong."""
@@ -173,7 +175,12 @@ class PictureRefused(DeskhandError):
 
 
 class ToolError(DeskhandError):
-    """The tool could not do it. The model reads this message and may try again."""
+    """The tool could not do it. The model reads this message and may try again. It has this `label`, beside that of the
+    files which the call names."""
+
+    def __init__(self, message: str = "", label: Label = LOCAL) -> None:
+        super().__init__(message)
+        self.label = label
 
 
 class OutsideWorkspace(ToolError):

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from .client import ClientRequest
+from .labels import Label
 from .messages import Message, ResultPart, ToolResult
 from .options import SessionOptions
 
@@ -234,3 +235,13 @@ def session_key(agent: str, address: Address) -> str:
     """The session in which `agent` talks at `address`: stable and readable, but opaque to everyone else."""
     place = ":".join(part.replace(":", "_") for part in (address.channel, address.account, address.chat) if part)
     return f"{agent}/{place}" + (f":{address.thread}" if address.thread else "")
+
+
+def label_of(principal: Principal) -> Label:
+    """Under which label the words of this principal enter."""
+    if principal.kind != "person":
+        below = principal.on_behalf_of and "owner" not in principal.roles
+        return Label("tool_local", source=principal.id, by=(acts_for(principal),) if below else ())
+    if "owner" in principal.roles:
+        return Label("owner", source=principal.id)
+    return Label("member", source=principal.id, by=(acts_for(principal),))

@@ -17,7 +17,8 @@ State = Literal["wanted", "running", "completed", "timeout", "error"]
 
 class Process(msgspec.Struct, frozen=True, omit_defaults=True):
     """`detail` is how it ended, where the state does not say it. `said` is what the conversation is told of its output,
-    under this `label`. Times are seconds since the epoch."""
+    under this `label`. The command is of the label `began`: that of who wanted it. Times are seconds since the
+    epoch."""
 
     id: str
     session: str
@@ -34,6 +35,7 @@ class Process(msgspec.Struct, frozen=True, omit_defaults=True):
     detail: str = ""
     said: str = ""
     label: Label = UNTRUSTED
+    began: Label = UNTRUSTED
 
     @property
     def live(self) -> bool:
@@ -42,5 +44,7 @@ class Process(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def process_of(row: Sequence[Any]) -> Process:
     """A row as the statements `process_list` and `process_seen_by` give it."""
-    *plain, label = row
-    return replace(Process(*plain), label=msgspec.json.decode(label, type=Label) if label else LOCAL)
+    *plain, began, label = row
+    wanted = msgspec.json.decode(began, type=Label) if began else UNTRUSTED
+    said = msgspec.json.decode(label, type=Label) if label else LOCAL
+    return replace(Process(*plain), label=said, began=wanted)

@@ -27,11 +27,12 @@ from .files import (
     PRIVATE,
     Into,
     Uploaded,
-    check_file,
+    check_place,
     download,
     keep_uploads,
     look,
     plainly,
+    sees,
     workspace,
 )
 from .names import key_of, name_of
@@ -210,8 +211,8 @@ async def delete(call: Call) -> Deleted:
 
 async def all_files(call: Call) -> Response:
     """At most 2,000: a header says if there are more."""
-    files = await workspace(call, "")
-    found = await anyio.to_thread.run_sync(_walk, files, _hidden_from(call.principal))
+    await workspace(call, "")
+    found = await _seen(call.web, call.principal, "")
     response = Response(msgspec.json.encode(found[:MOST_FILES]), media_type="application/json")
     if len(found) > MOST_FILES:
         response.headers["x-truncated"] = "true"
@@ -224,10 +225,17 @@ async def files_for(web: Web, principal: Principal, agent: str) -> list[Workspac
     if not web.people.may_talk(principal, agent):
         return []
     try:
-        files = (await web.house.reach(agent)).files
+        return (await _seen(web, principal, agent))[:MOST_FILES]
     except ToolError:
         return []
-    return (await anyio.to_thread.run_sync(_walk, files, _hidden_from(principal)))[:MOST_FILES]
+
+
+async def _seen(web: Web, principal: Principal, agent: str) -> list[WorkspaceFile]:
+    """All of which this person may know; one too many where there are more. Raises ToolError."""
+    files = (await web.house.reach(agent or web.house.agents[0])).files
+    found = await anyio.to_thread.run_sync(_walk, files, _hidden_from(principal))
+    seen = await sees(web, principal, agent, [each.path for each in found])
+    return [each for each, may in zip(found, seen, strict=True) if may]
 
 
 def _hidden_from(principal: Principal) -> frozenset[str]:
@@ -265,15 +273,10 @@ def _check_hidden(path: str) -> None:
 async def one_file(call: Call) -> FileContent:
     path = call.path("path")
     files = await workspace(call, "")
-    await check_file(call, "", path)
+    check_place(call, path)
     _check_hidden(path)
-    return await anyio.to_thread.run_sync(_content, files, path)
-
-
-def _content(files: Workspace, path: str) -> FileContent:
-    """Raises HttpProblem."""
-    _check_file(files, path)
-    found = look(files, path)
+    await anyio.to_thread.run_sync(_check_file, files, path)
+    found = await look(call, "", path)
     content = found.content
     if content is not None and found.truncated:
         content += CUT
@@ -294,17 +297,14 @@ def _check_file(files: Workspace, path: str) -> None:
 
 async def upload(call: Call) -> Uploaded:
     _check_hidden(call.query.subdir)
-    files = await workspace(call, call.query.agent)
-    return Uploaded(await keep_uploads(call, files, call.query.subdir))
+    return Uploaded(await keep_uploads(call, call.query.agent, call.query.subdir))
 
 
 async def of_conversation(call: Call) -> Response:
     """A file of the workspace in which that conversation happens."""
     session = await seen(call)
-    files = await workspace(call, session.partition("/")[0])
-    await check_file(call, session.partition("/")[0], call.path("path"))
     _check_hidden(call.path("path"))
-    return await anyio.to_thread.run_sync(download, files, call.path("path"))
+    return await download(call, session.partition("/")[0], call.path("path"))
 
 
 async def auth_config(call: Call) -> AuthConfig:

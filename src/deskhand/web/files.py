@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
+import anyio.from_thread
 import anyio.to_thread
 import msgspec
 from starlette.datastructures import UploadFile
@@ -16,14 +18,17 @@ from starlette.responses import Response
 from ..policy.gate import may_see
 from ..sandbox.base import Sandbox
 from ..tools.convert import LIMIT_BYTES
-from ..tools.marks import marks_in
-from ..tools.paths import Entry, Workspace
+from ..tools.marks import Marks, marks_in
+from ..tools.paths import Entry, Opened, Workspace
 from ..tools.pdf_pages import PAGES
+from ..tools.shadow import Shadow
+from ..types.commit import Change
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
-from ..types.identity import readers_of
-from ..types.labels import Label
+from ..types.identity import Principal, acts_for, readers_of
+from ..types.labels import LOCAL, Label
 from .errors import Fault, HttpProblem, bad, not_found, sentence
 from .media import sent
+from .ports import Web
 from .previews import LOOK_BYTES, PreviewView, page_of, previewed, with_pages
 from .routing import Call, Endpoint, limited
 
@@ -33,8 +38,6 @@ HIDDEN = frozenset({".agent", ".transcripts", ".tasks", ".team"})
 """Another system's own folders: its listing leaves them out, and so does ours."""
 PRIVATE = frozenset({"user.md", "memory"})
 STEERING = frozenset({"rules.md", "soul.md", "code.md", "agents.md", "heartbeat.md", "knowledge", "skills", "tools"})
-
-_label = msgspec.json.Decoder(Label).decode
 
 
 class FileView(msgspec.Struct, frozen=True):
@@ -105,61 +108,66 @@ def plainly(error: ToolError) -> HttpProblem:
 
 
 async def listed(call: Call) -> list[FileView]:
-    files = await workspace(call, call.query.agent)
-    check_place(call, call.query.path)
-    return await anyio.to_thread.run_sync(_listed, files, call.query.path or ".")
+    files, path = await workspace(call, call.query.agent), call.query.path or "."
+    check_place(call, path)
+    real, entries = await anyio.to_thread.run_sync(_listed, files, path)
+    check_place(call, files.inside(real))
+    seen = await sees(call.web, call.principal, call.query.agent, [f"{real}/{entry.name}" for entry in entries])
+    top = PurePosixPath(path)
+    shown = (entry for entry, may in zip(entries, seen, strict=True) if may)
+    return [_view(top, entry) for entry in shown if str(top / entry.name) not in HIDDEN]
 
 
-def _listed(files: Workspace, path: str) -> list[FileView]:
+def _listed(files: Workspace, path: str) -> tuple[str, list[Entry]]:
     try:
-        entries = files.list(path)
+        return files.real(path), files.list(path)
     except ToolError as error:
         raise plainly(error) from error
-    top = PurePosixPath(path)
-    return [_view(top, entry) for entry in entries if str(top / entry.name) not in HIDDEN]
+
+
+async def sees(web: Web, principal: Principal, agent: str, paths: Sequence[str]) -> list[bool]:
+    """Which of these files, and of their names, are for this person. What is known of the owner is for owners."""
+    marks = await marks_in(await web.house.reach(agent or web.house.agents[0]))
+    readers = readers_of(principal)
+    return await anyio.to_thread.run_sync(lambda: [may_see(marks.told((path,)), readers) for path in paths])
 
 
 def _view(folder: PurePosixPath, entry: Entry) -> FileView:
     return FileView(entry.name, str(folder / entry.name), entry.kind, entry.size_bytes, entry.modified_s)
 
 
-async def check_file(call: Call, agent: str, path: str) -> None:
-    """Raises HttpProblem for a file of an agent whose text is not for this person: the owner's own, or one whose label
-    names other readers."""
+async def opened(call: Call, agent: str, path: str, most: int) -> Opened:
+    """A file of an agent, at most so many bytes of it. It is judged by what the kernel has opened, when it was read.
+    Raises HttpProblem for one that is not for this person: the owner's own, or one whose label names other readers."""
+    files = await workspace(call, agent)
     check_place(call, path)
     if "\0" in path:
         raise bad("A path has no character 0.")
-    marks = await marks_in(await call.web.house.reach(agent or call.web.house.agents[0]))
-    if not may_see(marks.of(path), readers_of(call.principal)):
+    try:
+        found = await anyio.to_thread.run_sync(files.read_opened, path, most)
+    except ToolError as error:
+        raise plainly(error) from error
+    check_place(call, files.inside(found.real))
+    if not all(await sees(call.web, call.principal, agent, (path, found.real))):
         await call.web.people.note(call.principal, "file refused", path[:200])
         raise HttpProblem(403, "forbidden", f"{path[:200]!r} is for others alone: what went into it is.")
+    return found
 
 
 async def preview(call: Call) -> PreviewView:
-    files, path = await workspace(call, call.query.agent), call.query.path
-    await check_file(call, call.query.agent, path)
-    found = await anyio.to_thread.run_sync(look, files, path)
+    agent, path = call.query.agent, call.query.path
+    found = await look(call, agent, path)
     if found.kind != "pdf":
         return found
-    data = await anyio.to_thread.run_sync(_pdf, files, path)
+    data = (await opened(call, agent, path, LIMIT_BYTES + 1)).data
     async with call.web.drawing:
-        return await with_pages(found, data, await _sandbox(call, call.query.agent))
+        return await with_pages(found, data, await _sandbox(call, agent))
 
 
-def look(files: Workspace, path: str) -> PreviewView:
+async def look(call: Call, agent: str, path: str) -> PreviewView:
     """What there is to see of a file. Raises HttpProblem."""
-    try:
-        size, data = files.stat(path).size_bytes, files.read(path, LOOK_BYTES)
-    except ToolError as error:
-        raise plainly(error) from error
-    return previewed(data, size, path)
-
-
-def _pdf(files: Workspace, path: str) -> bytes:
-    try:
-        return files.read(path, LIMIT_BYTES + 1)
-    except ToolError as error:
-        raise plainly(error) from error
+    found = await opened(call, agent, path, LOOK_BYTES)
+    return previewed(found.data, found.size_bytes, path)
 
 
 async def _sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox]]:
@@ -167,45 +175,45 @@ async def _sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox]]:
 
 
 async def page(call: Call) -> Response:
-    files, path = await workspace(call, call.query.agent), call.query.path
-    await check_file(call, call.query.agent, path)
-    data = await anyio.to_thread.run_sync(_pdf, files, path)
+    data = (await opened(call, call.query.agent, call.query.path, LIMIT_BYTES + 1)).data
     async with call.web.drawing:
         drawn = await page_of(data, call.query.page, await _sandbox(call, call.query.agent))
     return sent(drawn, f"{call.query.page}.png")
 
 
 async def raw(call: Call) -> Response:
-    files = await workspace(call, call.query.agent)
-    await check_file(call, call.query.agent, call.query.path)
-    return await anyio.to_thread.run_sync(download, files, call.query.path)
+    return await download(call, call.query.agent, call.query.path)
 
 
-def download(files: Workspace, path: str) -> Response:
+async def download(call: Call, agent: str, path: str) -> Response:
     """The file as it is: a picture to be shown, all else to be kept. Raises HttpProblem."""
-    try:
-        if files.stat(path).size_bytes > RAW_BYTES:
-            raise HttpProblem(413, "too_large", f"That file is too large to send: at most {RAW_BYTES:,} bytes.")
-        data = files.read(path, RAW_BYTES)
-    except ToolError as error:
-        raise plainly(error) from error
-    return sent(data, PurePosixPath(path).name)
+    found = await opened(call, agent, path, RAW_BYTES + 1)
+    if len(found.data) > RAW_BYTES:
+        raise HttpProblem(413, "too_large", f"That file is too large to send: at most {RAW_BYTES:,} bytes.")
+    return sent(found.data, PurePosixPath(path).name)
 
 
 async def upload(call: Call) -> Uploaded:
-    files = await workspace(call, call.query.agent)
-    return Uploaded(await keep_uploads(call, files, call.query.subdir))
+    return Uploaded(await keep_uploads(call, call.query.agent, call.query.subdir))
 
 
-async def keep_uploads(call: Call, files: Workspace, subdir: str) -> list[str]:
-    """Write each part named `files` of a multipart body. Raises HttpProblem, and then nothing was written."""
+async def keep_uploads(call: Call, agent: str, subdir: str) -> list[str]:
+    """Write each part named `files` of a multipart body. Who sends a file need not have written it: but for owners, who
+    may put there what they want, it is from outside, and on the word of who sends it. Raises HttpProblem, and then
+    nothing was written."""
+    files = await workspace(call, agent)
     given = [(name, data) async for name, data in _parts(call)]
     if not given:
         said = "There is no file in it: send multipart/form-data with one or more parts named `files`."
         raise bad(said, Fault("missing", ("body", "files"), said))
     for name, _ in given:
         check_place(call, str(PurePosixPath(subdir or ".") / name), write=True)
-    return await anyio.to_thread.run_sync(_write, files, subdir, given)
+    for name, _ in given:
+        if name in ("", ".", "..") or name.startswith("."):
+            raise bad("Each file needs a name, which does not begin with a dot.")
+    reach = await call.web.house.reach(agent or call.web.house.agents[0])
+    uploads = Uploads(call, files, await marks_in(reach), reach.shadow)
+    return await anyio.to_thread.run_sync(uploads.write, subdir, given)
 
 
 async def _parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
@@ -229,19 +237,36 @@ async def _parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
         await form.close()
 
 
-def _write(files: Workspace, subdir: str, given: list[tuple[str, bytes]]) -> list[str]:
-    folder, written = PurePosixPath(subdir or "."), []
-    for name, _ in given:
-        if name in ("", ".", "..") or name.startswith("."):
-            raise bad("Each file needs a name, which does not begin with a dot.")
-    for name, data in given:
-        path = str(folder / name)
-        try:
-            files.write(path, data)
-        except ToolError as error:
-            raise plainly(error) from error
-        written.append(path)
-    return written
+class Uploads:
+    """Writes files that somebody sends. Each is marked before it is there, as others read it at once."""
+
+    def __init__(self, call: Call, files: Workspace, marks: Marks, shadow: Shadow | None) -> None:
+        self._call, self._files, self._marks, self._shadow = call, files, marks, shadow
+
+    def write(self, subdir: str, given: Sequence[tuple[str, bytes]]) -> list[str]:
+        """Returns where they lie. It blocks. Raises HttpProblem."""
+        folder, written = PurePosixPath(subdir or "."), []
+        for name, data in given:
+            path = str(folder / name)
+            try:
+                self._files.write(path, data, judge=partial(self._mark, name))
+            except ToolError as error:
+                raise plainly(error) from error
+            written.append(path)
+        return written
+
+    def _mark(self, name: str, real: str) -> None:
+        check_place(self._call, self._files.inside(real), write=True)
+        who, label = self._call.principal, LOCAL
+        if "owner" not in who.roles:
+            label = Label("untrusted", source=f"file {name}", by=(acts_for(who),))
+        noted = (f"upload by {acts_for(who)}", self._call.web.clock.now())
+        if rows := self._marks.rows_of(real, label, noted):
+            anyio.from_thread.run(self._commit, rows)
+
+    async def _commit(self, rows: Sequence[Change]) -> None:
+        if self._shadow is not None:
+            await self._shadow.commit(rows)
 
 
 ENDPOINTS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +22,7 @@ from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.jobs import JobDesk
 from deskhand.testing.scripted import say
+from deskhand.tools.marks import Marks
 from deskhand.types.commit import Change, Commit
 from deskhand.types.errors import NetError, Refused, StoreUnavailable
 from deskhand.types.events import MessageReceived, Recorded, TurnEnded
@@ -69,9 +70,14 @@ class World:
 
     def again(self) -> Triggering:
         """A process that begins."""
-        looks = Looks(lambda job: self.work, self._page, lambda name: self.secrets.get(name, ""), lambda job: "default")
+        secret, agent = lambda name: self.secrets.get(name, ""), lambda job: "default"
+        looks = Looks(lambda job: self.work, self._page, secret, agent, self._label)
         self.triggering = Triggering(self.store, self.clock, self.ledger, looks)
         return self.triggering
+
+    async def _label(self, job: Job, paths: Sequence[str]) -> Label:
+        rows = await self.store.rows("file_labels", ())
+        return Marks(str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows}).told(paths)
 
     async def _page(self, job: Job, url: str) -> str:
         self.asked.append(url)

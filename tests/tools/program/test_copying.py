@@ -278,7 +278,8 @@ def test_only_the_first_changes_are_shown_in_full(here: Path) -> None:
         (lambda: Path("a.txt").read_text(), ["a.txt"]),
         (lambda: Path("sub/c.txt").read_text(), ["sub/c.txt"]),
         (lambda: Path("b.txt").read_text(), []),
-        (lambda: (Path("a.txt").stat(), list(Path().iterdir())), []),
+        (lambda: (Path("a.txt").stat(), list(Path().iterdir())), [""]),
+        (lambda: list(Path("sub").iterdir()), ["sub"]),
         (lambda: shutil.copy("a.txt", "x"), ["a.txt"]),
         (lambda: Path("a.txt").rename("x"), ["a.txt"]),
         (lambda: Path("a.txt").unlink(), ["a.txt"]),
@@ -290,5 +291,4 @@ def test_marked_files_count_as_read_only_where_they_were(
     here: Path, act: Callable[[], object], read: list[str]
 ) -> None:
     copy = rehearsed(here, BEFORE, act, ("a.txt", "sub/c.txt", "not-there", ".git/x"))
-    found_in(copy)
     assert read_in(copy) == read

@@ -55,14 +55,14 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Body(msgspec.Struct, frozen=True):
-    """What it stands on. `folder` is the workspace of an agent, `held` whether untrusted words went into a file of it,
-    `zone` that of the configuration. `ask` puts a prompt to the agent of a job, in a conversation of its own, and
+    """What it stands on. `folder` is the workspace of an agent, `held` whether the words of others went into a file of
+    it, `zone` that of the configuration. `ask` puts a prompt to the agent of a job, in a conversation of its own, and
     writes these rows in the same transaction."""
 
     store: Store
     clock: Clock
     folder: Callable[[str], str]
-    held: Callable[[str], Awaitable[bool]]
+    held: Callable[[str, str], Awaitable[bool]]
     zone: Callable[[], str]
     ask: Callable[[Job, str, Sequence[Change]], Awaitable[str]]
 
@@ -111,7 +111,7 @@ class Heartbeat:
         items = items_of(text, body.zone())
         if not items:
             return ""
-        if await body.held(f"{folder}/{FILE}"):
+        if await body.held(agent, FILE):
             return f"{FILE} holds words that are not an owner's and is left alone: look at it, then save it yourself"
         known, state = await self._known(agent), await self._state(agent, text)
         due, changed = due_of(items, known, state, now)

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from ...tools.base import Context
 from ...types.commit import Change
 from ...types.errors import DeskhandError, JobInvalid, StoreUnavailable
-from ...types.identity import Address, Command, Inbound, Principal, Said
+from ...types.identity import Address, Command, Inbound, Principal, Said, label_of
 from ...types.jobs import Job, Run, RunState, reason_of
-from ...types.labels import LOCAL, Label
+from ...types.labels import LOCAL
 from ...types.messages import Message, Part, Text
 from ...types.people import OWNER_NAME
 from ..children import fatal
@@ -133,7 +133,7 @@ class Runs:
         job, session, now = entry.job, entry.run.session, self._now()
         head = await self._ground.store.rows("event_head", (session,))
         entry = replace(entry, after_n=head[0][0] if head else 0)
-        ours = Label(LOCAL.integrity, None, principal.id)
+        ours = label_of(principal)
         payload = (entry.payload,) if entry.payload is not None else ()
         parts = (Text(f"{heading(entry)}\n\n{job.prompt}", ours), *more, *payload)
         body = Said(Message("user", parts))

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...skills.skill import split_front
+from ...tools import tree
 from ...tools.paths import Workspace
 from ...types.clock import Clock
 from ...types.errors import ToolError
@@ -49,8 +50,8 @@ class Knowledge:
     def _paths(self) -> Iterator[str]:
         """Whatever changes when a topic comes, goes or gets another first line."""
         yield self._folder
-        with suppress(OSError):
-            for path in sorted(str(path) for path in Path(self._folder).iterdir())[:MOST_TOPICS]:
+        with suppress(OSError), tree.scanned(self._folder) as inside:
+            for path in sorted(f"{self._folder}/{entry.name}" for entry in inside)[:MOST_TOPICS]:
                 yield path
                 if not path.endswith(".md"):
                     yield from (f"{path}/{head}" for head in HEADS)
@@ -59,7 +60,7 @@ class Knowledge:
         lines, size = [_INTRODUCTION], 0
         with suppress(ToolError), Workspace(self._workspace) as files:
             names = [each.name for each in files.list(FOLDER, MOST_TOPICS)]
-            topics = [topic for name in names if not self._is_held(name) and (topic := _topic(files, name))]
+            topics = [topic for name in names if (topic := _topic(files, name)) and not self._is_held(name)]
             for number, line in enumerate(topics):
                 size += len(line)
                 if size > INDEX_CHARS:

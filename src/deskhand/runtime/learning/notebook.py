@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ from ...memory.project import Base, Merge, merge
 from ...memory.project_text import Sheet, Shown, shown
 from ...memory.project_write import put
 from ...policy.gate import may_see
-from ...tools.marks import OWNERS, Marks
+from ...tools.marks import OWNERS, marks_in
 from ...tools.paths import Workspace
 from ...types.commit import Change
 from ...types.errors import ConfigError, StoreUnavailable, ToolError
@@ -113,7 +114,6 @@ class Notebook:
     async def _agents(self, agent: str, files: Workspace, changed: tuple[bool, bool], found: dict[str, int]) -> None:
         root = files.roots[0][0]
         papers = await anyio.to_thread.run_sync(lambda: list(self._papers(agent, files)))
-        marks = Marks(root, {path: _label(label) for path, label in await self._ground.store.rows("file_labels", ())})
         for paper in papers:
             path = f"{root}/{paper.sheet.path}"
             looks = await anyio.to_thread.run_sync(_looks, files, paper.sheet.path)
@@ -121,7 +121,7 @@ class Notebook:
             if looks == self._looks.get(path) and not shows and not changed[1]:
                 continue
             try:
-                number = await self._one(paper, agent, files, marks)
+                number = await self._one(paper, agent, files)
             except (ToolError, UnicodeDecodeError) as error:
                 if looks != self._looks.get(path):  # else it has been said
                     why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
@@ -170,23 +170,23 @@ class Notebook:
                 subject = name.removesuffix(".md")
                 yield Paper(Sheet(f"{FOLDER}/{path}", subject=subject), "agent", agent)
 
-    async def _one(self, paper: Paper, agent: str, files: Workspace, marks: Marks) -> int:
+    async def _one(self, paper: Paper, agent: str, files: Workspace) -> int:
         """One file. Returns how many facts came or went by it."""
         path = paper.sheet.path
-        real = marks.real(path)
+        real = await anyio.to_thread.run_sync(os.path.realpath, f"{files.roots[0][0]}/{path}")
         rows = await self._ground.store.rows("memory_file_get", (real,))
         base = _base(rows[0][0]) if rows else Base()
         keys = msgspec.json.encode([each.key for each in (*base.ours, *base.theirs)]).decode()
         rows = await self._ground.store.rows("notes_known", (keys,))
         ids = {key: id_ for key, id_, holds in rows if holds}
         facts = await self._facts(paper, agent)
-        label = join((marks.of(path), Label("tool_local", source=f"file {path}")))
-        trusted = label.integrity != "untrusted"
         show = {key: fact for key, each in facts.items() if (fact := _shown(paper.sheet, each))}
         known = {**{key: fact.id for key, fact in facts.items()}, **ids}
         stays = {*known, *(key for key, _, _ in rows)} if paper.sheet.log else known.keys()
         for _ in range(5):  # somebody may be writing it
             text = await anyio.to_thread.run_sync(_read, files, path)
+            label = join((await self._label(agent, path), Label("tool_local", source=f"file {path}")))
+            trusted = label.integrity != "untrusted" and not label.by
             here = text is not None
             last = base if here else Base(base.ours, (), base.version)  # who deletes a file forgets nothing
             done = merge(paper.sheet, text or "", last, show, stays, trusted)
@@ -199,6 +199,10 @@ class Notebook:
             done = msgspec.structs.replace(done, base=Base(done.base.ours, base.theirs, done.base.version))
         return await self._keep(paper, real, done, base, (label, known, facts))
 
+    async def _label(self, agent: str, path: str) -> Label:
+        """Whose word is in it by now, also while somebody writes it."""
+        return (await marks_in(await self._agent(agent).reach())).of(path)
+
     async def _keep(
         self,
         paper: Paper,
@@ -210,7 +214,7 @@ class Notebook:
         """Write down what the file says now, and the facts that came and went with it. What somebody changed stays
         whose it was."""
         label, known, whose = about
-        now, held = self._ground.clock.now(), label.integrity == "untrusted"
+        now, held = self._ground.clock.now(), label.integrity == "untrusted" or bool(label.by)
         place = sha256(real.encode(errors="surrogateescape")).hexdigest()[:12]
         names = {new.key: f"{paper.kind if new.ours else paper.around}:{place}:{new.key}" for new in done.new}
         if done.left:

@@ -237,7 +237,8 @@ class Proposals:
             raise ToolError(f"there is a {folder} already, and what lies in it would become a part of the skill")
 
         where, place = where_is(reach, row.file)
-        _, looked = await anyio.to_thread.run_sync(where.change, by, place, write)
+        _, looked, one = await anyio.to_thread.run_sync(where.change, by, place, write)
+        where.leave(one)
         real = f"{where.real}/{place}"
         return (*looked.rows, Change("file_label_drop", (real,)))
 
@@ -313,7 +314,8 @@ class Proposals:
             return there == text
 
         where, place = where_is(reach, row.file)
-        out, looked = await anyio.to_thread.run_sync(where.change, by, place, remove)
+        out, looked, one = await anyio.to_thread.run_sync(where.change, by, place, remove)
+        where.leave(one)
         await self._ground.store.change(looked.rows)
         return out
 

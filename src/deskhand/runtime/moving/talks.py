@@ -12,11 +12,10 @@ from ...store.base import Store
 from ...types.commit import Change, Commit
 from ...types.errors import StaleSession
 from ...types.events import AnyEvent, MessageReceived, OptionsSet, Recorded
-from ...types.identity import Principal
+from ...types.identity import Principal, label_of
 from ...types.labels import Label
 from ...types.options import SessionOptions
 from ...types.people import GUEST, OWNER_NAME
-from ..door import label_of
 from ..hiding import hidden, hidden_message
 from ..people import LocalPeople
 from ..transcript import Commits, Reader

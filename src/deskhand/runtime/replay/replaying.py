@@ -76,8 +76,6 @@ class Replaying(msgspec.Struct, frozen=True):
         if wanted.system or wanted.skills is not None:
             other = self.driving(recorded.session, self.trying(agent.name, Tried(wanted.system, wanted.skills)))
             served = Skills((Source("tried", wanted.skills, links=True),)).find() if wanted.skills else {}
-        if agent.look is not None:
-            await agent.look()
 
         def serve(call: ToolCall) -> str | None:
             return _served(call, served)

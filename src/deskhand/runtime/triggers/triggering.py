@@ -19,7 +19,7 @@ from ...types.errors import JobInvalid, NetError, Refused, StoreCorrupt, StoreEr
 from ...types.events import MessageReceived, Recorded, TurnEnded
 from ...types.identity import SYSTEM, Principal
 from ...types.jobs import Job
-from ...types.labels import LOCAL, Label, join
+from ...types.labels import LOCAL, Label
 from ...types.messages import Text, clean
 from .listening import words_of
 from .signatures import BODY, delivered
@@ -57,12 +57,14 @@ class Fires(Protocol):
 
 class Looks(msgspec.Struct, frozen=True):
     """How the world is looked at: the workspace of a job as its real path, a page as text (raises NetError, ToolError),
-    the secret of this name ('' for none), and the agent of a job."""
+    the secret of this name ('' for none), the agent of a job, and whose word files of its workspace and their names
+    are."""
 
     workspace: Callable[[Job], Path]
     page: Callable[[Job, str], Awaitable[str]]
     secret: Callable[[str], str]
     agent: Callable[[Job], str]
+    label: Callable[[Job, Sequence[str]], Awaitable[Label]]
 
 
 class Due(msgspec.Struct):
@@ -241,7 +243,7 @@ class Triggering:
         try:
             if await self._is_own_doing(job, change, folder):
                 return False
-            label = await self._label(folder, changed(change.before, change.now))
+            label = await self._looks.label(job, changed(change.before, change.now))
             await self._set_off(job, trigger, f"file:{trigger.what}:{change.state}", Text(words, label))
         except StoreError:
             del self._files[job.name, str(trigger)]
@@ -274,14 +276,6 @@ class Triggering:
             return False
         self._fails(key, TOO_OFTEN)
         return True
-
-    async def _label(self, folder: str, paths: Sequence[str]) -> Label:
-        """Whose word these files are. Their names are part of what is told."""
-        rows = await self._store.rows("file_labels", ())
-        if not rows:
-            return LOCAL
-        marks = {path: msgspec.json.decode(label, type=Label) for path, label in rows}
-        return join((LOCAL, *(marks[f"{folder}/{path}"] for path in paths if f"{folder}/{path}" in marks)))
 
     async def _look_at_pages(self) -> None:
         now = self._clock.monotonic()

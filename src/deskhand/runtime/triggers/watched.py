@@ -6,11 +6,14 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from itertools import islice
 
 import msgspec
+
+from ...tools import tree
 
 MOST, DEEPEST, MOST_SEEN = 2_000, 8, 10_000
 """So many files beneath one path count, so deep, and so many are looked at to find them."""
@@ -64,19 +67,17 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _inside(here: str, path: str, deep: int) -> Iterator[tuple[str, os.stat_result]]:
-    try:
-        entries = sorted(os.scandir(here), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        try:
-            name, status = f"{path}/{entry.name}".lstrip("/"), entry.stat(follow_symlinks=False)
-        except OSError:
-            continue
+    found = list[tuple[str, os.stat_result]]()
+    with suppress(OSError), tree.scanned(here) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            with suppress(OSError):
+                found.append((entry.name, entry.stat(follow_symlinks=False)))
+    for name, status in found:
+        place = f"{path}/{name}".lstrip("/")
         if not stat.S_ISDIR(status.st_mode):
-            yield name, status
-        elif deep > 1 and entry.name not in LEFT_OUT:
-            yield from _inside(entry.path, name, deep - 1)
+            yield place, status
+        elif deep > 1 and name not in LEFT_OUT:
+            yield from _inside(f"{here}/{name}", place, deep - 1)
 
 
 def digest(seen: Seen) -> str:

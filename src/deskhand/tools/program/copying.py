@@ -13,6 +13,7 @@ import msgspec
 from ...policy.gate import steers
 from ...types.errors import ToolError
 from ...types.programs import FileChange, Kind
+from .. import tree
 from ..diffs import diff_of, text_of
 from ..heavy import is_heavy
 from ..protected import why_protected
@@ -32,7 +33,8 @@ class Was(msgspec.Struct, frozen=True, gc=False):
 
 class Copy(msgspec.Struct, frozen=True):
     """`root` is the copy of `source`; `files` and `folders` are what lies in it, by paths below both, `times` when the
-    files of the source were changed last (ns). `armed` are files whose readers we want to know."""
+    files of the source were changed last (ns). `armed` are files whose readers we want to know, and the folders
+    around them."""
 
     source: Path
     root: Path
@@ -57,14 +59,14 @@ def names(source: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     waiting = [""]
     while waiting:
         above = waiting.pop(0)
-        with os.scandir(source / above) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-        for entry in found:
-            path = f"{above}/{entry.name}" if above else entry.name
-            folder, file = entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False)
-            if (folder or file) and seen(f"{path}/x" if folder else path):
-                waiting += [path] * folder
-                yield path, entry
+        with tree.scanned(str(source / above)) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                path = f"{above}/{entry.name}" if above else entry.name
+                folder, file = entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False)
+                if (folder or file) and seen(f"{path}/x" if folder else path):
+                    entry.stat(follow_symlinks=False)  # it is asked for later, when the folder is closed
+                    waiting += [path] * folder
+                    yield path, entry
 
 
 def copied(source: Path, root: Path, marked: Collection[str]) -> Copy:
@@ -84,12 +86,20 @@ def copied(source: Path, root: Path, marked: Collection[str]) -> Copy:
                     f"this folder holds more than {MOST_FILES:,} files or {MOST_BYTES >> 20} MB: too much to rehearse "
                     "in. Name a smaller workspace for the agent, or choose a bigger model."
                 )
-            shutil.copy2(source / path, root / path, follow_symlinks=False)
+            _copy(source / path, root / path)
             files[path] = status.st_mtime_ns
     except OSError as error:
         raise ToolError(f"the folder cannot be copied: {error.strerror}") from error
     armed = {path: _arm(root / path) for path in marked if path in files}
+    around = {path.rpartition("/")[0] for path in marked if path in files or path in folders}
+    armed |= {path: _arm(root / path) for path in around}
     return Copy(source, root, {path: _was(root / path) for path in files}, files, frozenset(folders), armed)
+
+
+def _copy(source: Path, target: Path) -> None:
+    with tree.opened_unseen(str(source)) as read, target.open("xb") as written:
+        shutil.copyfileobj(read, written)
+    shutil.copystat(source, target, follow_symlinks=False)
 
 
 def _was(path: Path) -> Was:
@@ -99,22 +109,26 @@ def _was(path: Path) -> Was:
 
 def _arm(path: Path) -> int | None:
     """Give it a last access long ago; its change time then, None where reads leave no trace."""
-    with path.open("rb") as file:
-        if not keeps_times(file.fileno(), path.lstat()):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if not keeps_times(descriptor, path.lstat()):
             return None
+    finally:
+        os.close(descriptor)
     os.utime(path, ns=(LONG_AGO_NS, path.lstat().st_mtime_ns))
     return path.lstat().st_ctime_ns
 
 
 def read_in(copy: Copy) -> list[str]:
-    """The marked files that were read, or may have been."""
+    """The marked files that were read, or may have been, and the folders around them of which the names were."""
 
     def untouched(path: str, changed_ns: int | None) -> bool:
         try:
             now = (copy.root / path).lstat()
         except OSError:
             return False
-        return changed_ns is not None and now.st_atime_ns == LONG_AGO_NS and now.st_ctime_ns == changed_ns
+        same = now.st_ctime_ns == changed_ns or path in copy.folders or not path
+        return changed_ns is not None and now.st_atime_ns == LONG_AGO_NS and same
 
     return [path for path, changed_ns in copy.armed.items() if not untouched(path, changed_ns)]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...types.losses import named
 from ...types.programs import Purpose
+from .. import tree
 from .copying import names
 from .inside.tables import markdown_rows, separator
 
@@ -29,7 +30,8 @@ WHOLE_BYTES = 6_000
 
 
 def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]]:
-    """The listing, with the files that the request names first; and the paths of those whose words are in it."""
+    """The listing, with the files that the request names first; and the paths of those whose words or names are in
+    it."""
     paths = [path for path, entry in names(folder) if entry.is_file(follow_symlinks=False)]
     called = [path for path in paths if named(path, request)]
     others = [path for path in paths if path not in called]
@@ -39,14 +41,16 @@ def survey(folder: Path, request: str, purpose: Purpose) -> tuple[str, list[str]
     lines, rest = [_head(folder, path, request) for path in heads], [path for path in paths if path not in heads]
     if heads and all(Path(path).name.lower() in request.lower() for path in heads):
         # A small model works on whatever it is shown: other files are told where the request may mean them.
-        lines += ["- also here: " + ", ".join(rest[:MOST_NAMES])] * bool(rest and _OTHERS.search(request))
+        rest = rest[:MOST_NAMES] if _OTHERS.search(request) else []
+        lines += ["- also here: " + ", ".join(rest)] * bool(rest)
     else:
         lines += [_head(folder, path) for path in rest]
     more = len(lines) - MOST_NAMES
     folders = [path for path, entry in names(folder) if entry.is_dir(follow_symlinks=False)]
     said = lines[:MOST_NAMES] + ([f"- and {more} more files"] if more > 0 else [])
-    said += [f"- {path}/ is an empty folder" for path in folders if not any(p.startswith(f"{path}/") for p in paths)]
-    return "Files here:\n" + "\n".join(said) if said else "Files here: none", heads
+    empty = [path for path in folders if not any(p.startswith(f"{path}/") for p in paths)]
+    said += [f"- {path}/ is an empty folder" for path in empty]
+    return "Files here:\n" + "\n".join(said) if said else "Files here: none", [*heads, *rest, *empty]
 
 
 _OTHERS = re.compile(
@@ -101,7 +105,7 @@ def _likely(paths: Sequence[str], request: str) -> list[str]:
 def _peek(path: Path) -> str | None:
     """The beginning of a text; None for what is none."""
     try:
-        with path.open("rb") as file:
+        with tree.opened_unseen(str(path)) as file:
             data = file.read(PEEK_BYTES)
         return None if b"\0" in data else data.decode("utf-8-sig", "strict" if len(data) < PEEK_BYTES else "ignore")
     except (OSError, UnicodeDecodeError):

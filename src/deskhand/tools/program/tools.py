@@ -27,8 +27,8 @@ from ...types.programs import REHEARSE, RUN, SURVEY, Purpose, Rehearsed, RunArgu
 from ..base import Context, Done, Outcome, Spec, Tool
 from ..convert import python_command
 from ..define import decode_arguments, schema, tool
-from ..marks import Marks, marks_of
-from ..notes import By
+from ..marks import Marks, label_of, marks_of
+from ..notes import By, Running
 from ..states import Changed, digest_of
 from ..undo import above
 from ..watch import Ground, by, ground, make_up
@@ -50,9 +50,8 @@ async def survey_files(about: str, context: Context, purpose: Purpose = "change"
     purpose: read gives the whole text of the files that it names
     """
     folder = Path(context.reach.files.roots[0][0])
-    marks = await marks_of(context)
     said, shown = await anyio.to_thread.run_sync(survey, folder, about, purpose)
-    return Done((Text(clean(said), marks.joined(shown)),))
+    return Done((Text(clean(said), await label_of(shown, context)),))
 
 
 class _Program:
@@ -71,13 +70,15 @@ class _Program:
         with tempfile.TemporaryDirectory(prefix="deskhand-program-") as place:
             copy = await anyio.to_thread.run_sync(copied, Path(where.real), Path(place), marked)
             ended = await self._ended(given, copy, context)
+            read = await anyio.to_thread.run_sync(read_in, copy)  # before we look ourselves
             made = await _made_here(context)
             try:
                 found = await anyio.to_thread.run_sync(found_in, copy, ended.read, ended.blind, made)
                 rehearsed = self._rehearsed(ended, found, context)
             except ToolError as error:
                 found, rehearsed = Found((), {}, {}), Rehearsed(stopped=str(error))
-            label = marks.joined(read_in(copy))
+            named = [path for path in marked if path.rpartition("/")[0] in read]
+            label = marks.joined({*named, *(path for path in read if path in copy.files)})
         return _Tried(where, marks, label, found, rehearsed)
 
     async def _ended(self, given: RunArguments, copy: Copy, context: Context) -> _Ended:
@@ -218,29 +219,38 @@ async def _made_here(context: Context) -> list[str]:
 async def _brought_about(tried: _Tried, context: Context) -> tuple[Change, ...]:
     """Do what the program came to. Returns the rows of it, and of whose word the files are now."""
     doer = by(context, RUN, ", ".join(change.path for change in tried.found.changes))
-    rows = await anyio.to_thread.run_sync(_applied, tried.where, doer, tried.found)
     label = join((context.label, tried.label))
-    for change in tried.found.changes:
-        if change.kind not in ("deleted", "folder"):
-            rows = (*rows, *tried.marks.written(f"{tried.where.real}/{change.to or change.path}", label, context))
+    one, rows = await anyio.to_thread.run_sync(_applied, tried.where, doer, label, tried.found)
+    marks, marked = await marks_of(context), list[Change]()
+    for path in sorted(one.touched):
+        marked += marks.named(f"{tried.where.real}/{path}", label, context)
+    if marked:
+        with anyio.CancelScope(shield=True):
+            await tried.where.shadow.commit((*rows, *marked))
+    tried.where.leave(one)
     return rows
 
 
-def _applied(where: Ground, doer: By, found: Found) -> tuple[Change, ...]:
-    """Bring the change about as one. Returns its rows. Raises ToolError where something has changed meanwhile."""
+def _applied(where: Ground, doer: By, label: Label, found: Found) -> tuple[Running, tuple[Change, ...]]:
+    """Bring the change about as one, on the word of this label. Returns it, and its rows. Raises ToolError where
+    something has changed meanwhile."""
     shadow = where.shadow
     with shadow.lock:
-        one = where.begin(doer)  # it looks at everything: what was there before is nobody's, even if we are killed
+        # It looks at everything: what was there before is nobody's, even if we are killed.
+        one = where.begin(doer, label)
         try:
             wanted = _wanted(where, found)
             one.add([Changed(path, _state(where, path), state) for path, state in wanted.items()])
             shadow.into_blobs([digest for path in wanted if (digest := digest_of(_state(where, path)))])
             failed = where.bring_about(one)
-        finally:
+            one.touched.update(wanted)
+        except BaseException:
             where.leave(one, doer.at)
+            raise
+        where.end(one, doer.at)
         if failed:
             raise ToolError("; ".join(f"{path}: {why}" for path, why in failed.items()))
-        return where.rows(one)
+        return one, where.rows(one)
 
 
 def _wanted(where: Ground, found: Found) -> dict[str, str | None]:
