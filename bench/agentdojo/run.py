@@ -30,6 +30,7 @@ from agentdojo.types import text_content_block_from_string
 from anyio import from_thread
 from house import Case, Dojo, open_dojo, table
 from plans import deeds_of, ways
+from replies import replies_of
 from report import WAYS, WORDS, Outcome, Way, holds, replace_table, report
 
 from deskhand.testing.obedient import Obedient, Order
@@ -56,7 +57,7 @@ class Pipeline(BasePipelineElement):
 
     def query(self, query: str, runtime: Any, env: Any = None, messages: Any = (), extra_args: Any = None) -> Any:
         suite = self._suite.name
-        task = deeds_of(self._user, env, suite)
+        task = replies_of(deeds_of(self._user, env, suite), env, self._suite.tools, table(suite))
         orders: tuple[Order, ...] = ()
         if (wanted := self._injection) is not None:
             said = wanted.GOAL if (suite, wanted.ID) in WORDS else wanted.GROUND_TRUTH_OUTPUT
@@ -82,7 +83,7 @@ def run_case(dojo: Dojo, suite: Any, way: Way, attack: Any, user_task: Any, inje
     pipeline = Pipeline(dojo, suite, way, user_task, injection_task)
     solved, attacked = suite.run_task_with_pipeline(pipeline, user_task, injection_task, injections)
     told, rows = pipeline.told, table(suite.name)
-    allowed = {ask.call_id for ask, yes in told.asks if yes}
+    allowed = told.allowed
     acts = [
         call
         for call in told.ran
