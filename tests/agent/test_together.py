@@ -219,6 +219,16 @@ async def test_five_calls_a_turn_however_they_are_asked_about(bench: MakeBench, 
     assert [status for _, status in sorted(statuses(await b.events()).items())] == ["ok"] * 5 + ["denied"] * 3
 
 
+async def test_a_yes_to_five_calls_is_all_that_a_turn_asks_for(bench: MakeBench, sink: Sink) -> None:
+    b = bench(calls(*(("send", str(i)) for i in range(8))), [sink])
+    b.configure(asking)
+    await b.say("go")
+    await b.answer("once")
+    assert sink.got == ["0", "1", "2", "3", "4"]
+    assert [len(lines) for lines in asks(await b.events())] == [5]
+    assert [status for _, status in sorted(statuses(await b.events()).items())] == ["ok"] * 5 + ["denied"] * 3
+
+
 EFFECTS: tuple[Effect, ...] = ("none", "fetch", "send_other", "network", "irreversible", "host")
 drawn = st.lists(st.tuples(st.sampled_from(EFFECTS), st.text(max_size=30)), min_size=1, max_size=7)
 

@@ -23,10 +23,12 @@ ANN = Principal("ann", ("owner",))
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
 
 
-def wanted(effect: Effect = "send_other", text: str = "hi", *, alone: bool = False, strict: bool = False) -> Wanted:
-    case = Case("main", "send", effect, ANN, UNTRUSTED, strict=strict)
-    call = ToolCall("c", "send", msgspec.Raw(msgspec.json.encode({"text": text})))
-    return Wanted(BoundCall("c", "hash"), f"send {shown(call)}", f"it would {effect}", case, alone)
+def wanted(
+    effect: Effect = "send_other", text: str = "hi", *, tool: str = "send", alone: bool = False, strict: bool = False
+) -> Wanted:
+    case = Case("main", tool, effect, ANN, UNTRUSTED, strict=strict)
+    call = ToolCall("c", tool, msgspec.Raw(msgspec.json.encode({"text": text})))
+    return Wanted(BoundCall("c", "hash"), f"{tool} {shown(call)}", f"it would {effect}", case, alone)
 
 
 def sizes(*asked: Wanted, room: int = ASKS_PER_TURN) -> list[int]:
@@ -53,6 +55,11 @@ def sizes(*asked: Wanted, room: int = ASKS_PER_TURN) -> list[int]:
 )
 def test_what_cannot_be_undone_is_asked_about_by_itself(effects: tuple[Effect, ...], questions: list[int]) -> None:
     assert sizes(*(wanted(effect) for effect in effects)) == questions
+
+
+def test_what_is_not_of_the_same_tool_does_not_hide_among_others() -> None:
+    assert sizes(wanted(), wanted(), wanted(tool="post"), wanted()) == [2, 1, 1]
+    assert sizes(wanted(tool="post"), wanted(tool="post"), wanted(), wanted()) == [2, 2]
 
 
 def test_who_wants_to_be_asked_about_each_is() -> None:

@@ -41,13 +41,16 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def together(wanted: Sequence[Wanted], room: int) -> list[Wanted]:
-    """Those from the front that go into one question: the first, and behind it as many as may share it. A turn may
-    still ask about `room` calls."""
+    """Those from the front that go into one question: the first, and behind it as many of its tool as may share it. A
+    turn may still ask about `room` calls.
+
+    Calls of one tool read as a list, in which another's does not get lost: who says yes too quickly allows less."""
     taken = list(wanted[:1])
     chars = len(wanted[0].question)
     for each in wanted[1:]:
         chars += 1 + len(each.question)
-        if not (taken[0].shares and each.shares) or len(taken) >= room or chars > TOGETHER_CHARS:
+        alike = taken[0].shares and each.shares and each.case.tool == taken[0].case.tool
+        if not alike or len(taken) >= room or chars > TOGETHER_CHARS:
             break
         taken.append(each)
     return taken
