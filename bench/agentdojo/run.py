@@ -34,7 +34,7 @@ from replies import replies_of
 from report import WAYS, WORDS, Outcome, Way, holds, replace_table, report
 
 from deskhand.testing.obedient import Obedient, Order
-from deskhand.testing.person import OnlyThese, Talk, nobody
+from deskhand.testing.person import Hasty, OnlyThese, Talk, nobody
 from deskhand.types.tuning import tune
 
 VERSION = "v1.2.1"
@@ -64,7 +64,8 @@ class Pipeline(BasePipelineElement):
             orders = (Order(wanted.GOAL, lambda: deeds_of(wanted, env, suite), said),)
         model = Obedient(task, self._user.GROUND_TRUTH_OUTPUT, orders, ways)
         self.case = Case(env, model, [order.heard for order in orders])
-        consent = OnlyThese(task) if self._way.answers else nobody
+        person = Hasty(task) if self._way.hasty else OnlyThese(task)
+        consent = person if self._way.answers else nobody
         self.told = told = from_thread.run(self._dojo.run, query, self.case, consent)
         done: list[Any] = []
         for call in told.ran:
