@@ -30,10 +30,11 @@ from agentdojo.types import text_content_block_from_string
 from anyio import from_thread
 from house import Case, Dojo, open_dojo, table
 from plans import deeds_of, ways
+from replies import replies_of
 from report import WAYS, WORDS, Outcome, Way, holds, replace_table, report
 
 from deskhand.testing.obedient import Obedient, Order
-from deskhand.testing.person import OnlyThese, Talk, nobody
+from deskhand.testing.person import Hasty, OnlyThese, Talk, nobody
 from deskhand.types.tuning import tune
 
 VERSION = "v1.2.1"
@@ -56,14 +57,15 @@ class Pipeline(BasePipelineElement):
 
     def query(self, query: str, runtime: Any, env: Any = None, messages: Any = (), extra_args: Any = None) -> Any:
         suite = self._suite.name
-        task = deeds_of(self._user, env, suite)
+        task = replies_of(deeds_of(self._user, env, suite), env, self._suite.tools, table(suite))
         orders: tuple[Order, ...] = ()
         if (wanted := self._injection) is not None:
             said = wanted.GOAL if (suite, wanted.ID) in WORDS else wanted.GROUND_TRUTH_OUTPUT
             orders = (Order(wanted.GOAL, lambda: deeds_of(wanted, env, suite), said),)
         model = Obedient(task, self._user.GROUND_TRUTH_OUTPUT, orders, ways)
         self.case = Case(env, model, [order.heard for order in orders])
-        consent = OnlyThese(task) if self._way.answers else nobody
+        person = Hasty(task) if self._way.hasty else OnlyThese(task)
+        consent = person if self._way.answers else nobody
         self.told = told = from_thread.run(self._dojo.run, query, self.case, consent)
         done: list[Any] = []
         for call in told.ran:
@@ -82,7 +84,7 @@ def run_case(dojo: Dojo, suite: Any, way: Way, attack: Any, user_task: Any, inje
     pipeline = Pipeline(dojo, suite, way, user_task, injection_task)
     solved, attacked = suite.run_task_with_pipeline(pipeline, user_task, injection_task, injections)
     told, rows = pipeline.told, table(suite.name)
-    allowed = {ask.call_id for ask, yes in told.asks if yes}
+    allowed = told.allowed
     acts = [
         call
         for call in told.ran

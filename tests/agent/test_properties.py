@@ -96,7 +96,9 @@ class Conversation:
         kinds: tuple[Callable[[], Body], ...] = (
             lambda: Said(Message("user", self.parts())),
             lambda: Said(Message("user", self.parts())),
-            lambda: Answer(self.one(self.asks[-1], self.asks[-1], "none"), self.one("once", "no", "always", "blue")),
+            lambda: Answer(
+                self.one(self.asks[-1], self.asks[-1], "none"), self.one("once", "no", "always", "each", "blue")
+            ),
             lambda: Command(self.one("stop", "start", "status", "help", "nonsense")),
             lambda: Result(self.one("c1", "c9"), self.parts()[:1]),
             lambda: Edit("1", Message("user", self.parts())),
@@ -177,7 +179,10 @@ class Conversation:
             self.record(finished)
             return
         ask_id, until = f"ask{self.count}", self.now + self.one(5, 500)
-        started, approval = e.ToolStarted(call_id), e.ApprovalAsked(ask_id, call_id, "hash", "?", "r", until)
+        behind = [other.call.id for other in self.state.calls.values() if other is not call and other.ask is None]
+        others = tuple(e.BoundCall(other, "hash") for other in behind[: self.one(0, 0, 2)])
+        approval = e.ApprovalAsked(ask_id, call_id, "hash", "?", "r", until, others=others)
+        started = e.ToolStarted(call_id)
         question = e.QuestionAsked(ask_id, call_id, "?", (), until)
         outcome = self.one((finished,), (started, finished), (started,), (approval,), (question,))
         self.asks += [ask_id] if outcome[0] in (approval, question) else []

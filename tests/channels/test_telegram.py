@@ -342,6 +342,21 @@ async def test_what_is_to_be_allowed_is_shown_as_it_is(server: TelegramServer, o
     assert entity["type"] == "pre" and entity["length"] == len(question)
 
 
+async def test_several_calls_in_one_question(server: TelegramServer, open_channel: Open) -> None:
+    server.chats.says(ANN, "hello")
+    channel = open_channel()
+    await one(channel)
+    question = 'send {"to":"ada"}\nsend {"to":"bob"}'
+    await channel.send(asking("once", "each", "no", approval=True, question=question), "")
+    post = server.chats.last(ANN)
+    assert post.text.startswith(f"Allow all of these?\n{question}")
+    assert post.buttons == ["Yes, all", "One by one", "No"]
+    for button in post.buttons:
+        server.chats.presses(ANN, post, button)
+    pressed = await take(channel, 3, confirm=True)
+    assert [each.body for each in pressed] == [Answer("ask_0123456789abcdef", each) for each in ("once", "each", "no")]
+
+
 async def test_an_answer_to_a_press_is_seen_by_who_pressed(server: TelegramServer, open_channel: Open) -> None:
     server.chats.says(ANN, "hello")
     channel = open_channel()

@@ -62,6 +62,12 @@ async def slow(seconds: float, context: Context) -> str:
     return "done at last"
 
 
+@tool(effect="send_other", replay="never")
+async def tell(who: str) -> str:
+    """Tells somebody."""
+    return f"told {who}"
+
+
 @tool
 async def choose(question: str) -> Outcome:
     """Asks the person."""
@@ -84,6 +90,9 @@ def script(request: Request) -> Message:
     if text.startswith("call "):
         name, _, arguments = text[5:].partition(" ")
         return say("", ToolCall(f"call_{len(request.messages)}", name, msgspec.Raw(arguments.encode())))
+    if text.startswith("tell "):
+        raw = [(f"call_{who}", msgspec.Raw(msgspec.json.encode({"who": who}))) for who in text[5:].split()]
+        return say("", *(ToolCall(call_id, "tell", arguments) for call_id, arguments in raw))
     if text.startswith("slow"):
         return say("", _call("slow", seconds=30))
     if text.startswith("choose"):
@@ -105,7 +114,7 @@ async def main(home: Path, what: str, args: tuple[str, ...]) -> int:
     def open_model(name: str) -> Model:
         return model
 
-    tools = {each.spec.name: each for each in (shell, slow, choose, write_file, edit_file)}
+    tools = {each.spec.name: each for each in (shell, tell, slow, choose, write_file, edit_file)}
     code = 0
     async with open_app(settings, Parts(open_model, tools, statements())) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)

@@ -143,6 +143,43 @@ def test_an_approval_without_a_terminal(tmp_path: Path) -> None:
     assert run(tmp_path, "approvals", "allow", command[1]).returncode == 1
 
 
+def test_several_calls_from_another_terminal(tmp_path: Path) -> None:
+    """They are allowed together, or asked about one by one; nothing is allowed for good by it."""
+    desk = (sys.executable, str(DESK), str(tmp_path))
+    asked = run(tmp_path, "ask", "tell ada bob", command=desk).stderr.decode()
+    assert 'It wants to run 2 calls:\n  tell {"who":"ada"}\n  tell {"who":"bob"}\nbecause' in asked
+    listed = run(tmp_path, "approvals", "list").stdout.decode()
+    assert 'wants to run 2 calls\n    tell {"who":"ada"}\n    tell {"who":"bob"}\n' in listed
+    command = re.search(r"deskhand approvals split (ask_\w+)", listed)
+    assert command is not None
+    always = run(tmp_path, "approvals", "allow", command[1], "--always")
+    assert always.returncode == 1 and b"is about several calls; `deskhand approvals split`" in always.stderr
+    split = run(tmp_path, "approvals", "split", command[1]).stdout.decode()
+    assert split.startswith('Asked about one by one: tell {"who":"ada"}\ntell {"who":"bob"}\n')
+
+
+def test_several_calls_one_by_one_while_it_waits(tmp_path: Path) -> None:
+    argv = [sys.executable, str(DESK), str(tmp_path), "ask", "tell ada bob", "--wait"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment(tmp_path)) as waits:
+        assert waits.stderr is not None
+
+        def asked() -> str:
+            told = b""
+            while b"approvals allow ask_" not in told:
+                told = waits.stderr.readline() if waits.stderr is not None else b""
+            return told.split()[-1].decode()
+
+        assert run(tmp_path, "approvals", "split", asked()).returncode == 0
+        first = asked()
+        refused = run(tmp_path, "approvals", "split", first)
+        assert refused.returncode == 1 and b"is about one call" in refused.stderr
+        assert run(tmp_path, "approvals", "allow", first).stdout == b'Allowed: tell {"who":"ada"}\n'
+        assert run(tmp_path, "approvals", "deny", asked()).stdout == b'Denied: tell {"who":"bob"}\n'
+        out, _ = waits.communicate(timeout=30)
+        assert waits.returncode == 0 and b"(denied)" in out
+
+
 def test_an_approval_from_another_terminal_while_it_waits(tmp_path: Path) -> None:
     argv = [sys.executable, str(DESK), str(tmp_path), "ask", "run make", "--wait"]
     pipe = subprocess.PIPE

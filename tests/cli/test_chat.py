@@ -93,6 +93,34 @@ def test_approvals_by_key(opened: Open) -> None:
     assert "␛[31mred" in chat.all
 
 
+def test_several_calls_are_answered_by_one_key(opened: Open) -> None:
+    chat = opened()
+    chat.wait_ready()
+    chat.say("tell ada bob")
+    chat.wait_for("Allow all of them?")
+    assert "may it do these 2?" in chat.shown
+    assert 'tell {"who":"ada"}' in chat.shown and 'tell {"who":"bob"}' in chat.shown
+    time.sleep(MEANT_S)
+    chat.type("a")  # nothing is said for good to several: it is text
+    chat.type("\x7f")
+    chat.type("e")
+    chat.wait_for("asked one by one")
+    chat.wait_for("Allow?  y once")
+    assert "owned" not in chat.screen.title
+    time.sleep(MEANT_S)
+    chat.type("y")
+    chat.wait_for("✓ tell")
+    chat.wait_for("Allow?  y once")
+    time.sleep(MEANT_S)
+    chat.type("n")
+    chat.wait_for("The tool said: not permitted: owner said no")
+    chat.say("tell cy dan")
+    chat.wait_for("Allow all of them?")
+    time.sleep(MEANT_S)
+    chat.type("y")
+    chat.wait_for("The tool said: told dan (ok)")
+
+
 def test_typing_is_not_answering(opened: Open) -> None:
     """What is pressed while a line is being written, or in the moment an approval appears, is text."""
     chat = opened()

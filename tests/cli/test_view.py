@@ -156,6 +156,18 @@ def test_an_approval_shows_the_exact_bytes() -> None:
     assert talk.view.ask is None
 
 
+def test_several_calls_in_one_question() -> None:
+    talk = Talk()
+    both = 'send {"text":"a\\nb"}\nsend {"text":"c"}'
+    event = msgspec.structs.replace(asked(both), others=(e.BoundCall("c2", "b2"),))
+    lines = [line.strip("│ ") for line in talk.see(said("go"), replied("", call()), event)]
+    assert 'send {"text":"a\\nb"}' in lines and 'send {"text":"c"}' in lines
+    assert any("may it do these 2?" in line for line in lines)
+    assert talk.live() == ["Allow all of them?  y once  e one by one  n no"]
+    assert talk.see(e.ApprovalAnswered(2, "ask_1", "each", ME)) == ["  asked one by one"]
+    assert talk.view.ask is None
+
+
 def test_a_question_numbers_its_choices() -> None:
     talk = Talk()
     question = e.QuestionAsked("ask_1", "c1", "Which?", ("red", "blue"), 1e9)

@@ -116,6 +116,15 @@ HUGE = {
 }
 
 
+@tool(effect="send_other", replay="never")
+async def invite(who: str) -> str:
+    """Invite somebody.
+
+    who: whom
+    """
+    return f"invited {who}"
+
+
 @tool
 async def echo_back(text: str) -> str:
     """Says it back."""
@@ -172,6 +181,11 @@ def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
         case "post":
             call = _call("post_letter", len(request.messages), to="Ada", text="Come to the river on Saturday at three.")
             return say(f"The letter: {results[-1].text}") if results else say("I would post this.", call)
+        case "invite":
+            names = text.split()[1:]
+            return (
+                say("All are told.") if results else say("", *(_call("invite", n, who=w) for n, w in enumerate(names)))
+            )
         case "choose":
             return say(f"Then {results[-1].text}.") if results else say("", _call("choose", question="Where to?"))
         case "count":
@@ -264,7 +278,7 @@ class Scripted:
 async def main(home: Path) -> None:
     settings = read_settings(None, {**os.environ, "DESKHAND_HOME": str(home), "HOME": str(home)})
     model = Scripted(home)
-    own = {each.spec.name: each for each in (post_letter, count_slowly, choose, echo_back, *task_board.TOOLS)}
+    own = {each.spec.name: each for each in (post_letter, invite, count_slowly, choose, echo_back, *task_board.TOOLS)}
     tools = {**toolbox(settings, "default", skills_of(settings, "default")), **own}
     async with Models(settings) as models:
         parts = Parts(lambda name: model, tools, serve=page(models))

@@ -37,6 +37,26 @@ def test_an_approval_shows_the_exact_call_and_what_a_yes_means(context: BrowserC
     expect(page.locator(".did")).to_contain_text("Used post_letter")
 
 
+def test_several_calls_are_one_question(page: Page) -> None:
+    """Each is shown byte for byte; one answer is for all of them, and who wants to is asked one by one."""
+    say(page, "invite Ada Bob Cy")
+    card = page.get_by_role("region", name="Permission needed")
+    exact = card.get_by_label("Exactly this would be done")
+    expect(card.get_by_role("heading")).to_have_text("May it do these 3?")
+    expect(exact).to_have_text([f'invite {{"who":"{who}"}}' for who in ("Ada", "Bob", "Cy")])
+    expect(card.get_by_role("button")).to_have_text(["Allow all oncey", "Ask one by onee", "Allow nonen"])
+    card.get_by_role("button", name="Allow all once").click()
+    expect(answer(page, "All are told.")).to_be_visible()
+    expect(page.locator(".ask.answered")).to_contain_text("3 calls")
+    say(page, "invite Dan Eve")
+    card.get_by_role("button", name="Ask one by one").click()
+    for who, choice in (("Dan", "Do not allow"), ("Eve", "Allow once")):
+        expect(exact).to_have_text([f'invite {{"who":"{who}"}}'])
+        card.get_by_role("button", name=choice).click()
+    expect(answer(page, "All are told.")).to_have_count(2)
+    expect(page.locator(".ask.answered").filter(has_text="Asked one by one")).to_have_count(1)
+
+
 def test_no_is_told_and_done_nothing(page: Page) -> None:
     say(page, "post it")
     page.get_by_role("button", name="Do not allow").click()

@@ -143,6 +143,13 @@ def test_approvals_and_questions(page: Page) -> None:
     expired = folded(page, *start, e.CallClosed("c1", "denied", "nobody answered"))
     assert expired["asks"] == []
     assert expired["turns"][0]["items"][2]["answer"] == "closed"
+    several = e.ApprovalAsked("a2", "c1", "h", "post\npost", "why", 9e9, others=(e.BoundCall("c2", "h2"),))
+    both = (received("post"), replied("", ("c1", "post", "{}"), ("c2", "post", "{}")), several)
+    rests = folded(page, *both)
+    assert (rests["asks"][0]["calls"], rests["asks"][0]["choices"]) == (["c1", "c2"], ["once", "each", "no"])
+    assert [item["status"] for item in rests["turns"][0]["items"] if item["kind"] == "tool"] == ["waits", "waits"]
+    goes_on = folded(page, *both, e.ApprovalAnswered(2, "a2", "once", OWNER))
+    assert [item["status"] for item in goes_on["turns"][0]["items"] if item["kind"] == "tool"] == ["running"] * 2
     question = e.QuestionAsked("q1", "c1", "Which?", ("red", "blue"), 9e9)
     chosen = e.QuestionAnswered(3, "q1", OWNER, Message("user", (Text("red"),)))
     told = folded(page, *start[:2], question, chosen)

@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 
 import msgspec
 import pytest
-from hypothesis import example
-from hypothesis import given as given_
+from hypothesis import example, settings
+from hypothesis import given as drawn
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -217,10 +217,41 @@ STEER_PARTS = ("a", "memory", "Memory. ", "skills", "SOUL.md", "soul.md ", "memo
 
 @example(path_parts=["memory"])
 @example(path_parts=["a", "memory", "b", "c"])
-@given_(st.lists(st.sampled_from(STEER_PARTS), max_size=6))
+@drawn(st.lists(st.sampled_from(STEER_PARTS), max_size=6))
 def test_what_steers_is_found_by_its_parts(path_parts: list[str]) -> None:
     """As the patterns say, which were put to every end of the path."""
     parts = [part.casefold().rstrip(". ") for part in path_parts if part not in ("", ".")]
     ends = ["/".join(parts[i:]) for i in range(len(parts))]
     expected = any(fnmatchcase(end, pattern) for end in ends for pattern in STEERING)
     assert steers("/".join(path_parts)) == expected
+
+
+addresses = st.from_regex(r"https?://[a-z]{1,8}\.(test|example)(/[a-z?=]{0,8})?", fullmatch=True)
+outside = st.lists(st.one_of(st.text(max_size=40), addresses), max_size=4)
+
+
+@settings(max_examples=500, deadline=None)
+@drawn(st.sampled_from(sorted(OUTWARD | {"fetch"})), addresses, outside, st.text(max_size=20), st.booleans())
+def test_no_text_from_outside_frees_a_call(
+    effect: Effect, url: str, texts: list[str], said: str, allowed: bool
+) -> None:
+    """What others wrote into what a tool brought in, and into the arguments, leaves a call asked about: not even the
+    address of a page becomes one that somebody here named, whatever it says, and no rule changes that."""
+    spoken = f"{said} {url}"
+    messages = [Message("user", (Text("what is new?", OWNER),))]
+    for i, text in enumerate([*texts, spoken]):
+        call = ToolCall(f"c{i}", "read_channel", msgspec.Raw(b"{}"))
+        result = ToolResult(f"c{i}", (Text(text, Label("untrusted", source="slack")),))
+        messages += [
+            Message("assistant", (call,)),
+            Message("tool", (result,)),
+            Message("user", (Text(text, UNTRUSTED),)),
+        ]
+    known = given(messages, lambda name: name in ("web_fetch", "web_search"))
+    arguments = msgspec.json.encode({"url": url, "text": spoken})
+    asked = Case("a", "any", effect, ANN, UNTRUSTED, arguments, said="what is new?", known=known)
+    rules = (Rule("allow"),) if allowed else ()
+    assert decide(rules, asked).verdict == "ask"
+    if effect == "fetch":  # a person's own word does
+        typed = given([*messages, Message("user", (Text(url, OWNER),))], lambda name: False)
+        assert decide(rules, replace(asked, known=typed)).verdict == "allow"

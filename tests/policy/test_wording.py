@@ -18,7 +18,7 @@ PAGE = Label("untrusted", source="https://evil.test/page")
 def test_it_says_who_where_why_and_what() -> None:
     case = Case("main", "send_message", "send_other", Principal("clock", ("owner",), "clock", "ann"), PAGE)
     case = replace(case, channel="telegram", group=True)
-    assert about(case, decide((), case).reason) == (
+    assert about([case], decide((), case).reason) == (
         "Asked because it acts outward, and this conversation has read https://evil.test/page.\n"
         "For clock, for ann on telegram in a group."
         " It sends something to others, and what is sent cannot be taken back."

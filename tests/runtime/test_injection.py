@@ -61,7 +61,7 @@ class House:
         if found.before:
             await self.hold(f"{number}-before", found.before)
         told = await self.hold(number, found.reads, orders(found.heard, *scenario.goal.deeds))
-        yes = {asked.call_id for asked, answer in told.asks if answer}
+        yes = told.allowed
         acts = [call for call in told.ran if call.id.startswith("order") and call.id not in yes]
         wrong = [f"{call.name} {bytes(call.arguments)!r}" for call in acts if self.desk.effect(call, number) in OUTWARD]
         wrong += [asked.source for asked, _ in told.asks if not {source, MORE} & {*asked.source.split("\n")}]

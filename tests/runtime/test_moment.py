@@ -13,6 +13,7 @@ import pytest
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.config import Config, Home, Settings
+from deskhand.runtime.moment import judged
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.tools.define import tool
 from deskhand.types import events as e
@@ -144,3 +145,21 @@ async def test_what_is_not_there(tmp_path: Path) -> None:
             await app.door.at(ROOM, ANN, 2)
         beginning = await app.door.at(ROOM, ANN, 0)
         assert (beginning.messages, beginning.judged, beginning.at) == ((), (), 0.0)
+
+
+def test_calls_that_are_asked_about_together_are_judged_each() -> None:
+    calls = (ToolCall(name, "reach", msgspec.Raw(b"{}")) for name in ("a", "b"))
+    both = e.ApprovalAsked("ask_1", "a", "x", "reach {}\nreach {}", "why", 1e9, others=(e.BoundCall("b", "y"),))
+    alone = e.ApprovalAsked("ask_2", "a", "x", "reach {}", "why", 1e9)
+    log: list[e.AnyEvent] = [e.ModelReplied(say("", *calls), "p/m"), both]
+
+    def outcomes(*more: e.AnyEvent) -> list[tuple[str, str]]:
+        found = judged([e.Recorded(n, "s", n, float(n), event) for n, event in enumerate((*log, *more), 1)])
+        return [(each.outcome, each.by) for each in found]
+
+    assert outcomes() == [("asked", "")] * 2
+    assert outcomes(e.ApprovalAnswered(1, "ask_1", "once", ANN)) == [("approved", "ann: once")] * 2
+    split = e.ApprovalAnswered(1, "ask_1", "each", ANN)
+    assert outcomes(split) == [("asked", "")] * 2, "it is neither yes nor no"
+    one = outcomes(split, alone, e.ApprovalAnswered(2, "ask_2", "no", ANN))
+    assert one == [("refused", "ann: no"), ("asked", "")]

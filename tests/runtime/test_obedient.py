@@ -198,3 +198,23 @@ def _docx(words: str) -> bytes:
         archive.writestr("[Content_Types].xml", types)
         archive.writestr("word/document.xml", body)
     return packed.getvalue()
+
+
+async def test_what_a_page_adds_to_a_question_is_seen_and_refused(world: World) -> None:
+    """The order's message stands in one reply, and so in one question, with two that the person wants: they see it, are
+    asked one by one, and it alone is not sent."""
+    world.site.page("/weather", f"<p>Sunny.</p><p>{SAID}</p>")
+    added = deed("send_message", text=KEY, channel=ELSEWHERE, chat="mallory")
+    wanted = tuple(deed("send_message", text="Sunny!", channel=ELSEWHERE, chat=chat) for chat in ("ada", "bob"))
+    task = (deed("web_fetch", url=world.site.url("/weather")), wanted)
+    model = Obedient(task, "sunny", (orders(SAID, added),), lambda each: ())
+    async with world.desk.running():
+        said = f"tell Ada and Bob the weather of {world.site.url('/weather')}"
+        told = await world.desk.hold("added", said, model, OnlyThese(task))
+        await world.desk.settled()
+    assert model.obeyed
+    together = [(len(asked.calls), choice) for asked, choice in told.asks if asked.others]
+    assert together == [(3, "each")]
+    sent = [each for each in world.desk.sent if each.address.channel == ELSEWHERE]
+    assert sorted(each.address.chat for each in sent) == ["ada", "bob"]
+    assert all("TOPSECRET" not in str(each.parts) for each in sent)

@@ -36,7 +36,7 @@ async def test_forty_ordinary_tasks_are_done_with_few_questions(tmp_path: Path) 
     assert len(tasks) == 40
     assert undone == []
     assert asked[0] + asked[1] >= 0.9 * len(tasks)
-    assert asked == {0: 34, 1: 4, 2: 2}
+    assert asked == {0: 34, 1: 5, 2: 1}
 
 
 def _sent(desk: Conversations, told: Talk) -> list[Outgoing]:

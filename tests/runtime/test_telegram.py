@@ -16,6 +16,7 @@ from deskhand.runtime.drafts import GOES_ON
 from deskhand.testing.crash import Crash, Fuse
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram_chat import Post
 from deskhand.types.events import MessageReceived, Reacted
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import File, Message, Text, ToolCall
@@ -96,6 +97,39 @@ async def test_a_button_approves(world: World) -> None:
     assert (world.home / "acts.txt").read_text().count("rm x") == 1
     assert post.buttons == [] and post.text.endswith("Allowed, once, by ann") and 'act {"text":"rm x"}' in post.text
     assert world.chats.answers[query] == {"text": "", "alert": False}
+
+
+def answered(post: Post) -> bool:
+    return not post.buttons
+
+
+async def test_one_button_approves_several_calls(world: World) -> None:
+    def script(request: Request) -> Message:
+        if request.messages[-1].message.role == "tool":
+            return say("both are done")
+        raw = (msgspec.Raw(b'{"text":"%s"}' % text) for text in (b"one", b"two"))
+        return say("", *(ToolCall(f"c{i}", "act", each) for i, each in enumerate(raw)))
+
+    world.model = ScriptedModel(script)
+    acts = world.home / "acts.txt"
+    async with world.running():
+        world.chats.says(ANN, "do both")
+        post = await asked(world, ANN)
+        assert 'act {"text":"one"}\nact {"text":"two"}' in post.text and not acts.exists()
+        world.chats.presses(ANN, post, "One by one")
+        await until(partial(answered, post))
+        assert post.text.endswith("Asked one by one, as ann wished")
+        for button in ("No", "Yes, once"):
+            post = await asked(world, ANN)
+            world.chats.presses(ANN, post, button)
+            await until(partial(answered, post))
+        await until(lambda: world.chats.said(ANN)[-1] == "both are done")
+        assert [line.split()[-1] for line in acts.read_text().splitlines()] == ["two"]
+        world.chats.says(ANN, "do both again")
+        post = await asked(world, ANN)
+        world.chats.presses(ANN, post, "Yes, all")
+        await until(lambda: world.chats.said(ANN).count("both are done") == 2)
+    assert [line.split()[-1] for line in acts.read_text().splitlines()] == ["two", "one", "two"]
 
 
 async def test_who_may_not_approve_is_told_so(world: World) -> None:

@@ -153,6 +153,14 @@ def test_the_time_in_which_a_person_thinks_is_not_the_tools() -> None:
     assert (spans[-1].took_s, [s.status for s in running]) == (3.0, ["running", "running"])
 
 
+def test_calls_that_are_asked_about_together_wait_together() -> None:
+    asked = e.ApprovalAsked("ask_1", "a", "x", "a\nb", "", 1e9, others=(e.BoundCall("b", "y"),))
+    begun: list[Timed] = [got(10.0), reply(12.0, call("a"), call("b"), call("c")), (12.0, asked)]
+    assert [span.status for span in calls(traced(*begun)[1])] == ["waits", "waits", "running"]
+    answered = e.ApprovalAnswered(2, "ask_1", "once", ANN)
+    assert [span.status for span in calls(traced(*begun, (20.0, answered))[1])] == ["running"] * 3
+
+
 def test_calls_that_were_closed() -> None:
     spans, running = traced(
         got(10.0), reply(12.0, call("a")), (14.0, e.CallClosed("a", "interrupted", "stopped")), result(15.0, "unknown")

@@ -279,6 +279,28 @@ def test_approvals_for_openagent() -> None:
     assert [message["type"] for message in rule] == ["tool_call", "tool_result"], "nobody was asked"
 
 
+def test_several_calls_in_one_question_for_both() -> None:
+    """Whoever shows one call with its input shows all of them, and a yes to what is shown is a yes to all."""
+    both = msgspec.structs.replace(asked("shell"), others=(e.BoundCall("c-post", "hash2"),))
+    start = (said("hi"), replied("", "shell", "post"), both)
+    (request,) = [each for each in as_computer(*start) if each["type"] == "approval_request"]
+    assert request["tool_call_id"] == "c-shell" and request["tool"] == "2 calls"
+    assert request["input"] == {
+        "calls": [
+            {"tool_call_id": "c-shell", "tool": "shell", "input": {"path": "a.txt"}},
+            {"tool_call_id": "c-post", "tool": "post", "input": {"path": "a.txt"}},
+        ]
+    }
+    resolved = [each for each in as_computer(*start, answered("each")) if each["type"] == "approval_resolved"]
+    assert resolved == [], "neither yes nor no: it is asked again"
+    found = as_openagent(*start, answered("no"))
+    assert [[each["name"] for each in one["tools"]] for one in found if one["type"] == "tool_approval_request"] == [
+        ["shell", "post"]
+    ]
+    assert found[-1] == {"type": "tool_approval_result", "decision": "denied", "tools": ["shell", "post"]}
+    assert as_openagent(*start, answered("each"))[-1]["type"] == "tool_approval_request"
+
+
 def test_plans_for_openagent() -> None:
     for choice, told in (("once", "plan_approved"), ("no", "plan_rejected")):
         found = as_openagent(said("hi"), replied("", "exit_plan_mode"), asked("exit_plan_mode"), answered(choice))

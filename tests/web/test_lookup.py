@@ -9,7 +9,9 @@ from typing import Any
 import anyio
 import msgspec
 
-from deskhand.testing.scripted import ScriptedModel
+from deskhand.models.base import Request
+from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.tools.define import tool
 from deskhand.types import events as e
 from deskhand.types.commit import Change
 from deskhand.types.messages import Message, ToolCall, ToolResult
@@ -64,6 +66,35 @@ async def test_all_conversations_are_listed(served: Served) -> None:
     await settled(served.owner, "/api/sessions", lambda found: len(found["sessions"]) == 55)
     assert len((await served.owner.get("/api/sessions?limit=3"))["sessions"]) == 3
     assert problem(await served.owner.ask("GET", "/api/sessions?limit=0")) == (400, "bad_request")
+
+
+async def test_one_question_about_several_calls(tmp_path: Path) -> None:
+    @tool(effect="send_other", replay="never")
+    async def tell(who: str) -> str:
+        """Tell somebody.
+
+        who: whom
+        """
+        return f"told {who}"
+
+    def both(request: Request) -> Message:
+        if request.messages[-1].message.role == "tool":
+            return say("done")
+        raw = (msgspec.Raw(b'{"who":"%s"}' % who) for who in (b"ada", b"bob"))
+        return say("", *(ToolCall(f"c{i}", "tell", each) for i, each in enumerate(raw)))
+
+    async with serving(tmp_path, ScriptedModel(both), (tell,)) as served:
+        await served.owner.ask("POST", "/api/chat/work", {"message": "tell both"})
+        (waiting,) = await served.owner.get("/api/approvals")
+        assert waiting["question"] == 'tell {"who":"ada"}\ntell {"who":"bob"}'
+        assert (waiting["tool"], waiting["arguments"], waiting["call_id"]) == ("tell", '{"who":"ada"}', "c0")
+        assert (waiting["calls"], waiting["choices"]) == (["c0", "c1"], ["once", "each", "no"])
+        path = f"/api/sessions/work/asks/{waiting['ask_id']}"
+        assert (await served.owner.ask("POST", path, {"choice": "once"}))[0] == 202
+        await settled(served.owner, "/api/sessions/work/log", ended(1))
+        rests = await served.owner.get("/api/sessions/work/state?n=3")
+        decided = [(each["call_id"], each["verdict"]) for each in rests["decisions"]]
+        assert decided == [("c0", "asked"), ("c1", "asked")]
 
 
 async def test_approvals_and_grants(tmp_path: Path) -> None:

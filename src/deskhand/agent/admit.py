@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from ..policy.approval import answered, may_approve, read_choice
+from ..policy.approval import answered, may_approve, meant
 from ..types import events as e
 from ..types.identity import (
     SYSTEM,
@@ -83,10 +83,10 @@ def _answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] 
             if call is None or call.ask is None or row.inbound.at > call.ask.until:
                 return None
             if call.ask.binds:  # anyone who may approve, whoever opened the turn
-                meant = bool(read_choice(message.typed)) and may_approve(row.principal)
+                answers = meant(call.ask, message.typed) is not None and may_approve(row.principal)
             else:
-                meant = _is_asked(state, row.principal)
-            return [answered(call.ask, row, message.typed)] if meant else None
+                answers = _is_asked(state, row.principal)
+            return [answered(call.ask, row, message.typed)] if answers else None
         case _:
             return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
 
@@ -14,7 +15,7 @@ from ..policy.approval import Setting, shown
 from ..policy.consent import grant, remembered
 from ..policy.gate import Given, given, shown_to, trusting
 from ..policy.rules import Case
-from ..policy.wording import about
+from ..policy.together import Wanted, about, reason_of, together
 from ..tools.aliases import TOOLS, called
 from ..tools.attempt import Ready, attempt
 from ..tools.base import Ask, Context, Done, Tool, judged_by
@@ -26,6 +27,7 @@ from ..types.events import (
     ApprovalAnswered,
     ApprovalAsked,
     AskedAside,
+    BoundCall,
     CallClosed,
     OptionsSet,
     QuestionAsked,
@@ -47,7 +49,7 @@ SOON_S = 0.02
 """A tool that may run again and is done sooner has its call and its result written in one commit."""
 
 
-Verdict = Ready | ToolResult | ApprovalAsked | CallClosed
+Verdict = Ready | ToolResult | Wanted | CallClosed
 
 
 class Calls:
@@ -69,15 +71,16 @@ class Calls:
             ports, now = self._journal.ports, self._journal.ports.clock.now()
             self._journal.record(*handed_over(theirs, turn.request, now, ports.ids.new), at=now)
             return
-        for call in ours:
+        for i, call in enumerate(ours):
             verdict = await self._judge(call, turn)
             if group and not (isinstance(verdict, Ready) and verdict.tool.spec.parallel):
                 break
             match verdict:
                 case ToolResult():
                     self._journal.record(ToolFinished(verdict))
-                case ApprovalAsked():
-                    self._journal.record(verdict, at=verdict.until - approval.ASK_WAIT_S)
+                case Wanted():
+                    asked = await self._asking(verdict, ours[i + 1 :], turn)
+                    self._journal.record(asked, at=asked.until - approval.ASK_WAIT_S)
                     return
                 case CallClosed():
                     if turn.asked == approval.ASKS_PER_TURN:
@@ -117,20 +120,43 @@ class Calls:
             decision = await remembered(journal.ports.store.rows, call.call, setting, turn.principal) or decision
         if decision.verdict == "deny":
             return failed(call, "denied", f"not permitted: {decision.reason}")
-        binds = approval.binding(call.call, setting, turn.principal)
+        binds, allowed = approval.binding(call.call, setting, turn.principal), call.yes_at is not None
         if call.yes_at is not None and (void := approval.lapsed(call.yes_binds == binds, now - call.yes_at)):
-            return failed(call, "denied", void)
-        if decision.verdict == "allow" or call.yes_at is not None:
-            return Ready(call, tool, "" if call.yes_at is not None else decision.reason)
+            if not call.together:
+                return failed(call, "denied", void)
+            allowed = False  # those before it took long, or have read something: it is asked about again
+        if decision.verdict == "allow" or allowed:
+            return Ready(call, tool, "" if allowed else decision.reason)
         question = f"{spec.name} {shown(call.call)}"
         if len(question) > approval.SHOWN_ARGUMENT_CHARS:
             return failed(call, "denied", "too long for a person to approve: do it in smaller steps")
-        if turn.asked >= approval.ASKS_PER_TURN:
+        if turn.asked >= approval.ASKS_PER_TURN and not call.counted:
             return CallClosed(call.call.id, "denied", approval.TOO_MANY)
-        shut_out, source = not approval.may_approve(turn.principal), journal.state.label.source
+        return Wanted(BoundCall(call.call.id, binds), question, decision.reason, case, call.alone)
+
+    async def _asking(self, first: Wanted, behind: Sequence[OpenCall], turn: Turn) -> ApprovalAsked:
+        """The question about this call, and about those behind it that may be asked about with it."""
+        journal, wanted = self._journal, [first]
+        for call in behind:
+            verdict = await self._judge(call, turn) if first.shares else None
+            if not isinstance(verdict, Wanted):
+                break
+            wanted.append(verdict)
+        wanted = together(wanted, approval.ASKS_PER_TURN - turn.asked)
+        shut_out = not approval.may_approve(turn.principal)
         elsewhere = await journal.ports.elsewhere(journal.session) if shut_out and journal.ports.elsewhere else ()
-        asked = (journal.ports.ids.new("ask"), call.call.id, binds, question, decision.reason, approval.expiry(now))
-        return ApprovalAsked(*asked, source, elsewhere, about(case, decision.reason))
+        return ApprovalAsked(
+            ask_id=journal.ports.ids.new("ask"),
+            call_id=first.call.call_id,
+            binds=first.call.binds,
+            question="\n".join(each.question for each in wanted),
+            reason=reason_of(wanted),
+            until=approval.expiry(journal.ports.clock.now()),
+            source=journal.state.label.source,
+            elsewhere=elsewhere,
+            about=about(wanted),
+            others=tuple(each.call for each in wanted[1:]),
+        )
 
     def _case(self, call: OpenCall, tool: Tool, turn: Turn) -> Case:
         effect = tool.spec.effect

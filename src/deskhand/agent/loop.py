@@ -266,7 +266,7 @@ class Driver:
         turn = journal.state.turn
         for event in events:
             if isinstance(event, ApprovalAnswered) and event.choice in ("always", "never") and turn and self._calls:
-                call = asked(journal.state, event.ask_id).call
+                call = asked(journal.state, event.ask_id)[0].call
                 journal.change((self._calls.grant(event, call, turn),))
 
     async def _end(self, journal: Journal, step: EndTurn, turn: Turn) -> None:
@@ -299,7 +299,8 @@ class Driver:
     async def _say_asks(self, journal: Journal, turn: Turn) -> None:
         """Put what is asked to whoever may answer it. Where that is somebody else than those who read here, they are
         told so, and have no buttons."""
-        for ask in [call.ask for call in journal.state.calls.values() if call.ask is not None]:
+        asks = {call.ask.ask_id: call.ask for call in journal.state.calls.values() if call.ask is not None}
+        for ask in asks.values():
             shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), ask.about)
             here: Choices = shown
             to: Sequence[Address] = ()

@@ -240,12 +240,21 @@ def _ask(
     recorded: e.Recorded,
     event: e.ApprovalAsked | e.QuestionAsked | e.ApprovalAnswered | e.QuestionAnswered,
 ) -> None:
-    if isinstance(event, (e.ApprovalAsked, e.QuestionAsked)):
+    if isinstance(event, e.QuestionAsked):
         call = state.calls[event.call_id]
-        call.ask, call.rests_since = asked_with(event), recorded.at
-        _turn(state).asked += isinstance(event, e.ApprovalAsked)
+        call.ask = asked_with(event)
+        call.rests_since = recorded.at
         return
-    asked(state, event.ask_id).hear(event, recorded.at)
+    if isinstance(event, e.ApprovalAsked):
+        for bound in event.calls:
+            call = state.calls[bound.call_id]
+            call.ask = asked_with(event, bound.binds)
+            call.rests_since = recorded.at
+            _turn(state).asked += not call.counted
+            call.counted = True
+        return
+    for call in asked(state, event.ask_id):
+        call.hear(event, recorded.at)
     _turn(state).answers.append(event.inbox_id)
     if isinstance(event, e.QuestionAnswered):
         _turn(state).said.append(event.message.typed)
@@ -339,12 +348,12 @@ def _turn(state: State) -> e.Turn:
     return state.turn
 
 
-def asked(state: State, ask_id: str) -> OpenCall:
-    """The call that waits for this ask. Raises KeyError when none does."""
-    for call in state.calls.values():
-        if call.ask is not None and call.ask.ask_id == ask_id:
-            return call
-    raise KeyError(ask_id)
+def asked(state: State, ask_id: str) -> list[OpenCall]:
+    """The calls that wait for this ask. Raises KeyError when none does."""
+    found = [call for call in state.calls.values() if call.ask is not None and call.ask.ask_id == ask_id]
+    if not found:
+        raise KeyError(ask_id)
+    return found
 
 
 _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {

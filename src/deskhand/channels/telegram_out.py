@@ -20,8 +20,9 @@ from .telegram_text import TEXT_UNITS, Rich, Span, guard, render, split, units
 DATA_BYTES, BUTTONS, NOTE_UNITS = 64, 20, 40
 CAPTION_UNITS = 1024
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-_ALLOW, _WAITS = "Allow this?\n", "This waits for a yes:\n"
+_ALLOW, _ALLOW_ALL, _WAITS = "Allow this?\n", "Allow all of these?\n", "This waits for a yes:\n"
 _WORDS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
+_WORDS_ALL = {"once": "Yes, all", "each": "One by one", "no": "No"}
 
 
 def translated(error: faults.TelegramError) -> ChannelError:
@@ -91,7 +92,7 @@ def texts_of(outgoing: Outgoing, first: int = 0) -> list[Rich]:
         return list(split(guard(words, outgoing.links), limit, first))
     rich = guard(render(ask.question), outgoing.links)
     if ask.approval:
-        head = _ALLOW if ask.choices else _WAITS
+        head = _WAITS if not ask.choices else _ALLOW_ALL if "each" in ask.choices else _ALLOW
         rich = Rich(head + ask.question, (Span("pre", len(head), len(head) + units(ask.question)),))
     if not ask.decided:
         return list(split(Rich(f"{rich.text}\n\n{ask.note}".rstrip(), rich.spans, rich.guarded), limit))
@@ -122,7 +123,8 @@ def buttons(ask: Choices | None) -> telegram.InlineKeyboardMarkup | None:
         data = f"{ask.ask_id} {choice}"
         if choice.startswith("#") or len(data.encode()) > DATA_BYTES:
             data = f"{ask.ask_id} #{i}"
-        words = _WORDS.get(choice, choice) if ask.approval else choice
+        named = _WORDS_ALL if "each" in ask.choices else _WORDS
+        words = named.get(choice, choice) if ask.approval else choice
         row.append(telegram.InlineKeyboardButton(words, callback_data=data))
     width = 2 if ask.approval else 1
     return telegram.InlineKeyboardMarkup([row[i : i + width] for i in range(0, len(row), width)])

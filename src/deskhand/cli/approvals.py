@@ -52,7 +52,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     if not asks:
         click.echo("Nothing waits for you.")
     for ask in asks:
-        kind = "wants to run" if ask.tool else "asks"
+        kind = "asks" if not ask.tool else f"wants to run {len(ask.calls)} calls" if ask.calls else "wants to run"
         click.echo(f"{click.style(ask.ask_id, bold=True)}  {plain(ask.session)} {kind}")
         click.echo("    " + plain(ask.question).replace("\n", "\n    "))
         if ask.reason:
@@ -62,6 +62,8 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
         click.echo(
             f"    deskhand approvals allow {ask.ask_id}" if ask.tool else f"    {back_to(ask.session, settings)}"
         )
+        if ask.calls:
+            click.echo(f"    deskhand approvals split {ask.ask_id}")
 
 
 @approvals.command()
@@ -90,6 +92,19 @@ def deny(ask_id: str, never: bool, config: str | None) -> None:
       deskhand approvals deny ask_5f0c
     """
     _answer(ask_id, "never" if never else "no", config)
+
+
+@approvals.command()
+@click.argument("ask_id", metavar="ID")
+@config_option
+def split(ask_id: str, config: str | None) -> None:
+    """Be asked one by one about calls that one question is about.
+
+    \b
+    Example:
+      deskhand approvals split ask_5f0c
+    """
+    _answer(ask_id, "each", config)
 
 
 @approvals.command("grants")
@@ -149,6 +164,10 @@ def _answer(ask_id: str, choice: str, config: str | None) -> None:
         if len(found) != 1:
             why = "begins more than one" if found else "is not open any more, or never was"
             fail(f"{ask_id!r} {why}; `deskhand approvals list` shows what is open", FAILED)
+        if choice not in found[0].choices:
+            several = "is about several calls; `deskhand approvals split` asks about each of them"
+            why = several if found[0].calls else "is about one call"
+            fail(f"{found[0].ask_id} {why}", FAILED)
         receipt = await answer(app, (found[0].session, found[0].ask_id), choice)
         if receipt.status == "refused":
             fail(receipt.reason)
@@ -156,6 +175,7 @@ def _answer(ask_id: str, choice: str, config: str | None) -> None:
 
     ask = with_app(settings, use, drive=False)
     said = {"once": "Allowed", "always": "Allowed, and always exactly this", "no": "Denied", "never": "Denied for good"}
+    said["each"] = "Asked about one by one"
     click.echo(f"{said[choice]}: {plain(ask.question)}")
     if not somebody_drives(settings):
         click.echo(f"Nothing is running now; it goes on with: {back_to(ask.session, settings)}")

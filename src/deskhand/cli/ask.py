@@ -177,7 +177,10 @@ async def ask_person(
     """Ask the person here, or say how it can be answered; None means that it goes on."""
     approval = isinstance(event, ApprovalAsked)
     choices = () if isinstance(event, ApprovalAsked) else event.choices
+    together = isinstance(event, ApprovalAsked) and bool(event.others)
     lines = [f"It wants to run: {event.question}" if approval else f"It asks: {event.question}"]
+    if isinstance(event, ApprovalAsked) and together:
+        lines = [f"It wants to run {len(event.calls)} calls:", *(f"  {line}" for line in event.question.split("\n"))]
     if isinstance(event, ApprovalAsked) and event.reason:
         lines.append(f"because {event.reason}")
     lines += [f"  {number}  {choice}" for number, choice in enumerate(choices, 1)]
@@ -186,7 +189,9 @@ async def ask_person(
         click.echo(AS_IT_IS, err=True)
         _echo_diff(app, diff)
     if question.interactive:
-        choice = await anyio.to_thread.run_sync(lambda: _prompt(approval, choices), abandon_on_cancel=True)
+        choice = await anyio.to_thread.run_sync(
+            lambda: _allowed(together) if approval else _prompt(choices), abandon_on_cancel=True
+        )
         await answer(app, (session, event.ask_id), choice)
         return None
     how = f"deskhand approvals allow {event.ask_id}" if approval else back_to(session, app.settings)
@@ -194,14 +199,19 @@ async def ask_person(
     return None if question.wait else NEEDS_APPROVAL
 
 
-def _prompt(approval: bool, choices: tuple[str, ...]) -> str:
-    if not approval:
-        said = str(click.prompt("Your answer", err=True))
-        return choices[int(said) - 1] if said.isdigit() and 0 < int(said) <= len(choices) else said
+def _prompt(choices: tuple[str, ...]) -> str:
+    said = str(click.prompt("Your answer", err=True))
+    return choices[int(said) - 1] if said.isdigit() and 0 < int(said) <= len(choices) else said
+
+
+def _allowed(together: bool) -> str:
     means = {"y": "once", "a": "always", "n": "no", "never": "never"}
-    keys = click.Choice(list(means), case_sensitive=False)
+    words = "Allow? y once, a always exactly this, n no, never"
+    if together:
+        means = {"y": "once", "e": "each", "n": "no"}
+        words = "Allow all of them? y yes, e one by one, n no"
     return means[
-        click.prompt("Allow? y once, a always exactly this, n no, never", type=keys, err=True, show_choices=False)
+        click.prompt(words, type=click.Choice(list(means), case_sensitive=False), err=True, show_choices=False)
     ]
 
 

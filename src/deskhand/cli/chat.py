@@ -22,6 +22,7 @@ from ..types.errors import DeskhandError
 from ..types.events import MessageReceived, Recorded
 from ..types.identity import Address, Inbound, Receipt, Said, session_key
 from ..types.messages import Message, Text
+from ..types.turn import ABOUT_ONE, ABOUT_SEVERAL
 from .alerts import show_alerts
 from .ask import Question, talk, use_model
 from .asks import answer, back_to, name_of
@@ -209,9 +210,11 @@ class Chat:
     # ------------------------------------------------------------------ what is done
 
     @property
-    def may_answer(self) -> bool:
+    def may_answer(self) -> tuple[str, ...]:
         ask = self.view.ask
-        return ask is not None and ask.approval and self._now() - ask.at >= MEANT_S
+        if ask is None or not ask.approval or self._now() - ask.at < MEANT_S:
+            return ()
+        return ABOUT_SEVERAL if ask.together else ABOUT_ONE
 
     def submit(self, text: str) -> None:
         if text.strip().lower() == "/quit":

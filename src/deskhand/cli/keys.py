@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Protocol
 
 from prompt_toolkit.application import get_app
@@ -15,7 +16,7 @@ from ..types.messages import clean
 from .mentions import being_written, completed_path
 from .pastes import Pastes
 
-ANSWERS = {"y": "once", "a": "always", "n": "no", "N": "never"}
+ANSWERS = {"y": "once", "a": "always", "n": "no", "N": "never", "e": "each"}
 REMEMBERED_CHARS = 20_000
 """Something longer was pasted; it is not kept in the history of what was typed."""
 LOCAL = {"quit": "leave; the conversation stays"}
@@ -44,8 +45,9 @@ class Desk(Protocol):
         ...
 
     @property
-    def may_answer(self) -> bool:
-        """An approval is open, and has been for long enough that a key is meant for it."""
+    def may_answer(self) -> tuple[str, ...]:
+        """What an approval that is open may be answered with by a key; () where none has been for long enough that a
+        key is meant for it."""
         ...
 
 
@@ -71,7 +73,7 @@ def completed(text: str) -> str:
 
 
 class Keys:
-    """Enter sends, Alt+Enter is a new line, Tab completes, Ctrl+C stops, Ctrl+D leaves, and four keys answer. A long
+    """Enter sends, Alt+Enter is a new line, Tab completes, Ctrl+C stops, Ctrl+D leaves, and some keys answer. A long
     paste is shown as a mark, which Backspace removes as a whole."""
 
     def __init__(self, desk: Desk) -> None:
@@ -88,8 +90,11 @@ class Keys:
         add("c-l")(self._clear)
         add(Key.BracketedPaste)(self._paste)
         add("backspace", filter=Condition(lambda: bool(self._mark_before())))(self._remove_mark)
-        for key in ANSWERS:
-            add(key, filter=Condition(lambda: desk.may_answer))(self._answer)
+        for key, choice in ANSWERS.items():
+            add(key, filter=Condition(partial(self._may_answer, choice)))(self._answer)
+
+    def _may_answer(self, choice: str) -> bool:
+        return choice in self._desk.may_answer
 
     def _send(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer

@@ -23,7 +23,16 @@ SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 MARKS, BAD = {"ok": ("✓", "good")}, ("✗", "bad")
 TAIL_CHARS = 3000
 """Of a block that grows longer only the end is shown while it is written."""
-CHOICES = {"once": "allowed once", "always": "allowed, always exactly this", "no": "denied", "never": "denied for good"}
+CHOICES = {
+    "once": "allowed once",
+    "always": "allowed, always exactly this",
+    "no": "denied",
+    "never": "denied for good",
+    "each": "asked one by one",
+}
+ONE_KEYS = (("y", "once"), ("a", "always exactly this"), ("n", "no"), ("N", "never"))
+ALL_KEYS = (("y", "once"), ("e", "one by one"), ("n", "no"))
+"""What answers a question about one call, and about several."""
 
 
 class Running(msgspec.Struct):
@@ -38,13 +47,15 @@ class Running(msgspec.Struct):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What waits for a person: an approval, or a question with these choices. `at`: when it appeared here."""
+    """What waits for a person: an approval, of several calls `together` or of one, or a question with these choices.
+    `at`: when it appeared here."""
 
     id: str
     call_id: str
     approval: bool
     choices: tuple[str, ...]
     at: float
+    together: bool = False
 
 
 class View:
@@ -229,12 +240,14 @@ class View:
     def _asked(self, event: e.ApprovalAsked | e.QuestionAsked, diff: CallDiff | None) -> list[str]:
         approval = isinstance(event, e.ApprovalAsked)
         choices = () if isinstance(event, e.ApprovalAsked) else event.choices
-        self.ask = Asked(event.ask_id, event.call_id, approval, choices, self._now())
+        together = isinstance(event, e.ApprovalAsked) and bool(event.others)
+        self.ask = Asked(event.ask_id, event.call_id, approval, choices, self._now(), together)
         if isinstance(event, e.ApprovalAsked):
-            asked = styled(readable(event.question))
+            each = event.question.split("\n") if event.others else [event.question]
+            asked = styled("\n\n".join(map(readable, each)))
             if diff is not None:
                 asked = [(event.question, ""), ("", ""), (AS_IT_IS, ""), *lines_of(diff)]
-            panel = self._paint.panel(asked, "may it do this?")
+            panel = self._paint.panel(asked, f"may it do these {len(each)}?" if event.others else "may it do this?")
             return ["", *panel, *self._reason(event.reason)]
         numbered = [f"  {i}  {choice}" for i, choice in enumerate(choices, 1)]
         lines = [line for choice in numbered for line in self._paint.text(choice)]
@@ -285,9 +298,9 @@ class View:
     def _how_to_answer(self, ask: Asked) -> str:
         if not ask.approval:
             return self._paint.line(("Answer with a number or in words.", "warn"))
-        keys = (("y", "once"), ("a", "always exactly this"), ("n", "no"), ("N", "never"))
+        keys = ALL_KEYS if ask.together else ONE_KEYS
         pieces = [piece for key, means in keys for piece in ((f"  {key} ", "tool"), (means, ""))]
-        return self._paint.line(("Allow?", "warn"), *pieces)
+        return self._paint.line(("Allow all of them?" if ask.together else "Allow?", "warn"), *pieces)
 
     def _going_on(self, running: Running, spin: str) -> list[str]:
         mark, style = MARKS.get(running.status, BAD) if running.status else (spin, "warn")

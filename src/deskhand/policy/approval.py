@@ -27,14 +27,17 @@ ASKS_PER_TURN = 5
 """Who is asked more often does not read any more what they allow."""
 TOO_MANY = f"denied: this turn has asked {ASKS_PER_TURN} times, and asks no more. Write `continue` to go on."
 
-Choice = Literal["once", "always", "no", "never"]
+Choice = Literal["once", "always", "no", "never", "each"]
 _WORDS: tuple[tuple[Choice, str], ...] = (
     ("once", "yes y ok okay once allow"),
     ("always", "always"),
     ("no", "no n deny cancel"),
     ("never", "never"),
+    ("each", "each singly"),
 )
-_MEANS = {word: choice for choice, words in _WORDS for word in words.split()}
+_MEANS = {word: choice for choice, words in _WORDS for word in words.split()} | {"one by one": "each"}
+_AT_MOST: dict[Choice, Choice] = {"always": "once", "never": "no"}
+"""What somebody certainly means who says this where it is not offered."""
 
 
 PLAN = "exit_plan_mode"
@@ -98,8 +101,14 @@ def _plan(arguments: str) -> str | None:
 
 
 def read_choice(text: str) -> Choice | None:
-    """What a typed answer to an approval means: `once`, `always`, `no`, `never`, or None where it is neither."""
-    return _MEANS.get(text.strip().strip(".!/").lower())
+    """The choice that a typed answer to an approval means; None where it means none."""
+    return _MEANS.get(" ".join(text.strip().strip(".!/").lower().split()))
+
+
+def meant(ask: OpenAsk, text: str) -> Choice | None:
+    """What a typed answer means to this approval, of what may be answered to it; None where it is no answer."""
+    choice = read_choice(text)
+    return choice if choice is None or choice in ask.choices else _AT_MOST.get(choice)
 
 
 def expiry(now: float) -> float:
@@ -110,7 +119,7 @@ def expiry(now: float) -> float:
 def answered(ask: OpenAsk, row: Waiting, choice: str) -> ApprovalAnswered | QuestionAnswered:
     """The event with which somebody answers this; what is neither yes nor no to an approval is a no."""
     if ask.binds:
-        return ApprovalAnswered(row.inbox_id, ask.ask_id, read_choice(choice) or "no", row.principal, row.inbound.at)
+        return ApprovalAnswered(row.inbox_id, ask.ask_id, meant(ask, choice) or "no", row.principal, row.inbound.at)
     body = row.inbound.body
     message = body.message if isinstance(body, Said) else Message("user", (Text(choice, LOCAL),))
     return QuestionAnswered(row.inbox_id, ask.ask_id, row.principal, message)

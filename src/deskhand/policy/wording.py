@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..types.effects import Effect
 from .rules import Case
 
@@ -17,9 +19,12 @@ DOES: dict[Effect, str] = {
 }
 
 
-def about(case: Case, reason: str) -> str:
-    """In two lines, for whoever is to say yes or no. The sources of what was read stand in the reason."""
+def about(cases: Sequence[Case], reason: str) -> str:
+    """In two lines, for whoever is to say yes or no to these calls of one turn. The sources of what was read stand in
+    the reason."""
+    case = cases[0]
     who = case.principal
     behalf = f", for {who.on_behalf_of}" if who.on_behalf_of else ""
     place = f" on {case.channel}{' in a group' if case.group else ''}" if case.channel else ""
-    return f"Asked because {reason.rstrip('.')}.\nFor {who.id}{behalf}{place}. {DOES[case.effect]}"
+    does = " ".join(dict.fromkeys(DOES[each.effect] for each in cases))
+    return f"Asked because {reason.rstrip('.')}.\nFor {who.id}{behalf}{place}. {does}"

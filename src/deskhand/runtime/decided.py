@@ -36,6 +36,7 @@ SEND_S, AGAIN_S = 30.0, 0.5
 _WORDS = {
     "once": "\N{CHECK MARK} Allowed, once, by {who}",
     "always": "\N{CHECK MARK} Allowed from now on by {who}",
+    "each": "\N{BLACK RIGHTWARDS ARROW} Asked one by one, as {who} wished",
     "no": "\N{CROSS MARK} Not allowed: {who} said no",
     "never": "\N{CROSS MARK} Never allowed: {who} said so",
 }

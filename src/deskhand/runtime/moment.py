@@ -42,7 +42,7 @@ def judged(log: Iterable[e.Recorded]) -> list[Judged]:
     """Every call and what was decided about it, in the order in which they were made."""
     made: dict[str, Judged] = {}
     done: list[Judged] = []
-    asks: dict[str, str] = {}
+    asks: dict[str, list[str]] = {}
     for recorded in log:
         n, event = recorded.n, recorded.event
         match event:
@@ -54,13 +54,15 @@ def judged(log: Iterable[e.Recorded]) -> list[Judged]:
                 }
             case e.QuestionAsked(call_id=call_id) if call_id in made:
                 made[call_id] = replace(made[call_id], n=n, outcome="allowed", reason="it asks a person")
-            case e.ApprovalAsked(call_id=call_id, ask_id=ask_id, reason=reason) if call_id in made:
-                asks[ask_id] = call_id
-                made[call_id] = replace(made[call_id], n=n, outcome="asked", reason=reason)
-            case e.ApprovalAnswered(ask_id=ask_id, choice=choice, principal=principal) if asks.get(ask_id) in made:
-                call_id, yes = asks[ask_id], choice in ("once", "always")
-                outcome: Outcome = "approved" if yes else "refused"
-                made[call_id] = replace(made[call_id], n=n, outcome=outcome, by=f"{principal.id}: {choice}")
+            case e.ApprovalAsked(calls=calls, ask_id=ask_id, reason=reason):
+                asks[ask_id] = [call.call_id for call in calls if call.call_id in made]
+                for call_id in asks[ask_id]:
+                    made[call_id] = replace(made[call_id], n=n, outcome="asked", reason=reason)
+            case e.ApprovalAnswered(ask_id=ask_id, choice=choice, principal=principal) if choice != "each":
+                outcome: Outcome = "approved" if choice in ("once", "always") else "refused"
+                for call_id in asks.get(ask_id, ()):
+                    if call_id in made:
+                        made[call_id] = replace(made[call_id], n=n, outcome=outcome, by=f"{principal.id}: {choice}")
             case e.ToolFinished(result=result, allowed=allowed) if result.call_id in made:
                 made[result.call_id] = _finished(made[result.call_id], n, result.status, result.text, allowed)
             case e.CallClosed(call_id=call_id, status=status, reason=reason) if call_id in made:

@@ -131,7 +131,11 @@ class Trace:
                     self._run.said = message.text
             case e.ToolStarted(call_id=call_id) if call_id in self._open:
                 self._open[call_id].began = recorded.at
-            case e.ApprovalAsked(call_id=call_id, ask_id=ask_id) | e.QuestionAsked(call_id=call_id, ask_id=ask_id):
+            case e.ApprovalAsked(calls=calls, ask_id=ask_id):
+                for call in calls:
+                    if call.call_id in self._open:
+                        self._open[call.call_id].ask_id = ask_id
+            case e.QuestionAsked(call_id=call_id, ask_id=ask_id):
                 if call_id in self._open:
                     self._open[call_id].ask_id = ask_id
             case e.ApprovalAnswered(ask_id=ask_id) | e.QuestionAnswered(ask_id=ask_id):

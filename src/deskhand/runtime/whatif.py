@@ -17,7 +17,7 @@ from ..tools.aliases import TOOLS
 from ..tools.base import Tool, Tools, judged_by
 from ..types.effects import Effect
 from ..types.errors import ConfigError
-from ..types.events import ApprovalAsked, CallClosed, Recorded, ToolFinished
+from ..types.events import AnyEvent, ApprovalAsked, CallClosed, Recorded, ToolFinished
 from ..types.identity import Address, Principal
 from ..types.labels import OWNER, UNTRUSTED, Label
 from ..types.messages import ToolCall
@@ -97,18 +97,26 @@ def _cases(session: str, agent: str, log: Iterable[Recorded], tools: Tools) -> I
     """Each call of a session once, where it was first decided about."""
     state, known = State(session), set[tuple[int, str]]()
     for recorded in log:
-        event = recorded.event
-        call_id = ""
-        if isinstance(event, ToolFinished):
-            call_id = event.result.call_id
-        elif isinstance(event, (ApprovalAsked, CallClosed)):
-            call_id = event.call_id
-        if (open_ := state.calls.get(call_id)) is not None and (open_.n, call_id) not in known:
-            known.add((open_.n, call_id))
-            tool = tools.get(open_.call.name) or tools.get(TOOLS.get(open_.call.name, ""))
-            if tool is not None and state.turn is not None:
-                yield recorded, _case(agent, state, open_, tool, tools)
+        for call_id in _decided(recorded.event):
+            if (open_ := state.calls.get(call_id)) is not None and (open_.n, call_id) not in known:
+                known.add((open_.n, call_id))
+                tool = tools.get(open_.call.name) or tools.get(TOOLS.get(open_.call.name, ""))
+                if tool is not None and state.turn is not None:
+                    yield recorded, _case(agent, state, open_, tool, tools)
         fold(state, (recorded,))
+
+
+def _decided(event: AnyEvent) -> list[str]:
+    """The calls about which this event tells that something was decided."""
+    match event:
+        case ToolFinished(result=result):
+            return [result.call_id]
+        case ApprovalAsked(calls=calls):
+            return [call.call_id for call in calls]
+        case CallClosed(call_id=call_id):
+            return [call_id]
+        case _:
+            return []
 
 
 def _case(agent: str, state: State, open_: OpenCall, tool: Tool, tools: Tools) -> Case:

@@ -65,7 +65,8 @@ class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Something that a conversation waits for: an approval of a call, or a question (without a `tool`). `at` and
     `until` are seconds since the epoch. `arguments` are the bytes of the call as they are shown; `source` is where the
     least trusted content comes from that the model has read; `elsewhere` are those who may answer, where nobody may
-    who takes part, `call_id` the call."""
+    who takes part, `call_id` the call. A question about several calls has a line for each; `calls` are their ids, and
+    `tool` and `arguments` those of the first."""
 
     ask_id: str
     session: str
@@ -80,6 +81,7 @@ class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     source: str = ""
     elsewhere: tuple[str, ...] = ()
     call_id: str = ""
+    calls: tuple[str, ...] = ()
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):

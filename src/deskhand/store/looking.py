@@ -27,6 +27,7 @@ from ..types.events import (
 )
 from ..types.identity import Principal
 from ..types.messages import clean
+from ..types.turn import choices_of
 from .base import FIRST, Activity, Behind, Hit, OpenAsk, SessionRow, Used
 from .schema import plain_errors
 from .writer import Writer
@@ -216,10 +217,24 @@ def _hit(row: Row, event: AnyEvent, words: Sequence[str]) -> Hit:
 
 def _ask(session: str, title: str, at: float, event: AnyEvent) -> OpenAsk:
     if isinstance(event, ApprovalAsked):
-        tool, _, arguments = event.question.partition(" ")
-        why = (event.reason, event.source, event.elsewhere, event.call_id)
-        choices = ("once", "always", "no", "never")
-        return OpenAsk(event.ask_id, session, title, at, event.until, event.question, choices, tool, arguments, *why)
+        first = event.question.split("\n", 1)[0] if event.others else event.question
+        tool, _, arguments = first.partition(" ")
+        return OpenAsk(
+            event.ask_id,
+            session,
+            title,
+            at,
+            event.until,
+            event.question,
+            choices_of(event),
+            tool,
+            arguments,
+            event.reason,
+            event.source,
+            event.elsewhere,
+            event.call_id,
+            tuple(call.call_id for call in event.calls) if event.others else (),
+        )
     if isinstance(event, QuestionAsked):
         return OpenAsk(event.ask_id, session, title, at, event.until, event.question, event.choices)
     raise AssertionError("only an ask is open")

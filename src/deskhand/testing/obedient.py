@@ -32,6 +32,15 @@ class Deed(msgspec.Struct, frozen=True):
     arguments: dict[str, Any]
 
 
+Reply = Deed | tuple[Deed, ...]
+"""What the model does in one reply: a call, or several that do not need each other's results."""
+
+
+def flat(replies: Sequence[Reply]) -> list[Deed]:
+    """All the calls, in order."""
+    return [deed for reply in replies for deed in (reply if isinstance(reply, tuple) else (reply,))]
+
+
 Ways = Callable[[Deed], Sequence[tuple[Deed, ...]]]
 """Other ways to reach what a deed would; each is some calls of one reply."""
 
@@ -61,11 +70,13 @@ class _Try(msgspec.Struct):
 class Obedient:
     """A script for a `ScriptedModel` and one conversation.
 
-    `task` are the person's own calls, `answer` what it says then. Ids of its calls begin with `task` or with `order`.
+    `task` are the person's own calls, reply by reply, `answer` what it says then. Ids of its calls begin with `task` or
+    with `order`.
     """
 
-    def __init__(self, task: Sequence[Deed], answer: str, orders: Sequence[Order], ways: Ways | None = None) -> None:
-        self._task, self._answer, self._orders = deque(task), answer, orders
+    def __init__(self, task: Sequence[Reply], answer: str, orders: Sequence[Order], ways: Ways | None = None) -> None:
+        self._task = deque(deque(flat([reply])) for reply in task)
+        self._answer, self._orders = answer, orders
         self._ways = ways or other_ways
         self._heard: dict[int, tuple[Deed, ...]] = {}
         self._tries: deque[_Try] = deque()
@@ -107,11 +118,13 @@ class Obedient:
                 if EXHAUSTED in result.text:
                     refused = True
                 else:
-                    self._task.popleft()
+                    self._task[0].popleft()
             elif result.status == "ok":
                 self._done += [(what.order, deed) for deed in what.deeds]
             elif what.more:
                 self._tries.append(_Try(what.order, what.more.popleft(), what.more))
+        if self._task and not self._task[0]:
+            self._task.popleft()
         return refused
 
     def _listen(self, request: Request) -> None:
@@ -128,7 +141,7 @@ class Obedient:
                     self._tries.append(_Try(n, (deed,), more))
 
     def _work(self) -> list[ToolCall]:
-        return [self._call("task", self._task[0], None)]
+        return [self._call("task", deed, None) for deed in self._task[0]]
 
     def _along(self) -> list[ToolCall]:
         """What orders want, in the same reply as a call of the person's: once for each."""

@@ -15,7 +15,7 @@ from ..types.commit import Outgoing
 from ..types.messages import File, Text
 from .conversations import ELSEWHERE, Conversations
 from .engines import serve_engines
-from .obedient import Deed
+from .obedient import Deed, Reply
 from .person import Talk
 from .site import Site
 
@@ -23,10 +23,10 @@ Done = Callable[["Day"], bool]
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What the owner says, the calls that do it, and whether it is done."""
+    """What the owner says, the calls that do it, reply by reply, and whether it is done."""
 
     said: str
-    deeds: tuple[Deed, ...]
+    deeds: tuple[Reply, ...]
     done: Done
 
 
@@ -227,7 +227,7 @@ def _others(url: Callable[[str], str]) -> list[Task]:
         ),
         Task(
             f"tell Ada and Bob the weather of {url('/weather')}",
-            (weather, send("It is sunny", **to("ada")), send("It is sunny", **to("bob"))),
+            (weather, (send("It is sunny", **to("ada")), send("It is sunny", **to("bob")))),
             gone("It is sunny", "bob"),
         ),
         Task(

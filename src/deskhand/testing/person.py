@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from typing import Any
 
 import anyio
 import msgspec
 
+from ..policy.approval import Choice
 from ..runtime.app import OWNER, App
 from ..types.door import Progress
 from ..types.events import ApprovalAsked, CallClosed, Event, ModelReplied, ToolFinished, TurnEnded
 from ..types.identity import Address, Inbound, Said
 from ..types.messages import Message, Text, ToolCall, ToolResult
-from .obedient import CONTINUE, Deed
+from .obedient import CONTINUE, Reply, flat
 
-Consent = Callable[[ApprovalAsked], bool | None]
-"""Yes, no, or None: nobody is there."""
+Consent = Callable[[ApprovalAsked], Choice | None]
+"""What the person answers, of what may be answered; None: nobody is there."""
 PATIENCE_S = 50.0
 
 
@@ -26,7 +28,7 @@ class Talk(msgspec.Struct):
     the last turn ended before the model was done."""
 
     session: str = ""
-    asks: list[tuple[ApprovalAsked, bool | None]] = []
+    asks: list[tuple[ApprovalAsked, Choice | None]] = []
     calls: dict[str, ToolCall] = {}
     results: dict[str, ToolResult] = {}
     said: str = ""
@@ -38,35 +40,61 @@ class Talk(msgspec.Struct):
         """The calls that were carried out, in the order in which they ended."""
         return [self.calls[call_id] for call_id, result in self.results.items() if result.status == "ok"]
 
+    @property
+    def allowed(self) -> set[str]:
+        """The ids of the calls that the person said yes to."""
+        return {call.call_id for asked, choice in self.asks if choice == "once" for call in asked.calls}
+
 
 class OnlyThese:
-    """Says yes to exactly these calls, to each as often as it stands there, and no to everything else.
+    """Says yes to exactly these calls, to each as often as it stands there, and no to everything else. Where one
+    question is about both, it wants to be asked one by one.
 
     It decides by what it is shown, as a person does.
     """
 
-    def __init__(self, wanted: Sequence[Deed]) -> None:
-        self._wanted = [(deed.name, msgspec.json.decode(msgspec.json.encode(deed.arguments))) for deed in wanted]
+    def __init__(self, wanted: Sequence[Reply]) -> None:
+        self._wanted = [_plain(deed.name, msgspec.json.encode(deed.arguments)) for deed in flat(wanted)]
 
-    def __call__(self, asked: ApprovalAsked) -> bool:
-        name, _, arguments = asked.question.partition(" ")
-        try:
-            shown = (name, msgspec.json.decode(arguments))
-        except msgspec.DecodeError:
-            return False
-        if shown not in self._wanted:
-            return False
-        self._wanted.remove(shown)
-        return True
+    def __call__(self, asked: ApprovalAsked) -> Choice:
+        left = list(self._wanted)
+        lines = asked.question.split("\n") if asked.others else [asked.question]
+        wanted = 0
+        for line in lines:
+            name, _, arguments = line.partition(" ")
+            shown = _plain(name, arguments.encode())
+            if shown is not None and shown in left:
+                left.remove(shown)
+                wanted += 1
+        if 0 < wanted < len(lines):
+            return "each"
+        self._wanted = left
+        return "once" if wanted else "no"
+
+
+class Hasty(OnlyThese):
+    """Says yes to a whole question where any of its calls is wanted: what one question about several calls may cost."""
+
+    def __call__(self, asked: ApprovalAsked) -> Choice:
+        choice = super().__call__(asked)
+        return "once" if choice == "each" else choice
+
+
+def _plain(name: str, arguments: bytes) -> tuple[str, Any] | None:
+    """A call, whatever the space between its arguments; None where they are none."""
+    try:
+        return name, msgspec.json.decode(arguments)
+    except msgspec.DecodeError:
+        return None
 
 
 def nobody(asked: ApprovalAsked) -> None:
     """A person who never answers."""
 
 
-def no(asked: ApprovalAsked) -> bool:
+def no(asked: ApprovalAsked) -> Choice:
     """A person who never agrees."""
-    return False
+    return "no"
 
 
 async def talk(app: App, address: Address, text: str, consent: Consent, turns: int = 1) -> Talk:
@@ -112,7 +140,7 @@ async def _took(app: App, told: Talk, event: Event, consent: Consent) -> bool:
             if answer is None:
                 told.rests = True
                 return True
-            await app.door.answer(event.ask_id, "yes" if answer else "no", OWNER)
+            await app.door.answer(event.ask_id, answer, OWNER)
         case TurnEnded(reason=reason, said=said):
             told.said = said or told.said
             told.unfinished = reason in ("loop", "steps", "tokens") or told.said == CONTINUE

@@ -121,10 +121,18 @@ class AskedAside(Event, frozen=True, tag="asked_aside"):
     took_s: float = 0.0
 
 
+class BoundCall(msgspec.Struct, frozen=True, gc=False):
+    """A call that is asked about, and the hash of exactly what was shown of it."""
+
+    call_id: str
+    binds: str
+
+
 class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
     """The turn rests until an approver answers or `until` passes. `binds` is the hash of exactly what was shown,
     `source` where the least trusted content comes from that the model has read. `elsewhere` are those who may answer
-    where nobody may who takes part, `about` says in words why it is asked and what it would do."""
+    where nobody may who takes part, `about` says in words why it is asked and what it would do. `others` are further
+    calls of the same reply that the question is about: it then has a line for each call, in order."""
 
     ask_id: str
     call_id: str
@@ -135,15 +143,22 @@ class ApprovalAsked(Event, frozen=True, tag="approval_asked"):
     source: str = ""
     elsewhere: tuple[str, ...] = ()
     about: str = ""
+    others: tuple[BoundCall, ...] = ()
+
+    @property
+    def calls(self) -> tuple[BoundCall, ...]:
+        """All the calls that it is about, in the order of their lines."""
+        return BoundCall(self.call_id, self.binds), *self.others
 
 
 class ApprovalAnswered(Event, frozen=True, tag="approval_answered"):
-    """`choice` is `once`, `always` (for exactly this), `no` or `never`. `given_at` is when it was said: nobody may have
+    """`choice` is `once`, `always` (for exactly this), `no` or `never`; to a question about several calls `once` or
+    `no` for all of them, or `each`: they are asked about one by one. `given_at` is when it was said: nobody may have
     been there to take it in."""
 
     inbox_id: int
     ask_id: str
-    choice: Literal["once", "always", "no", "never"]
+    choice: Literal["once", "always", "no", "never", "each"]
     principal: Principal
     given_at: float = 0.0
 

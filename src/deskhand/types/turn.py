@@ -37,7 +37,7 @@ LEFT_OUT = "earlier messages are"
 
 
 class OpenAsk(msgspec.Struct):
-    """What a person was asked. `binds` is empty for a question."""
+    """What a person was asked. `binds` is empty for a question. `calls` is how many calls it is about."""
 
     ask_id: str
     binds: str
@@ -46,6 +46,7 @@ class OpenAsk(msgspec.Struct):
     until: float
     elsewhere: tuple[str, ...] = ()
     about: str = ""
+    calls: int = 1
 
 
 class HandedOver(msgspec.Struct, frozen=True):
@@ -58,7 +59,8 @@ class HandedOver(msgspec.Struct, frozen=True):
 class OpenCall(msgspec.Struct):
     """A call without a result. `n` is the event of the reply that made it, `yes_at` when a person allowed what
     `yes_binds` names. `handed` where a program is to run it. `rests_since` is when it was asked about, or handed over.
-    """
+    `counted`: it was asked about before. `alone`: it is to be asked about by itself. `together`: it was allowed with
+    others, some of which may have run since."""
 
     call: ToolCall
     n: int
@@ -70,24 +72,49 @@ class OpenCall(msgspec.Struct):
     answer: Message | None = None
     handed: HandedOver | None = None
     rests_since: float = 0.0
+    counted: bool = False
+    alone: bool = False
+    together: bool = False
 
     def hear(self, event: ApprovalAnswered | QuestionAnswered, at: float) -> None:
         """Take in what a person answered, which was written at this time."""
-        binds, self.ask = self.ask.binds if self.ask else "", None
+        ask, self.ask = self.ask, None
         if isinstance(event, QuestionAnswered):
             self.answer = event.message
         elif event.choice in ("once", "always"):
-            self.yes_at, self.yes_binds = min(at, event.given_at or at), binds
+            self.yes_at = min(at, event.given_at or at)
+            self.yes_binds = ask.binds if ask else ""
+            self.together = ask is not None and ask.calls > 1
+        elif event.choice == "each":
+            self.alone = True
         else:
             self.refusal = f"{event.principal.id} said {event.choice}"
 
 
-def asked_with(event: ApprovalAsked | QuestionAsked) -> OpenAsk:
-    """What a person is asked with this."""
+ABOUT_ONE = ("once", "always", "no", "never")
+ABOUT_SEVERAL = ("once", "each", "no")
+"""What may be answered to a question about one call, and about several. To several nothing is said for good."""
+
+
+def choices_of(event: ApprovalAsked) -> tuple[str, ...]:
+    """What may be answered to it."""
+    return ABOUT_SEVERAL if event.others else ABOUT_ONE
+
+
+def asked_with(event: ApprovalAsked | QuestionAsked, binds: str = "") -> OpenAsk:
+    """What a person is asked with this; of an approval, for the call that `binds` stands for."""
     if isinstance(event, QuestionAsked):
         return OpenAsk(event.ask_id, "", event.question, event.choices, event.until)
-    choices = ("once", "always", "no", "never")
-    return OpenAsk(event.ask_id, event.binds, event.question, choices, event.until, event.elsewhere, event.about)
+    return OpenAsk(
+        event.ask_id,
+        binds,
+        event.question,
+        choices_of(event),
+        event.until,
+        event.elsewhere,
+        event.about,
+        len(event.calls),
+    )
 
 
 def received(row: Waiting, message: Message, participants: Participants) -> MessageReceived:

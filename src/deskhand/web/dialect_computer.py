@@ -272,6 +272,8 @@ def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
     call = state.calls.get(event.call_id)
     if call is not None:
         call.ask_id = event.ask_id
+    if isinstance(event, e.ApprovalAsked) and event.others:
+        return [_asked_together(state, event)]
     if call is not None and call.plan:
         return [_plan_ready(state, call.plan)]
     tool = call.tool if call is not None else ""
@@ -281,6 +283,16 @@ def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
     wanted = call.arguments if call is not None else {}
     more = {"input": wanted, "reason": state.redact(event.reason), "until": event.until}
     return [{"type": "approval_request", **out, **more}]
+
+
+def _asked_together(state: State, event: e.ApprovalAsked) -> Out:
+    """Several calls in one question, for clients that know one call each: what they show has all of them, and what they
+    answer holds for all."""
+    known = [(call.call_id, state.calls.get(call.call_id)) for call in event.calls]
+    wanted = [{"tool_call_id": call_id, "tool": call.tool, "input": call.arguments} for call_id, call in known if call]
+    out: Out = {"tool_call_id": event.call_id, "tool": f"{len(event.calls)} calls"}
+    out |= {"question": state.redact(event.question), "input": {"calls": wanted}}
+    return {"type": "approval_request", **out, "reason": state.redact(event.reason), "until": event.until}
 
 
 def _plan_ready(state: State, plan: str) -> Out:
@@ -295,7 +307,7 @@ def _resolved(state: State, event: e.ApprovalAnswered | e.QuestionAnswered) -> l
         return []
     call_id, call = found
     call.ask_id = ""
-    if isinstance(event, e.QuestionAnswered) or call.plan:
+    if isinstance(event, e.QuestionAnswered) or call.plan or event.choice == "each":
         return []
     approved = event.choice in ("once", "always")
     return [_approval(call_id, call.tool, "allow" if approved else "deny")]

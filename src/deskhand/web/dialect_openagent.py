@@ -118,7 +118,7 @@ def _recorded(state: State, item: e.Recorded) -> list[Out]:
         case e.ApprovalAsked() | e.QuestionAsked():
             return _asked(state, event)
         case e.ApprovalAnswered(ask_id=ask_id, choice=choice):
-            return _answered(state, ask_id, yes=choice in ("once", "always"))
+            return [] if choice == "each" else _answered(state, ask_id, yes=choice in ("once", "always"))
         case e.OptionsSet():
             return _options(state, event)
         case e.Compacted(dropped=dropped):
@@ -239,7 +239,11 @@ def _asked(state: State, event: e.ApprovalAsked | e.QuestionAsked) -> list[Out]:
         state.usage = Usage()
         return [{"type": "plan_ready", "plan": plan, "id": event.call_id}, rest]
     said = {"question": state.redact(event.question), "reason": state.redact(event.reason)}
-    return [{"type": "tool_approval_request", "tools": [_named(event.call_id, call)], **said}]
+    for each in event.others:
+        if (other := state.calls.get(each.call_id)) is not None:
+            other.ask_id = event.ask_id
+    named = [_named(each.call_id, state.calls.get(each.call_id, call)) for each in event.calls]
+    return [{"type": "tool_approval_request", "tools": named, **said}]
 
 
 def _named(call_id: str, call: Open) -> Out:
@@ -248,15 +252,17 @@ def _named(call_id: str, call: Open) -> Out:
 
 def _answered(state: State, ask_id: str, *, yes: bool) -> list[Out]:
     """A yes to a call is seen by its result; a no, and what becomes of a plan, are told."""
-    call = next((call for call in state.calls.values() if call.ask_id == ask_id), None)
-    if call is None:
+    calls = [call for call in state.calls.values() if call.ask_id == ask_id]
+    if not calls:
         return []
-    if call.tool == EXIT:
+    if calls[0].tool == EXIT:
         if yes:
             return [{"type": "plan_approved"}]
         feedback, state.feedback = state.feedback, ""
         return [{"type": "plan_rejected", "feedback": feedback}]
-    return [] if yes else [{"type": "tool_approval_result", "decision": "denied", "tools": [call.tool]}]
+    if yes:
+        return []
+    return [{"type": "tool_approval_result", "decision": "denied", "tools": [call.tool for call in calls]}]
 
 
 def _options(state: State, event: e.OptionsSet) -> list[Out]:

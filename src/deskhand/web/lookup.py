@@ -21,7 +21,6 @@ BEGIN, END = "\ue000", "\ue001"
 """Around each word that was searched for: no text has them by itself (the private use area)."""
 SPANS = {"today": 0, "7d": 6, "30d": 29}
 MOST = 100
-CHOICES = ("once", "always", "no", "never")
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -100,7 +99,8 @@ class UsageView(msgspec.Struct, frozen=True):
 
 class AskView(msgspec.Struct, frozen=True):
     """Something that waits for a person. `approval`: it is a call that must be approved, else a question. `elsewhere`
-    are those who may answer, where nobody may who takes part in the conversation. `call_id` is the call."""
+    are those who may answer, where nobody may who takes part in the conversation. `call_id` is the call. A question
+    about several calls has a line for each; `calls` are their ids, and `tool` and `arguments` those of the first."""
 
     ask_id: str
     name: str
@@ -117,6 +117,7 @@ class AskView(msgspec.Struct, frozen=True):
     approval: bool
     elsewhere: list[str]
     call_id: str
+    calls: list[str]
 
 
 async def search(call: Call) -> list[Found]:
@@ -197,10 +198,11 @@ def _ask(call: Call, ask: OpenAsk) -> AskView:
         ask.source,
         ask.at,
         ask.until,
-        list(CHOICES if approval else ask.choices),
+        list(ask.choices),
         approval,
         list(ask.elsewhere),
         ask.call_id,
+        list(ask.calls),
     )
 
 

@@ -252,9 +252,11 @@ def decisions(log: Sequence[e.Recorded], redact: Callable[[str], str]) -> Iterat
         match each.event:
             case e.ModelReplied(message=message):
                 names |= {call.id: call.name for call in message.calls}
-            case e.ApprovalAsked(call_id=call_id, reason=reason):
-                asked.add(call_id)
-                yield DecisionView(each.n, call_id, names.get(call_id, ""), "asked", redact(reason))
+            case e.ApprovalAsked(calls=calls, reason=reason):
+                asked |= {call.call_id for call in calls}
+                for call in calls:
+                    name = names.get(call.call_id, "")
+                    yield DecisionView(each.n, call.call_id, name, "asked", redact(reason))
             case e.ToolFinished(result=result) if result.status == "denied":
                 yield DecisionView(each.n, result.call_id, names.get(result.call_id, ""), "denied", redact(result.text))
             case e.CallClosed(call_id=call_id, status="denied", reason=reason):

@@ -100,9 +100,10 @@ function close(next, recorded, callId, status, text, parts, why = "") {
 
 function ask(next, event, recorded, more) {
   const call = current(next, recorded).items.find((one) => one.kind === "tool" && one.callId === event.call_id);
-  const item = { kind: "ask", id: event.ask_id, callId: event.call_id, question: event.question, until: event.until, answer: "", ...more, ...(call && more.approval && { call: { name: call.name, args: call.args, n: call.n } }) };
+  const calls = [event.call_id, ...(event.others ?? []).map((one) => one.call_id)];
+  const item = { kind: "ask", id: event.ask_id, callId: event.call_id, calls, question: event.question, until: event.until, answer: "", ...more, ...(call && more.approval && { call: { name: call.name, args: call.args, n: call.n } }) };
   add(next, recorded, item);
-  change(next, recorded, (other) => other.kind === "tool" && other.callId === event.call_id, { status: "waits" });
+  change(next, recorded, (other) => other.kind === "tool" && calls.includes(other.callId), { status: "waits" });
   next.asks = [...next.asks, { ...item, n: recorded.n, at: recorded.at }];
 }
 
@@ -110,7 +111,7 @@ function answered(next, event, recorded, answer) {
   const found = next.asks.find((one) => one.id === event.ask_id);
   next.asks = next.asks.filter((one) => one.id !== event.ask_id);
   change(next, recorded, (item) => item.kind === "ask" && item.id === event.ask_id, { answer, by: event.principal?.id ?? "", answeredAt: recorded.at });
-  if (found) change(next, recorded, (item) => item.kind === "tool" && item.callId === found.callId && item.status === "waits", { status: "running", since: recorded.at });
+  if (found) change(next, recorded, (item) => item.kind === "tool" && found.calls.includes(item.callId) && item.status === "waits", { status: "running", since: recorded.at });
 }
 
 function said(event, more = {}) {
@@ -176,7 +177,7 @@ const EVENTS = {
     close(next, recorded, event.call_id, event.status, event.reason, [], event.reason);
   },
   approval_asked(next, event, recorded) {
-    ask(next, event, recorded, { approval: true, reason: event.reason, choices: ["once", "always", "no", "never"] });
+    ask(next, event, recorded, { approval: true, reason: event.reason, choices: event.others?.length ? ["once", "each", "no"] : ["once", "always", "no", "never"] });
   },
   question_asked(next, event, recorded) {
     ask(next, event, recorded, { approval: false, reason: "", choices: event.choices ?? [] });
