@@ -17,6 +17,7 @@ from ..policy.gate import may_see
 from ..sandbox.base import Sandbox
 from ..tools.convert import LIMIT_BYTES
 from ..tools.marks import marks_in
+from ..tools.names import alike, shown_name
 from ..tools.paths import Entry, Workspace
 from ..tools.pdf_pages import PAGES
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
@@ -38,13 +39,16 @@ _label = msgspec.json.Decoder(Label).decode
 
 
 class FileView(msgspec.Struct, frozen=True):
-    """A name in a folder. `path` leads to it from the workspace; `modified_at` is seconds since the epoch."""
+    """A name in a folder. `path` leads to it from the workspace; `modified_at` is seconds since the epoch; `shown`
+    is the name with what nobody sees written out, and `note` says so where another name in the folder looks like it."""
 
     name: str
     path: str
     kind: Literal["file", "folder", "link", "other"]
     size: int
     modified_at: float
+    shown: str = ""
+    note: str = ""
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -115,12 +119,13 @@ def _listed(files: Workspace, path: str) -> list[FileView]:
         entries = files.list(path)
     except ToolError as error:
         raise plainly(error) from error
-    top = PurePosixPath(path)
-    return [_view(top, entry) for entry in entries if str(top / entry.name) not in HIDDEN]
+    top, twins = PurePosixPath(path), alike(entry.name for entry in entries)
+    return [_view(top, entry, twins.get(entry.name, "")) for entry in entries if str(top / entry.name) not in HIDDEN]
 
 
-def _view(folder: PurePosixPath, entry: Entry) -> FileView:
-    return FileView(entry.name, str(folder / entry.name), entry.kind, entry.size_bytes, entry.modified_s)
+def _view(folder: PurePosixPath, entry: Entry, note: str) -> FileView:
+    path = str(folder / entry.name)
+    return FileView(entry.name, path, entry.kind, entry.size_bytes, entry.modified_s, shown_name(entry.name), note)
 
 
 async def check_file(call: Call, agent: str, path: str) -> None:
