@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..policy.roles import may_talk
+from ..tools.approved import bound_of
 from ..tools.base import Context, Tool
 from ..tools.pages import read_page
 from ..types.commit import Change
@@ -152,7 +153,12 @@ class Automation:
         return str(workspace_of(self._ground.settings(), agent).resolve())
 
     async def _held(self, path: str) -> bool:
-        """Whether untrusted words went into this file, or those of somebody who is no owner."""
+        """Whether untrusted words went into this file, or those of somebody who is no owner, or it was changed since it
+        was approved."""
+        approved = await self._ground.store.rows("approved_files", ())
+        bound = await anyio.to_thread.run_sync(bound_of, approved)
+        if bound.differs(path) or bound.covers(path):
+            return bound.differs(path)
         rows = await self._ground.store.rows("file_label_get", (path,))
         label = msgspec.json.decode(rows[0][0], type=Label) if rows else LOCAL
         return label.integrity == "untrusted" or bool(label.by)

@@ -88,7 +88,7 @@ class Reaches:
         self._store, self._blobs, self._room, self._limits = store, blobs, room, undo
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
-        self.quarantine = Quarantine(store)
+        self.quarantine = Quarantine(store, tells=True)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
         self.processes: Callable[[], Processes] = no_processes
 
