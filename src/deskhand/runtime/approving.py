@@ -115,10 +115,11 @@ class Approving:
         await self._store.change(rows)
 
     async def forget(self, path: str, agent: str = "") -> bool:
-        """Take an approval back; what lies there is heard as it is from then on. False: nothing was approved there."""
+        """Take an approval back, also that of a folder around it; what lies there is heard as it is from then on.
+        False: nothing was approved there."""
         _, approved = await self._rows()
         paths = await anyio.to_thread.run_sync(self._written, path, agent)
-        found = [each for each in approved if each in paths]
+        found = [each for each in approved if _around(each, *paths)]
         if found:
             await self._store.change([Change("approved_file_drop", (each,)) for each in found])
         return bool(found)

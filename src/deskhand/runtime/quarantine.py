@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ..policy.gate import may_see
+from ..policy.visible import visible
 from ..store.base import Store
 from ..tools.approved import UNBOUND, Approvals, Bound
 from ..tools.marks import OWNERS, others
@@ -81,7 +82,7 @@ class Quarantine:
             return
         for path in sorted(self._approved):
             if self._tells and path in bound.changed and path not in self._bound.changed:
-                log.warning("%s was changed since it was approved, and is held back: see `deskhand held`", path)
+                log.warning("%s was changed since it was approved and is held back: see `deskhand held`", visible(path))
         self._bound, self._held, self.version = bound, {}, self.version + 1
 
     def held(
