@@ -83,7 +83,7 @@ class Quarantine:
         for path in sorted(self._approved):
             if self._tells and path in bound.changed and path not in self._bound.changed:
                 log.warning("%s was changed since it was approved and is held back: see `deskhand held`", visible(path))
-        self._bound, self._held, self.version = bound, {}, self.version + 1
+        self._bound, self.version = bound, self.version + 1
 
     def held(
         self, audience: Collection[str] = OWNERS, principal: Principal = HOUSE, words: Sequence[Word] = ()
@@ -96,8 +96,8 @@ class Quarantine:
             self._bind()
         key = tuple(audience), acts_for(principal) if "owner" not in principal.roles else ""
         if key not in self._held:
-            found = {path for path, label in self._labels.items() if _is_held(label, audience, principal)}
-            self._held[key] = self._bound.changed.union(path for path in found if not self._bound.covers(path))
+            found = (path for path, label in self._labels.items() if _is_held(label, audience, principal))
+            self._held[key] = frozenset(found)
         paths, meant = self._held[key], tuple(word for word in words if _is_held(word.label, audience, principal))
         return Held(paths, meant, self._bound) if paths or meant or self._approved else NOTHING
 
