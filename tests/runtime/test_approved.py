@@ -5,16 +5,26 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
+import sys
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
 import msgspec
 import pytest
 
+from deskhand.runtime.agents import Able
 from deskhand.runtime.app import OWNER, App
 from deskhand.runtime.approving import Approving
-from deskhand.runtime.learning.proposals import Proposal, Proposals, proposed
+from deskhand.runtime.clock import SystemClock
+from deskhand.runtime.learning.knowledge import Knowledge
+from deskhand.runtime.learning.proposals import Proposal, proposed
+from deskhand.runtime.quarantine import NOTHING, Held
+from deskhand.runtime.texts import Texts
+from deskhand.skills.skill import Skills, Source, read_skill
+from deskhand.tools.approved import Bound
 from deskhand.types.commit import Change
 from deskhand.types.errors import Refused, ToolError
 from deskhand.types.events import ToolFinished, TurnEnded
@@ -198,32 +208,41 @@ async def test_what_is_taken_out_is_not_approved_any_more(home: Path) -> None:
         assert await approved(app) == []
 
 
-async def test_a_skill_is_bound_before_it_is_there(home: Path) -> None:
-    """A crash between the rows and the file leaves either no skill, or one that is bound."""
+KILLED = """
+import os, sys
+from deskhand.cli.root import cli
+
+def die(event, args):
+    if event == "os.mkdir" and str(args[0]) == "weather-notes":
+        os.kill(os.getpid(), 9)
+
+sys.addaudithook(die)
+cli(["skills", "accept", "1", "--yes"])
+"""
+
+
+@pytest.mark.parametrize("planted", [True, False])
+async def test_a_skill_is_bound_before_it_is_there(home: Path, planted: bool) -> None:
+    """A kill between the rows and the file leaves either no skill, or one that is bound."""
     agent = Agent(home)
     async with agent.running() as app:
+        proposal = Proposal("weather-notes", "How to note it.", BODY, "default", SESSION, 1, LOCAL)
+        await app.store.change(proposed(proposal, 1.0))
+        (work(agent) / "skills").mkdir(exist_ok=True)
+    environment = {**os.environ, "DESKHAND_HOME": str(home), "HOME": str(home), "DESKHAND_MODELS": "scripted/tour"}
+    killed = await anyio.run_process([sys.executable, "-c", KILLED], env=environment, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    async with agent.running() as app:
         proposals = app.works.reviewing.proposals
-
-        class Died(BaseException):
-            pass
-
-        class Dying(Proposals):
-            async def _write(self, *args: object) -> tuple[Change, ...]:
-                raise Died
-
-        await app.store.change(
-            proposed(Proposal("weather-notes", "How to note it.", BODY, "default", SESSION, 1, LOCAL), 1.0)
-        )
-        dying = Dying(proposals._ground)
-        with pytest.raises(Died):
-            await dying.accept(1, OWNER)
-        (folder,) = await approved(app)
-        Path(folder).mkdir(parents=True)
-        (Path(folder) / "SKILL.md").write_text("---\nname: weather-notes\ndescription: Evil.\n---\nEvil.\n")
-        assert "Evil." not in await heard(agent, app)
-        shutil.rmtree(folder)
-        row = await proposals.get(1)
-        await app.store.change([Change("proposal_decide", (1, "accepted", "owner", 1.0, "", row.state))])
+        folder = work(agent) / "skills" / "weather-notes"
+        assert await approved(app) == [str(folder)] and not folder.exists()
+        if planted:
+            folder.mkdir(parents=True)
+            (folder / "SKILL.md").write_text("---\nname: weather-notes\ndescription: Evil.\n---\nEvil.\n")
+            assert "Evil." not in await heard(agent, app)
+            return
+        long_ago = Change("proposal_decide", (1, "accepted", "owner", 1.0, "", "accepted"))
+        await app.store.change([long_ago])
         await proposals.settle()
         assert (await proposals.get(1)).state == "proposed" and await approved(app) == []
         await proposals.accept(1, OWNER)
@@ -404,3 +423,27 @@ async def test_members_hear_what_was_approved_and_nobody_what_changed(home: Path
         await agent.does(app, OLGA, ("shell", {"command": "printf %s ' And more.' >> AGENTS.md"}))
         for who in (OLGA, BOB, CAROL):
             assert WORD not in await agent.prompted(app, who), who.id
+
+
+def seen_as(*paths: Path) -> Held:
+    """As a look found it a moment ago: approved, with other bytes than these files have by now."""
+    files = {str(path): sha256(b"as it was").digest() for path in paths}
+    return Held(bound=Bound(frozenset(files), files=files))
+
+
+def test_what_is_swapped_between_the_look_and_the_read_is_not_heard(tmp_path: Path) -> None:
+    workspace = tmp_path.resolve()
+    soul, topic = workspace / "SOUL.md", workspace / "knowledge" / "mail.md"
+    skill = workspace / "skills" / "weather-notes" / "SKILL.md"
+    for path in (soul, topic, skill):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\nname: weather-notes\ndescription: {WORD}\n---\n{WORD}")
+    texts, knowledge = Texts(workspace), Knowledge(workspace, SystemClock())
+    skills = Skills((Source("agent", workspace, "skills"),))
+    able = Able(skills, "")
+    assert WORD in texts("SOUL.md") and WORD in knowledge.index() and WORD in able(NOTHING)
+    held = seen_as(soul, topic, skill)
+    assert not texts("SOUL.md", held) and WORD not in knowledge.index(held) and WORD not in able(held)
+    with pytest.raises(ToolError, match="was changed since it was approved"):
+        read_skill(skills.find()["weather-notes"], bound=held.bound)
+    assert WORD in texts("SOUL.md") and WORD in knowledge.index() and WORD in able(NOTHING)
