@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -65,3 +67,32 @@ def test_what_is_bad_has_no_yes(page: Page, desk: Desk) -> None:
     expect(one).to_contain_text("cannot be taken in as it is")
     expect(one.get_by_role("button", name="Take it in")).to_have_count(0)
     expect(one.get_by_role("button", name="Turn it down")).to_be_visible()
+
+
+def test_a_held_back_file_is_read_and_approved(page: Page, desk: Desk) -> None:
+    """It was approved, and is another one now."""
+    soul = desk.home / "agents/default/workspace/SOUL.md"
+    before = soul.read_text()
+    try:
+        soul.write_text("Be kind.\n")
+        row = (str(soul.resolve()), bytes(32), "owner", 0.0)
+        db = sqlite3.connect(desk.home / "state" / "deskhand.db", timeout=20)
+        with db:
+            db.execute("INSERT INTO approved_file(path, digest, by, at) VALUES(?, ?, ?, ?)", row)
+        soul.write_text("Be kind.\u202e\n")
+        page.goto("/#/house/proposals")
+        one = page.get_by_role("list", name="Held back files").get_by_role("listitem")
+        expect(one).to_contain_text("SOUL.md")
+        expect(one).to_contain_text("changed since owner approved it on")
+        one.get_by_role("button", name="SOUL.md").click()
+        expect(one.get_by_label("The text of")).to_contain_text("Be kind.\\u202e")
+        expect(one.get_by_role("button", name="Approve it")).to_have_count(0)
+        one.get_by_role("switch", name="I have read all of it").click()
+        one.get_by_role("button", name="Approve it").click()
+        one.get_by_role("button", name="Yes, exactly this").click()
+        expect(one).to_have_count(0)
+    finally:
+        soul.write_text(before)
+        with db:
+            db.execute("DELETE FROM approved_file")
+        db.close()

@@ -99,7 +99,7 @@ async def test_what_a_plain_turn_asks_of_the_database(tmp_path: Path, ran: Count
     }
     assert {statement: n for (writing, statement), n in counted.items() if not writing} == {
         "SELECT seq, session, n, at, kind, body F": 1,  # who follows it
-        "SELECT path, label FROM file_label WHERE": 1,  # what is held back
+        "SELECT path, label, NULL FROM file_label": 1,  # what is held back
         "SELECT coalesce((SELECT seq FROM sqlite_": 2,  # whether a fact has changed
     }
 

@@ -99,9 +99,11 @@ def test_the_last_of_a_name_counts_and_names_are_not_taken_twice() -> None:
     ]
 
 
-def test_what_nobody_sees_is_not_told() -> None:
+def test_what_nobody_sees_is_written_out() -> None:
     (skill,) = parse("async def f():\n    'Do\u200b it.\U000e0041'".encode(), "skills/a.py").skills
-    assert skill.description == "[skill] Do it."
+    assert skill.description == "[skill] Do\\u200b it.\\U000e0041"
+    (skill,) = parse("async def f(a: str = 'x\u200b', b: str = 'x'): ...".encode(), "skills/a.py").skills
+    assert [each.default for each in skill.parameters] == [None, "x"]
     (skill,) = parse(f"async def f():\n    '{'long ' * 200}'".encode(), "skills/a.py").skills
     assert len(skill.description) <= 310
 

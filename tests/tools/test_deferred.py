@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from deskhand.tools.base import Context, Spec
-from deskhand.tools.deferred import LISTED_CHARS, MOST_FOUND, SEARCH, deferring, found_by, listed, narrowed, offering
+from deskhand.tools.base import Context, Outcome, Spec
+from deskhand.tools.deferred import (
+    LISTED_CHARS,
+    MOST_FOUND,
+    SEARCH,
+    deferring,
+    found_by,
+    listed,
+    narrowed,
+    offering,
+    schemas_of,
+)
 from deskhand.tools.define import tool
 from deskhand.types.options import SessionOptions
 
@@ -109,3 +120,23 @@ def test_found_by_name_or_by_words(query: str, found: list[str]) -> None:
 def test_few_are_found_at_once() -> None:
     specs = [Spec(f"ship_{n}", "Ships.", {}) for n in range(50)]
     assert [spec.name for spec in found_by("ship", specs)] == [f"ship_{n}" for n in range(MOST_FOUND)]
+
+
+def test_what_nobody_sees_in_what_tools_say_is_written_out() -> None:
+    """What a program must be given by its exact name stays as it is."""
+    hidden = "\u202eback\U000e0041"
+
+    class Odd:
+        spec: Spec
+
+        async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+            raise NotImplementedError
+
+    odd = Odd()
+    of = {"type": "string", "description": hidden, "enum": [hidden]}
+    odd.spec = spec = Spec("odd", f"Look {hidden}.", {"type": "object", "properties": {"path": of}})
+    (schema,) = schemas_of({"odd": odd})
+    assert schema.description == "Look \\u202eback\\U000e0041."
+    (path,) = schema.parameters["properties"].values()
+    assert path == {"type": "string", "description": "\\u202eback\\U000e0041", "enum": [hidden]}
+    assert listed([spec]) == "- odd: Look \\u202eback\\U000e0041"

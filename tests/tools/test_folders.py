@@ -26,6 +26,21 @@ async def test_list(hands: Hands) -> None:
     assert await hands(list_files, path="empty") == "[the folder is empty]"
 
 
+async def test_names_that_look_alike_say_so(hands: Hands) -> None:
+    for name in ("README.md", "readme.md", "caf\u00e9/a", "cafe\u0301/a", "notes.txt", "notes.txt\ufe00", "other.txt"):
+        hands.write(name, b"1234")
+    said = await hands(list_files, depth=1)
+    assert said.splitlines() == [
+        "cafe\\u0301/  (another name differs only by its normal form: 'caf\u00e9')",
+        "caf\u00e9/  (another name differs only by its normal form: 'cafe\\u0301')",
+        "notes.txt  4 bytes  (another name differs only by what is not seen: 'notes.txt\\ufe00')",
+        "notes.txt\\ufe00  4 bytes  (another name differs only by what is not seen: 'notes.txt')",
+        "other.txt  4 bytes",
+        "README.md  4 bytes  (another name differs only by case: 'readme.md')",
+        "readme.md  4 bytes  (another name differs only by case: 'README.md')",
+    ]
+
+
 @pytest.mark.parametrize("path", ["nothing", "f.txt", "../..", "/etc"])
 async def test_what_cannot_be_listed(hands: Hands, path: str) -> None:
     hands.write("f.txt", b"")
@@ -42,9 +57,9 @@ async def test_odd_names_break_nothing(hands: Hands) -> None:
     hands.write("plain.txt", b"needle\n")
     said = await hands(list_files)
     assert "plain.txt  7 bytes" in said and said.count("file ") == 4 and said.isascii()
-    assert "file new\\nline" in said and "file no utf-8 \\udcff" in said and "\x1b" not in said
+    assert "file new\\u000aline" in said and "file no utf-8 \\udcff" in said and "\x1b" not in said
     assert "plain.txt:1: needle" in await hands(search_files, text="needle")
-    assert "file new\\nline" in await hands(search_files, text="file ")
+    assert "file new\\u000aline" in await hands(search_files, text="file ")
 
 
 async def test_a_list_has_bounds(hands: Hands) -> None:

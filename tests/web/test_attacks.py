@@ -167,6 +167,18 @@ async def test_users_that_cannot_be_read_are_told_in_the_one_shape(tmp_path: Pat
             assert "gone" not in str(said) and "Traceback" not in str(said)
 
 
+async def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        await served.owner.get("/api/files")
+        folder = tmp_path / "agents" / "default" / "workspace"
+        for name in ("report.txt", "Report.txt", "\u202etxt.exe"):
+            (folder / name).write_text("x")
+        found = {each["name"]: (each["shown"], each["note"]) for each in await served.owner.get("/api/files")}
+        assert found["report.txt"] == ("report.txt", "(another name differs only by case: 'Report.txt')")
+        assert found["Report.txt"] == ("Report.txt", "(another name differs only by case: 'report.txt')")
+        assert found["\u202etxt.exe"] == ("\\u202etxt.exe", "")
+
+
 async def test_what_the_agent_is_told_is_not_uploaded_and_the_owner_not_read(tmp_path: Path) -> None:
     """A member's file would speak in the owner's conversations, as her notes would in his."""
     async with serving(tmp_path) as served:

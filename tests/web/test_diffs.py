@@ -149,6 +149,15 @@ async def test_what_a_call_would_change_as_the_file_is_now(tmp_path: Path) -> No
         assert key == {"done": False, "files": [], "more": 0}
 
 
+async def test_a_call_that_writes_beside_a_name_that_looks_like_its_own(tmp_path: Path) -> None:
+    async with serving(tmp_path, ScriptedModel(calling), TOOLS) as served:
+        (folder(served) / "notes.txt").write_text("milk\n")
+        (file,) = (await asked(served.owner, "one", "write_file", path="Notes.txt", content="bread\n"))["files"]
+        assert file["why"] == "Another name differs only by case: 'notes.txt'." and file["diff"].endswith("+bread")
+        (same,) = (await asked(served.owner, "two", "write_file", path="notes.txt", content="bread\n"))["files"]
+        assert same["why"] == ""
+
+
 async def test_what_a_call_would_change_stays_inside(tmp_path: Path) -> None:
     async with serving(tmp_path, ScriptedModel(calling), TOOLS) as served:
         (tmp_path / "outside.txt").write_text("not for it\n")

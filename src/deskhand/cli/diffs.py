@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ..policy.visible import visible
 from ..types.diffs import CallDiff, FileDiff
 from .plain import plain
 
@@ -38,7 +39,7 @@ def lines_of(found: CallDiff, most: int = LINES) -> list[tuple[str, str]]:
 
 def _of_file(file: FileDiff, *, named: bool) -> Iterator[tuple[str, str]]:
     if named:
-        yield f"{file.place} {file.did}", ""
+        yield f"{visible(file.place)} {file.did}", ""
     if file.why:
         yield file.why, "quiet"
     for line in file.diff.split("\n")[2:] if file.diff else ():

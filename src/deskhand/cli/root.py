@@ -43,6 +43,7 @@ COMMANDS = {
     "doctor": ("deskhand.cli.doctor:doctor", "Check the installation, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
     "ps": ("deskhand.cli.ps:ps", "List and stop background processes."),
+    "held": ("deskhand.cli.held:held", "List and approve files that are held back from prompts."),
     "failed": ("deskhand.cli.failed:failed", "List what failed for good, and try it again."),
     "trace": ("deskhand.cli.trace:trace", "Show each call of a conversation: time, tokens, status."),
     "replay": ("deskhand.cli.replay:replay", "Run a turn again with another model, prompt or skill."),
@@ -70,7 +71,7 @@ SECTIONS = (
     ("Talk", ("open", "ask", "approvals", "sessions", "undo", "demo")),
     ("Without being asked", ("memories", "jobs", "deep")),
     ("Set up", ("setup", "init", "import", "config", "model", "agents", "tools", "skills", "plugins", "values")),
-    ("Let it reach more", ("allow", "hosts", "secrets")),
+    ("Let it reach more", ("allow", "hosts", "secrets", "held")),
     ("People", ("users", "channels", "pair", "tokens", "login")),
     (
         "Look after it",

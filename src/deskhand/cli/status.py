@@ -10,6 +10,7 @@ import anyio
 import click
 import msgspec
 
+from ..runtime.approving import Approving
 from ..runtime.clock import SystemClock
 from ..runtime.config import Settings
 from ..runtime.lock import holder_of
@@ -95,6 +96,7 @@ async def _waits(settings: Settings) -> list[str]:
         people = open_people(store, SystemClock(), dict, dict)
         strangers = await people.pairings()
         letters = await given_up(store)
+        held = await Approving(settings, store).held(SystemClock().now())
     except (DeskhandError, OSError):
         return []
     finally:
@@ -103,6 +105,7 @@ async def _waits(settings: Settings) -> list[str]:
         (len([ask for ask in asks if ask.tool]), "approval waits", "approvals wait", "deskhand approvals"),
         (len([ask for ask in asks if not ask.tool]), "question waits", "questions wait", "deskhand approvals"),
         (len(strangers), "person wants to be let in", "people want to be let in", "deskhand pair"),
+        (len(held), "file is held back from prompts", "files are held back from prompts", "deskhand held"),
         (len(letters), "thing failed for good", "things failed for good", "deskhand failed"),
     )
     return [f"{count} {many if count > 1 else one}: {command}" for count, one, many, command in found if count]

@@ -13,7 +13,7 @@ import msgspec
 
 from ..agent.profile import Agent
 from ..models.base import Model
-from ..skills.skill import Skill, Skills, index
+from ..skills.skill import FILE_NAME, Skill, Skills, index
 from ..tools.base import Reach, Tools
 from ..tools.paths import Allowed
 from ..types.clock import Clock
@@ -163,6 +163,10 @@ class Able:
         found = self._skills.find()
         if found is not self._found or held != self._held:
             self._found, self._held = found, held
-            free = {name: skill for name, skill in found.items() if not holds(held, str(skill.folder))}
+            free = {name: skill for name, skill in found.items() if not _is_held(skill, held)}
             self._text = "\n\n".join(filter(None, (index(free), self._learned)))
         return self._text
+
+
+def _is_held(skill: Skill, held: Held) -> bool:
+    return holds(held, str(skill.folder)) or not held.allows(str(skill.folder / FILE_NAME), skill.digest)

@@ -10,6 +10,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from ..policy.roles import may_talk
+from ..tools.approved import bound_of
 from ..tools.base import Context, Tool
 from ..tools.marks import marks_in
 from ..tools.pages import read_page
@@ -157,8 +158,15 @@ class Automation:
         return await anyio.to_thread.run_sync(marks.told, paths)
 
     async def _held(self, agent: str, name: str) -> bool:
-        """Whether untrusted words went into this file, or those of somebody who is no owner."""
-        label = (await marks_in(await self._ground.agent_of(f"{agent}/").reach())).of(name)
+        """Whether untrusted words went into this file, or those of somebody who is no owner, or it was changed since it
+        was approved."""
+        marks = await marks_in(await self._ground.agent_of(f"{agent}/").reach())
+        path = marks.real(name)
+        approved = await self._ground.store.rows("approved_files", ())
+        bound = await anyio.to_thread.run_sync(bound_of, approved)
+        if bound.differs(path) or bound.covers(path):
+            return bound.differs(path)
+        label = marks.of(name)
         return label.integrity == "untrusted" or bool(label.by)
 
     async def _beat(self, job: Job, prompt: str, rows: Sequence[Change]) -> str:

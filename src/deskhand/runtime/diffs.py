@@ -6,6 +6,7 @@ Nothing is stored for it. Who asks sees only what the labels of the files allow 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import anyio.to_thread
@@ -19,6 +20,7 @@ from ..tools.base import Reach
 from ..tools.diffs import TEXT_BYTES, diff_of, text_of
 from ..tools.files import rewrite_of
 from ..tools.marks import marks_in
+from ..tools.names import alike
 from ..tools.shadow import Shadow
 from ..tools.states import digest_of
 from ..tools.undo import KV, Item
@@ -32,6 +34,8 @@ from .effects import Effect
 
 FILES, LINES, CHARS, ALL_CHARS = 20, 400, 32_000, 120_000
 """How many files are shown of one change, how many lines and characters of each, and of all together."""
+BESIDE = 5_000
+"""So many names beside a file are looked at, whether one looks like its name."""
 GONE = "What stood there is not kept any more."
 CLOSED = "You may not see what stands in it."
 UNNAMED = "a file that is not yours to see"
@@ -102,7 +106,9 @@ class Diffs:
             return CallDiff(False, (FileDiff(rewrite.path, did, why=CLOSED),))
 
         made = (rewrite.path, rewrite.before, rewrite.after)
-        return CallDiff(False, (FileDiff(rewrite.path, did, *await anyio.to_thread.run_sync(_compared, *made)),))
+        diff, why = await anyio.to_thread.run_sync(_compared, *made)
+        twin = await anyio.to_thread.run_sync(_twin, reach, rewrite.path)
+        return CallDiff(False, (FileDiff(rewrite.path, did, diff, " ".join(filter(None, (twin, why)))),))
 
     async def _seen(self, who: Principal, reach: Reach, folder: str, items: Sequence[Item]) -> frozenset[bytes]:
         """The places of which this person may see both what was there, and what is there now."""
@@ -121,6 +127,16 @@ class Diffs:
 def _name(item: Item, effect: Effect, seen: frozenset[bytes]) -> str:
     """Its name, as far as it is for who may see these, or was named by the call itself."""
     return item.shown if item.place in seen or item.shown in effect.what else UNNAMED
+
+
+def _twin(reach: Reach, path: str) -> str:
+    """A sentence where another name beside this one looks like it; '' where none does."""
+    folder, _, name = path.rpartition("/")
+    with suppress(ToolError):
+        beside = [each.name for each in reach.files.list(folder or ("/" if path.startswith("/") else "."), BESIDE)]
+        note = alike((*beside, name)).get(name, "").strip("()")
+        return f"{note[:1].upper()}{note[1:]}." if note else ""
+    return ""
 
 
 def _latest(log: Sequence[Recorded], call_id: str) -> int:

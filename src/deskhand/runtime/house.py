@@ -21,6 +21,7 @@ from ..skills.skill import Skills
 from ..skills.write import write_skill
 from ..tools.base import Reach
 from ..tools.deferred import offering
+from ..tools.names import alike
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import Recorded
@@ -155,7 +156,11 @@ class RunningHouse:
 
     def skills(self, agent: str) -> list[SkillView]:
         found = self._skills(agent).find()
-        return [SkillView(name, skill.description, skill.source) for name, skill in found.items()]
+        twins = alike(found)
+        return [
+            SkillView(name, f"{skill.description} {twins.get(name, '')}".rstrip(), skill.source)
+            for name, skill in found.items()
+        ]
 
     async def add_skill(self, agent: str, draft: SkillDraft) -> SkillView:
         self._app.settings.agent(agent)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..policy.profiles import offers
-from ..skills.python import Found, PythonSkills, python_tools
+from ..skills.python import Found, PythonSkill, PythonSkills, python_tools
 from ..store.base import Store
 from ..tools.base import Tool
 from ..tools.notes import Word
 from ..types.clock import Clock
 from .config import Settings
-from .quarantine import Quarantine, holds
+from .quarantine import Held, Quarantine, holds
 from .reach import workspace_of
 
 log = logging.getLogger(__name__)
@@ -23,8 +23,8 @@ Words = Callable[[Path], Sequence[Word]]
 
 
 class OwnTools:
-    """One for each App. What untrusted words went into is no tool, nor does it say anything; `words` are being written
-    in a workspace just then."""
+    """One for each App. What untrusted words went into, or what was changed since it was approved, is no tool, nor does
+    it say anything; `words` are being written in a workspace just then."""
 
     def __init__(self, store: Store, clock: Clock, words: Words = lambda folder: ()) -> None:
         self._quarantine, self._clock, self._words = Quarantine(store), clock, words
@@ -61,9 +61,13 @@ class OwnTools:
     def _free(self, settings: Settings, agent: str) -> Found:
         found, workspace = self._of(settings, agent).find(self._clock.now()), workspace_of(settings, agent)
         held = self._quarantine.held(words=self._words(workspace))
-        free = (skill for skill in found.skills if not holds(held, str(workspace / skill.file)))
-        return Found(tuple(free), found.problems)
+        return Found(tuple(each for each in found.skills if not _is_held(each, workspace, held)), found.problems)
 
     def _of(self, settings: Settings, agent: str) -> PythonSkills:
         folder = workspace_of(settings, agent)
         return self._skills.setdefault(str(folder), PythonSkills(folder))
+
+
+def _is_held(skill: PythonSkill, workspace: Path, held: Held) -> bool:
+    path = str(workspace / skill.file)
+    return holds(held, path) or not held.allows(path, skill.digest)

@@ -17,6 +17,7 @@ import msgspec
 
 from ..tools.aliases import TOOLS
 from ..tools.base import Tool
+from ..tools.documents.invisible import written_out
 from ..tools.hooks import HOOKS, Handler, HookName, Hooks
 from ..tools.plugin import Plugin
 from ..types.errors import ConfigError
@@ -170,7 +171,7 @@ def _given(name: str, place: str, made: Any, taken: Collection[str]) -> Loaded:
         raise ConfigError(f"there is no hook {unknown[0]!r}; there are: {', '.join(HOOKS)}")
     if not isinstance(prompt, str) or not all(map(callable, hooks.values())):
         raise ConfigError("get_system_prompt gives text, and get_hooks async functions")
-    return Loaded(name, place, tools, prompt.strip()[:PROMPT_CHARS], hooks)
+    return Loaded(name, place, tools, written_out(prompt.strip())[:PROMPT_CHARS], hooks)
 
 
 def named(settings: Settings, add: str = "", drop: str = "") -> Sequence[str]:

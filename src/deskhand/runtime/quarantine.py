@@ -1,68 +1,102 @@
 """Files of a workspace that say nothing in a prompt: what untrusted words went into until a person has seen it, what is
-for others to read, and what somebody of lower rank had written."""
+for others to read, what somebody of lower rank had written, and what was changed since a person approved it."""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from ..policy.gate import may_see
+from ..policy.visible import visible
 from ..store.base import Store
 from ..tools import tree
+from ..tools.approved import UNBOUND, Approvals, Bound
 from ..tools.marks import OWNERS, others
 from ..tools.notes import Word
 from ..types.identity import Principal, acts_for
 from ..types.labels import Label
+
+log = logging.getLogger(__name__)
 
 _decode = msgspec.json.Decoder(Label).decode
 HOUSE = Principal("owner", ("owner",))
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What is held back from somebody: files by their real paths, and what is being written just then, by these."""
+    """What is held back from somebody: files by their real paths, and what is being written just then, by these.
+    `bound` is what a person has approved: it is not held back while it is as it was, and nobody hears it when not."""
 
     paths: frozenset[str] = frozenset()
     words: tuple[Word, ...] = ()
+    bound: Bound = UNBOUND
+
+    def allows(self, path: str, digest: bytes) -> bool:
+        """Whether bytes of this SHA-256, read at this path, may be heard as far as approvals go."""
+        return self.bound is UNBOUND or self.bound.allows(os.path.realpath(path), digest)
 
 
 NOTHING = Held()
 
 
 class Quarantine:
-    """Which files those are, for whom. `refresh` brings it up to date; `version` changes with it."""
+    """Which files those are, for whom. `refresh` brings it up to date; `version` changes with it. One that `tells` says
+    in the log what was changed since it was approved."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._rows: list[tuple[str, bytes]] = []
+    def __init__(self, store: Store, tells: bool = False) -> None:
+        self._store, self._tells = store, tells
+        self._rows: list[tuple[str, bytes | None, bytes | None]] = []
         self._labels: dict[str, Label] = {}
+        self._approved: dict[str, bytes] = {}
+        self._approvals, self._bound = Approvals(), UNBOUND
         self._held: dict[tuple[tuple[str, ...], str], frozenset[str]] = {}
         self.version = 0
 
     def refresh(self) -> None:
         """Ask the database, at once: nothing that was read before is unmarked then. Raises StoreError."""
-        rows = self._store.look("file_labels")
+        self._take(self._store.look("held_back"))
+        if self._approved:
+            self._bind()
+
+    def _take(self, rows: list[tuple[str, bytes | None, bytes | None]]) -> None:
         if rows == self._rows:  # they are asked for before every call
             return
-        labels = {path: _decode(label) for path, label in rows}
+        labels = {path: _decode(label) for path, label, _ in rows if label is not None}
+        approved = {path: digest for path, _, digest in rows if digest is not None}
         self._rows = rows
-        if labels != self._labels:
-            self._labels, self._held, self.version = labels, {}, self.version + 1
+        if (labels, approved) != (self._labels, self._approved):
+            self._labels, self._approved, self._held = labels, approved, {}
+            self._bound = self._bound if approved else UNBOUND
+            self.version += 1
+
+    def _bind(self) -> None:
+        """See whether what is approved is as it was, and say once when it is not."""
+        bound = self._approvals.look(self._approved)
+        if bound == self._bound:
+            return
+        for path in sorted(self._approved):
+            if self._tells and path in bound.changed and path not in self._bound.changed:
+                log.warning("%s was changed since it was approved and is held back: see `deskhand held`", visible(path))
+        self._bound, self.version = bound, self.version + 1
 
     def held(
         self, audience: Collection[str] = OWNERS, principal: Principal = HOUSE, words: Sequence[Word] = ()
     ) -> Held:
         """What is held back from who speaks where these read: an owner is told nothing that others had written, and
         anybody else what they had written themselves. `words` are being written in the workspace."""
-        if not self._labels and not words:
+        if not self._labels and not self._approved and not words:
             return NOTHING
+        if self._approved:
+            self._bind()
         key = tuple(audience), acts_for(principal) if "owner" not in principal.roles else ""
         if key not in self._held:
             found = (path for path, label in self._labels.items() if _is_held(label, audience, principal))
             self._held[key] = frozenset(found)
         paths, meant = self._held[key], tuple(word for word in words if _is_held(word.label, audience, principal))
-        return Held(paths, meant) if paths or meant else NOTHING
+        return Held(paths, meant, self._bound) if paths or meant or self._approved else NOTHING
 
 
 def _is_held(label: Label, audience: Collection[str], principal: Principal) -> bool:
@@ -75,6 +109,11 @@ def holds(held: Held, path: str) -> bool:
         return False
     place = Path(path)
     real, own = str(place.resolve()), f"{place.parent.resolve()}/{place.name}"
+    if held.bound is not UNBOUND:
+        if held.bound.differs(real) or held.bound.differs(own):
+            return True
+        if held.bound.covers(real):
+            return False
     if not held.paths.isdisjoint((real, own)) or any(each.startswith(f"{real}/") for each in held.paths):
         return True
     return any(word.of(each) for word in held.words for each in _beneath(own))

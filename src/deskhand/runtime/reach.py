@@ -90,7 +90,7 @@ class Reaches:
         self._net = net or Net(closed="nothing is fetched from the web here.")
         self._shadows: dict[str, Shadow] = {}
         self._looking = anyio.Lock()
-        self.quarantine = Quarantine(store)
+        self.quarantine = Quarantine(store, tells=True)
         self._open: dict[str, tuple[tuple[Allowed, ...], Reach]] = {}
         self.processes: Callable[[], Processes] = no_processes
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 import stat
+from hashlib import sha256
 from pathlib import Path
 
+from ..tools.approved import MOST_BYTES, UNBOUND
+from ..tools.documents.invisible import written_out
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean
@@ -27,7 +30,7 @@ class Texts:
 
     def __init__(self, folder: Path, links: bool = False) -> None:
         self._folder, self._links = folder, links
-        self._known: dict[str, tuple[tuple[int, ...], str]] = {}
+        self._known: dict[str, tuple[tuple[int, ...], bytes, str]] = {}
 
     def __call__(self, name: str, held: Held = NOTHING) -> str:
         """What is to be read of the file; '' where it has nothing to say, is none, or is `held` back."""
@@ -36,37 +39,43 @@ class Texts:
             status = (os.stat if self._links else os.lstat)(f"{self._folder}/{name}")
         except OSError:
             return ""
-        version = (status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode)
+        version = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
         known = self._known.get(name)
         if known is None or known[0] != version:
             if not stat.S_ISREG(status.st_mode):
                 return ""
             try:
-                known = self._known[name] = (version, words(self._read(name)))
+                data = self._read(name, held)
             except (OSError, ToolError):
                 return ""
-        if known[1] and held is not NOTHING and holds(held, f"{self._folder}/{name}"):
-            return ""  # asked after it was read: somebody may be writing it
-        return known[1]
+            known = self._known[name] = (version, sha256(data).digest(), words(data))
+        if known[2] and held is not NOTHING:  # asked after it was read: somebody may be writing it
+            path = f"{self._folder}/{name}"
+            if holds(held, path) or not held.allows(path, known[1]):
+                return ""
+        return known[2]
 
     def forget(self) -> None:
         """Let go of what was read."""
         self._known.clear()
 
-    def _read(self, name: str) -> bytes:
+    def _read(self, name: str, held: Held) -> bytes:
+        """Of what is approved all, which has a digest."""
+        limit = READ_BYTES if held.bound is UNBOUND else MOST_BYTES
         if not self._links:
             with Workspace(str(self._folder)) as files:
-                return files.read(name, READ_BYTES)
+                return files.read(name, limit)
         with (self._folder / name).open("rb") as file:
-            return file.read(READ_BYTES)
+            return file.read(limit)
 
 
 def words(data: bytes) -> str:
-    """The text without comments, cut at FILE_CHARS; '' where nothing but headings is left: a template that nobody has
-    filled in costs nothing."""
+    """The text without comments, with what nobody sees written out, cut at FILE_CHARS; '' where nothing but headings is
+    left: a template that nobody has filled in costs nothing."""
     text = without_comments(data.decode("utf-8-sig", "replace"))
     if all(not line.strip() or _HEADING.match(line) for line in text.split("\n")):
         return ""
+    text = written_out(text)
     return text if len(text) <= FILE_CHARS else f"{text[:FILE_CHARS].rstrip()}\n{LEFT_OUT}"
 
 

@@ -26,6 +26,7 @@ from ..web.sockets import FRAME_BYTES
 from .address import forget_address, note_address
 from .app import App
 from .connections import HEAD_BYTES, connection_class
+from .held_desk import HeldDesk
 from .house import RunningHouse
 from .learning.proposal_desk import ProposalDesk
 from .models import Models
@@ -119,6 +120,7 @@ class Site:
             RunningHouse(app, self._models),
             app.works.automation.desk,
             ProposalDesk(app.works.ground, app.works.reviewing.proposals),
+            HeldDesk(app.works.ground),
             Onboarding(app, self._models, tasks, app.current.reload),
             app.blobs,
             app.parts.clock,

@@ -10,17 +10,21 @@ import shlex
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from hashlib import sha256
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from ..sandbox.base import Command, Mount
 from ..tools.aliases import TOOLS
+from ..tools.approved import CHANGED, bound_in
 from ..tools.base import Context, Done, Spec, Tool
 from ..tools.define import of_fields
-from ..tools.documents.invisible import without_invisible
+from ..tools.documents.invisible import written_out
 from ..tools.marks import marks_of
 from ..tools.paths import Workspace
 from ..tools.shell import run_watched
@@ -34,7 +38,7 @@ LIMIT_S = 120.0
 SETTLED_S = 1.0
 """A file that was written just now is left for the next look: whose word it is may not be noted yet."""
 _KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
-_RUN = """import asyncio, json, runpy, sys
+_RUN = """import asyncio, json, sys, types
 
 def told(kind, error, at):
     while at is not None and at.tb_next:
@@ -43,8 +47,14 @@ def told(kind, error, at):
     print(f"{kind.__name__}: {error}{where}", file=sys.stderr)
 
 sys.excepthook = told
-given, found = json.load(sys.stdin), runpy.run_path(sys.argv[1], run_name="skill")
-said = asyncio.run(found[sys.argv[2]](**given))
+told, (path, name) = json.load(sys.stdin.buffer), sys.argv[1:]
+with open(path, "rb") as file:
+    file.read()  # it counts as read, and so does whatever it is marked with
+sys.argv[:] = [path]
+skill = sys.modules["skill"] = types.ModuleType("skill")
+skill.__file__ = path
+exec(compile(told["source"].encode("latin-1"), path, "exec"), skill.__dict__)
+said = asyncio.run(getattr(skill, name)(**told["given"]))
 if said is not None:
     print(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, default=str))
 """
@@ -61,12 +71,13 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class PythonSkill(msgspec.Struct, frozen=True):
-    """A function that is a tool. `file` is its path in the workspace."""
+    """A function that is a tool. `file` is its path in the workspace, `digest` the SHA-256 of what it held."""
 
     name: str
     description: str
     file: str
     parameters: tuple[Parameter, ...]
+    digest: bytes = b""
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -103,7 +114,7 @@ def _named(name: str) -> str:
 
 
 def _told(node: ast.AsyncFunctionDef) -> str:
-    doc = without_invisible(clean(ast.get_docstring(node) or ""))[0]
+    doc = written_out(clean(ast.get_docstring(node) or ""))
     first = next((" ".join(line.split()) for line in doc.splitlines() if line.strip()), node.name)
     return f"[skill] {first[:DOC_CHARS]}"
 
@@ -138,7 +149,7 @@ def _fits(value: object, kind: str) -> bool:
         case float():
             return kind == "float" and isfinite(value)
         case str():
-            return kind == "str" and len(value) <= DEFAULT_CHARS and clean(value) == value
+            return kind == "str" and len(value) <= DEFAULT_CHARS and written_out(clean(value)) == value
         case _:
             return False
 
@@ -165,9 +176,9 @@ class PythonSkills:
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = str(workspace)
-        self._parsed: dict[str, tuple[tuple[float, int], Found]] = {}
+        self._parsed: dict[str, tuple[tuple[float, int, int], Found]] = {}
 
-    def stamp(self, now: float) -> tuple[tuple[str, float, int], ...]:
+    def stamp(self, now: float) -> tuple[tuple[str, float, int, int], ...]:
         """Another one after every change, a second after it."""
         return tuple((path, *version) for path, version in self._files(now))
 
@@ -185,7 +196,7 @@ class PythonSkills:
         self._parsed = {path: known for path, known in self._parsed.items() if path in files}
         return Found(tuple(skills), tuple(problems))
 
-    def _files(self, now: float) -> Iterator[tuple[str, tuple[float, int]]]:
+    def _files(self, now: float) -> Iterator[tuple[str, tuple[float, int, int]]]:
         with suppress(ToolError), Workspace(self._workspace) as workspace:
             for folder in FOLDERS:
                 with suppress(ToolError):
@@ -193,7 +204,8 @@ class PythonSkills:
                     modules = [each for each in entries if each.kind == "file" and _is_module(each.name)]
                     for entry in modules[:MOST_FILES]:
                         if abs(now - entry.modified_s) > SETTLED_S:
-                            yield f"{folder}/{entry.name}", (entry.modified_s, entry.size_bytes)
+                            version = entry.modified_s, entry.size_bytes, entry.changed_ns
+                            yield f"{folder}/{entry.name}", version
 
 
 def _is_module(name: str) -> bool:
@@ -204,9 +216,11 @@ def _read(workspace: Workspace, path: str, size: int) -> Found:
     if size > FILE_BYTES:
         return Found((), (f"{path} is larger than {FILE_BYTES >> 10} kB",))
     try:
-        return parse(workspace.read(path, FILE_BYTES + 1), path)
+        source = workspace.read(path, FILE_BYTES + 1)
     except ToolError as error:
         return Found((), (str(error),))
+    found, digest = parse(source, path), sha256(source).digest()
+    return replace(found, skills=tuple(replace(each, digest=digest) for each in found.skills))
 
 
 def python_tools(found: Found, taken: Collection[str]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
@@ -224,17 +238,28 @@ def python_tools(found: Found, taken: Collection[str]) -> tuple[tuple[Tool, ...]
 
 def _tool(skill: PythonSkill) -> Tool:
     async def run(context: Context, **given: Any) -> Done:
-        label = (await marks_of(context)).of(skill.file)
-        if label.integrity == "untrusted" or label.by:
-            whose = "words from outside" if label.integrity == "untrusted" else f"the word of {', '.join(label.by)}"
-            raise ToolError(f"{skill.file} is held back: {whose} went into it, and no owner has looked at it since")
+        source = await anyio.to_thread.run_sync(context.reach.files.read, skill.file, FILE_BYTES)
+        await _check(skill, source, context)  # when it has been read: what is checked is what runs
         said = {name: value for name, value in given.items() if value is not None}
         shown = f"{skill.name} {shlex.quote(msgspec.json.encode(said).decode())}"
-        return await run_watched(_command(skill, said, context), shown, context, skill.name)
+        return await run_watched(_command(skill, source, said, context), shown, context, skill.name)
 
     fields = [_field(each) for each in skill.parameters]
     spec = Spec(skill.name, skill.description, {}, "local_write", "never", timeout_s=LIMIT_S + 10)
     return of_fields(spec, fields, run, ["context"])
+
+
+async def _check(skill: PythonSkill, source: bytes, context: Context) -> None:
+    """Raises ToolError where these bytes of its file are held back."""
+    marks, bound = await marks_of(context), await bound_in(context)
+    real = marks.real(skill.file)
+    if not bound.allows(real, sha256(source).digest()):
+        raise ToolError(CHANGED.format(what=skill.file))
+    label = marks.of(skill.file)
+    if bound.covers(real) or not (label.integrity == "untrusted" or label.by):
+        return
+    whose = "words from outside" if label.integrity == "untrusted" else f"the word of {', '.join(label.by)}"
+    raise ToolError(f"{skill.file} is held back: {whose} went into it, and no owner has looked at it since")
 
 
 def _field(parameter: Parameter) -> tuple[Any, ...]:
@@ -246,11 +271,13 @@ def _field(parameter: Parameter) -> tuple[Any, ...]:
     )
 
 
-def _command(skill: PythonSkill, given: dict[str, Any], context: Context) -> Command:
-    """The function, in an interpreter of its own: ours, which sees nothing of us, the workspace and what is allowed."""
+def _command(skill: PythonSkill, source: bytes, given: dict[str, Any], context: Context) -> Command:
+    """The function, in an interpreter of its own: ours, which sees nothing of us, the workspace and what is allowed.
+    It runs the source that it is given, whatever its file holds by then."""
     base, reach = Path(sys.base_prefix).resolve(), context.reach
     python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
     shown = () if base.is_relative_to("/usr") else (Mount(str(base)),)
     mounts = (Mount(str(reach.folder), write=True), *reach.mounts, *shown)
     argv = (python, "-I", "-B", "-c", _RUN, str(reach.folder / skill.file), skill.name)
-    return Command(argv, str(reach.folder), mounts, stdin=msgspec.json.encode(given), timeout_s=LIMIT_S)
+    told = msgspec.json.encode({"source": source.decode("latin-1"), "given": given})
+    return Command(argv, str(reach.folder), mounts, stdin=told, timeout_s=LIMIT_S)

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 
 from ..tools import tree
+from ..tools.approved import CHANGED, UNBOUND, Bound
+from ..tools.documents.invisible import written_out
+from ..tools.names import alike, shown_name
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean
 
 FILE_NAME = "SKILL.md"
-FILE_BYTES, FRONT_CHARS = 256 * 1024, 8 * 1024
+FILE_BYTES, FURTHER_BYTES, FRONT_CHARS = 256 * 1024, 10 << 20, 8 * 1024
 NAME_CHARS, DESCRIPTION_CHARS, INDEX_CHARS = 64, 1024, 24_000
 MOST_SKILLS, MOST_BRACKETS = 500, 200
 BUNDLED = Path(__file__).parent / "bundled"
@@ -42,7 +47,8 @@ class Source(msgspec.Struct, frozen=True):
 
 class Skill(msgspec.Struct, frozen=True):
     """A skill that was found, in `inner` beneath `root`. `source` says where: bundled, shared or agent; a later source
-    hides an earlier one of the same name. `problem` is a sentence when it is not quite as the specification wants."""
+    hides an earlier one of the same name. `problem` is a sentence when it is not quite as the specification wants,
+    `digest` the SHA-256 of its SKILL.md."""
 
     name: str
     description: str
@@ -50,6 +56,7 @@ class Skill(msgspec.Struct, frozen=True):
     root: Path
     inner: str
     problem: str = ""
+    digest: bytes = b""
 
     @property
     def folder(self) -> Path:
@@ -61,7 +68,7 @@ class Skills:
 
     def __init__(self, sources: Sequence[Source], allowed: Sequence[str] = ("*",)) -> None:
         self._sources, self._allowed = sources, allowed
-        self._parsed: dict[tuple[Path, str], tuple[tuple[float, int], Skill | None]] = {}
+        self._parsed: dict[tuple[Path, str], tuple[tuple[int, int], Skill | None]] = {}
         self._watched: dict[str, tuple[int, int]] = {}
         self._found: dict[str, Skill] = {}
 
@@ -86,8 +93,10 @@ class Skills:
         found: dict[str, Skill] = {}
         for source in self._sources:
             for skill in self._of(source):
-                if any(fnmatchcase(skill.name, pattern) for pattern in self._allowed):
+                if any(fnmatchcase(skill.name, pattern) for pattern in self._allowed) and not _hidden(skill, found):
                     found[skill.name] = skill
+        for name, note in alike(found).items():
+            found[name] = replace(found[name], problem=note.strip("()"))
         return dict(sorted(found.items()))
 
     def _of(self, source: Source) -> Iterator[Skill]:
@@ -107,14 +116,21 @@ class Skills:
     def _at(self, files: Workspace, source: str, root: Path, inner: str) -> Skill | None:
         with suppress(ToolError):
             entry = files.stat(f"{inner}/{FILE_NAME}")
-            version = (entry.modified_s, entry.size_bytes)
+            version = (entry.changed_ns, entry.size_bytes)
             known = self._parsed.get((root, inner))
             if known is None or known[0] != version:
-                text = files.read(f"{inner}/{FILE_NAME}", FILE_BYTES).decode("utf-8-sig", "replace")
-                known = (version, _skill(text, source, root, inner))
+                data = files.read(f"{inner}/{FILE_NAME}", FILE_BYTES)
+                made = _skill(data.decode("utf-8-sig", "replace"), source, root, inner)
+                known = (version, made and replace(made, digest=sha256(data).digest()))
                 self._parsed[root, inner] = known
             return known[1]
         return None
+
+
+def _hidden(skill: Skill, found: Mapping[str, Skill]) -> bool:
+    """Whether one of the same source has its name already, and it is that of its folder: none takes it from there."""
+    other = found.get(skill.name)
+    return other is not None and other.source == skill.source and other.folder.name == other.name
 
 
 def _looks(path: str) -> tuple[int, int]:
@@ -122,7 +138,7 @@ def _looks(path: str) -> tuple[int, int]:
         status = os.stat(path)  # noqa: PTH116 -- before every model call, and a third of the cost
     except OSError:
         return 0, 0
-    return status.st_mtime_ns, status.st_size
+    return status.st_ctime_ns, status.st_size
 
 
 def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
@@ -135,7 +151,7 @@ def _skill(text: str, source: str, root: Path, inner: str) -> Skill | None:
         name = folder
     if len(name) > NAME_CHARS or not _USABLE.fullmatch(name):
         return None
-    description = " ".join(front.get("description", "").split())[:DESCRIPTION_CHARS]
+    description = " ".join(written_out(front.get("description", "")).split())[:DESCRIPTION_CHARS]
     if not _NAME.fullmatch(name):
         problem = problem or f"its name {name!r} is not in lower case, digits and single hyphens"
     if name != folder and inner != ".":
@@ -177,25 +193,33 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     return {key.strip(): clean(value.strip().strip("\"'")) for key, _, value in pairs}, problem
 
 
-def read_skill(skill: Skill, path: str = "") -> str:
-    """The instructions, with what else there is to read, or a file of the skill. Raises ToolError."""
-    return loaded(skill, path)[0]
+def read_skill(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> str:
+    """The instructions, with what else there is to read, or a file of the skill. Raises ToolError; also for what is not
+    as it was approved."""
+    return loaded(skill, path, bound)[0]
 
 
-def loaded(skill: Skill, path: str = "") -> tuple[str, tuple[str, ...]]:
+def loaded(skill: Skill, path: str = "", bound: Bound = UNBOUND) -> tuple[str, tuple[str, ...]]:
     """The same, and the paths of what is named there."""
     with Workspace(str(skill.root)) as files:
         if path:
             asked = PurePosixPath(path)
             if asked.is_absolute() or ".." in asked.parts:
                 raise ToolError(f"{path!r} does not lie in the skill {skill.name!r}")
-            return files.read(f"{skill.inner}/{path}").decode(errors="replace"), ()
-        text = files.read(f"{skill.inner}/{FILE_NAME}", FILE_BYTES).decode("utf-8-sig", "replace")
-        body = split_front(text)[1].strip()
+            return written_out(_bytes(files, skill, path, FURTHER_BYTES, bound).decode("utf-8-sig", "replace")), ()
+        text = _bytes(files, skill, FILE_NAME, FILE_BYTES, bound).decode("utf-8-sig", "replace")
+        body = written_out(split_front(text)[1].strip())
         others = [name for name in _names(files, skill.inner) if name != FILE_NAME]
     more = f"\n\n[files, in {skill.folder}: {', '.join(others)}]" if others else ""
     named = tuple(str(skill.folder / name) for name in others)
     return f'<skill-loaded name="{skill.name}">\n{body}{more}\n</skill-loaded>', named
+
+
+def _bytes(files: Workspace, skill: Skill, path: str, limit: int, bound: Bound) -> bytes:
+    data = files.read(f"{skill.inner}/{path}", limit)
+    if not bound.allows(os.path.realpath(skill.folder / path), sha256(data).digest()):
+        raise ToolError(CHANGED.format(what=f"the skill {skill.name!r}"))
+    return data
 
 
 def _names(files: Workspace, inner: str, deeper: bool = True) -> list[str]:
@@ -203,9 +227,10 @@ def _names(files: Workspace, inner: str, deeper: bool = True) -> list[str]:
     found: list[str] = []
     for entry in files.list(inner, 100):
         if entry.kind == "folder" and deeper and entry.name.isprintable():
-            found += [f"{entry.name}/{name}" for name in _names(files, f"{inner}/{entry.name}", deeper=False)]
-        elif entry.kind == "file" and entry.name.isprintable():
-            found.append(entry.name)
+            beneath = _names(files, f"{inner}/{entry.name}", deeper=False)
+            found += [f"{shown_name(entry.name)}/{name}" for name in beneath]
+        elif entry.kind == "file":
+            found.append(shown_name(entry.name))
     return found
 
 
@@ -214,11 +239,12 @@ def index(skills: dict[str, Skill]) -> str:
     if not skills:
         return ""
     lines = ["# Skills", "Before you do something that one of these is for, read it with read_skill."]
-    size = 0
+    size, twins = 0, alike(skills)
     for number, skill in enumerate(skills.values()):
         size += len(skill.name) + len(skill.description)
         if size > INDEX_CHARS:
             lines.append(f"[and {len(skills) - number} more: list_skills]")
             break
-        lines.append(f"- {skill.name}: {skill.description}")
+        twin = f" {twins[skill.name]}" if skill.name in twins else ""
+        lines.append(f"- {shown_name(skill.name)}: {skill.description}{twin}")
     return "\n".join(lines)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import anyio.to_thread
 
+from ..tools.approved import CHANGED, Bound, bound_in
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool
 from ..tools.marks import Marks, label_of, marks_of, others
+from ..tools.names import shown_name
 from ..tools.output import shown
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, join
+from ..types.labels import LOCAL, Label, join
 from . import skill as skill_files
 from .skill import Skill, Skills
 
@@ -21,10 +23,11 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
     async def list_skills(context: Context) -> Done:
         """The skills that there are, and what each is for."""
         found, marks = await anyio.to_thread.run_sync(skills.find), await marks_of(context)
-        found = {name: each for name, each in found.items() if not _others(each, marks, context)}
-        label = marks.told(_file(each) for each in found.values())
+        bound = await bound_in(context)
+        found = {name: each for name, each in found.items() if not _why_held(each, marks, bound, context)}
+        label = join((LOCAL, *(_label(each, skill_files.FILE_NAME, marks, bound) for each in found.values())))
         lines = [
-            f"{each.name}: {each.description}" + (f" [{each.problem}]" if each.problem else "")
+            f"{shown_name(each.name)}: {each.description}" + (f" [{each.problem}]" if each.problem else "")
             for each in found.values()
         ]
         return await shown("\n".join(lines) or "there are no skills", context, label)
@@ -37,19 +40,17 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
         path: a file of the skill that its instructions name; empty for the instructions
         """
         found = await anyio.to_thread.run_sync(skills.find)
-        marks = await marks_of(context)
+        marks, bound = await marks_of(context), await bound_in(context)
         if skill not in found:
-            others = {name: each for name, each in found.items() if not _others(each, marks, context)}
+            others = {name: each for name, each in found.items() if not _why_held(each, marks, bound, context)}
             said = f"there is no skill {skill!r}; there are: {', '.join(others) or 'none'}"
             raise ToolError(said, marks.told(map(_file, others.values())))
-        if people := _others(found[skill], marks, context):
-            raise ToolError(
-                f"the skill {skill!r} was written for {', '.join(people)}: it is no instruction here. "
-                "An owner may read its file, and save it again in a conversation of their own"
-            )
-        text, named = await anyio.to_thread.run_sync(skill_files.loaded, found[skill], path)
-        read = str(found[skill].folder / (path or skill_files.FILE_NAME))
-        return await shown(text, context, await label_of((read, *named), context))
+        if why := _why_held(found[skill], marks, bound, context):
+            raise ToolError(why)
+        text, named = await anyio.to_thread.run_sync(skill_files.loaded, found[skill], path, bound)
+        marks = await marks_of(context)  # asked for when it was read
+        read = _label(found[skill], path or skill_files.FILE_NAME, marks, bound)
+        return await shown(text, context, join((read, await label_of(named, context))))
 
     return (list_skills, read_skill)
 
@@ -58,7 +59,25 @@ def _file(skill: Skill) -> str:
     return str(skill.folder / skill_files.FILE_NAME)
 
 
-def _others(skill: Skill, marks: Marks, context: Context) -> tuple[str, ...]:
-    """On whose word a file of it was written, where that is no word for who speaks here."""
-    inside = (label for path, label in marks.stored.items() if path.startswith(f"{marks.real(str(skill.folder))}/"))
-    return others(join((LOCAL, *inside)), context.principal)
+def _why_held(skill: Skill, marks: Marks, bound: Bound, context: Context) -> str:
+    """Why it is no instruction for who speaks here; '' where it is one: it was changed since it was approved, or a file
+    of it was written on the word of somebody else."""
+    folder = marks.real(str(skill.folder))
+    if bound.differs(folder):
+        return CHANGED.format(what=f"the skill {skill.name!r}")
+    if bound.covers(folder):
+        return ""
+    inside = (label for path, label in marks.stored.items() if path.startswith(f"{folder}/"))
+    people = others(join((LOCAL, *inside)), context.principal)
+    if not people:
+        return ""
+    return (
+        f"the skill {skill.name!r} was written for {', '.join(people)}: it is no instruction here. "
+        "An owner may read its file, and save it again in a conversation of their own, or approve it: `deskhand held`"
+    )
+
+
+def _label(skill: Skill, path: str, marks: Marks, bound: Bound) -> Label:
+    """Whose word a file of it is: of what an owner approved this house's own."""
+    place = str(skill.folder / path)
+    return LOCAL if bound.covers(marks.real(place)) and not marks.private(marks.real(place)) else marks.told((place,))

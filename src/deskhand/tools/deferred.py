@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -17,12 +18,15 @@ from ..types.errors import ToolError
 from ..types.options import SessionOptions
 from .base import Context, Outcome, Spec, Tool, Tools, done, offered
 from .define import decode_arguments, schema
+from .documents.invisible import written_out
 
 SEARCH = "tool_search"
 MOST_FOUND, MOST_NAMED = 5, 20
 LINE_CHARS, LISTED_CHARS = 72, 3_000
 """The first words of what a tool does; and all that is said of deferred ones. Beyond it they are named alone."""
 LEAST = 2
+_WORDS = frozenset({"description", "title", "$comment"})
+"""What a schema says to whoever reads it."""
 _WORD = re.compile(r"[^\W_]{3,}")
 
 
@@ -70,7 +74,27 @@ def offering(tools: Tools, options: SessionOptions) -> list[Spec]:
 def schemas_of(tools: Tools) -> tuple[ToolSchema, ...]:
     """What models are told of these tools."""
     specs = [tool.spec for tool in tools.values()]
-    return tuple(schema_of(spec.name, spec.description, spec.parameters) for spec in specs)
+    return tuple(schema_of(spec.name, written_out(spec.description), _seen(spec.parameters)) for spec in specs)
+
+
+def _seen(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with what nobody sees written out in its words for people. It is walked only where it has such."""
+    text = msgspec.json.encode(schema).decode()
+    if text.isascii() or written_out(text) == text:
+        return schema
+    return {key: _seen_value(key, value) for key, value in schema.items()}
+
+
+def _seen_value(key: str, value: Any) -> Any:
+    match value:
+        case str() if key in _WORDS:
+            return written_out(value)
+        case dict():
+            return {inner: _seen_value(inner, each) for inner, each in value.items()}
+        case list():
+            return [_seen_value("", each) for each in value]
+        case _:
+            return value
 
 
 def told_of(schemas: Sequence[ToolSchema], tools: Tools, options: SessionOptions) -> tuple[ToolSchema, ...]:
@@ -108,7 +132,7 @@ def listed(specs: Sequence[Spec]) -> str:
 
 def line(spec: Spec) -> str:
     """A tool in a line: its name, and the beginning of what it does."""
-    said = re.split(r"[.:;](?:\s|$)", " ".join(spec.description.split()), maxsplit=1)[0]
+    said = re.split(r"[.:;](?:\s|$)", " ".join(written_out(spec.description).split()), maxsplit=1)[0]
     if len(said) > LINE_CHARS:
         said = f"{said[:LINE_CHARS].rpartition(' ')[0].rstrip(',')} …"
     return f"{spec.name}: {said}"

@@ -13,6 +13,7 @@ from ..types.errors import ToolError
 from .base import Context, Done
 from .define import tool
 from .marks import label_of, marks_of
+from .names import alike, shown_name
 from .output import shown
 from .paths import Entry, Workspace
 
@@ -68,6 +69,7 @@ class _Walk:
     def run(self, path: str, depth: int, indent: str = "") -> None:
         found = self._files.list(path, FOLDER_ENTRIES * 4)
         entries = [entry for entry in found if not _hidden(entry)]
+        twins = alike(entry.name for entry in found)
         for entry in sorted(
             entries[:FOLDER_ENTRIES], key=lambda entry: (entry.kind != "folder", entry.name.casefold())
         ):
@@ -75,19 +77,21 @@ class _Walk:
                 if self.lines[-1] != _MORE:
                     self.lines.append(_MORE)
                 return
-            self._add(path, entry, depth, indent)
+            self._add(path, entry, depth, indent, twins.get(entry.name, ""))
         if len(entries) > FOLDER_ENTRIES:
             self.lines.append(f"{indent}[and more: only {FOLDER_ENTRIES} names of a folder are listed]")
 
-    def _add(self, path: str, entry: Entry, depth: int, indent: str) -> None:
+    def _add(self, path: str, entry: Entry, depth: int, indent: str, twin: str) -> None:
         self.places.append(f"{path}/{entry.name}")
+        line = indent + shown_name(entry.name)
+        note = f"  {twin}" if twin else ""
         if entry.kind != "folder":
             size = (
                 "(link)" if entry.kind == "link" else f"{entry.size_bytes} bytes" if entry.kind == "file" else "(other)"
             )
-            self.lines.append(f"{indent}{plain_name(entry.name)}  {size}")
+            self.lines.append(f"{line}  {size}{note}")
             return
-        self.lines.append(f"{indent}{plain_name(entry.name)}/")
+        self.lines.append(f"{line}/{note}")
         if depth > 1:
             try:
                 self.run(f"{path}/{entry.name}", depth - 1, indent + "  ")
@@ -163,13 +167,13 @@ class _Search(Look):
 
     def wants(self, place: str) -> bool:
         if self._wanted in place.rpartition("/")[2].casefold():
-            self.hits.append(plain_name(place))
+            self.hits.append(shown_name(place))
         return True
 
     def read(self, place: str, text: str) -> None:
         for number, line in enumerate(text.split("\n"), 1):
             if self._wanted in line.casefold():
-                self.hits.append(f"{plain_name(place)}:{number}: {self._around(line.rstrip(chr(13)))}")
+                self.hits.append(f"{shown_name(place)}:{number}: {self._around(line.rstrip(chr(13)))}")
                 if len(self.hits) > SEARCH_HITS:
                     return
 
@@ -202,13 +206,6 @@ def beneath(files: Workspace, path: str) -> Iterator[tuple[str, Entry]]:
 
 def _hidden(entry: Entry) -> bool:
     return entry.name.startswith(".") or entry.name in HIDDEN
-
-
-def plain_name(name: str) -> str:
-    """A name as it can be shown in one line: what cannot be seen, and what is no UTF-8, is written as an escape."""
-    if name.isprintable():
-        return name
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
 TOOLS = (list_files, search_files)

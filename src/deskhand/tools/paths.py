@@ -43,12 +43,14 @@ class Allowed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """What a name stands for. `modified_s` is Unix time."""
+    """What a name stands for. `modified_s` is Unix time; `changed_ns` is when anything of it was changed last, which
+    nobody can set."""
 
     name: str
     kind: Literal["file", "folder", "link", "other"]
     size_bytes: int
     modified_s: float
+    changed_ns: int = 0
 
 
 class Opened(msgspec.Struct, frozen=True, gc=False):
@@ -439,7 +441,8 @@ def _as_entry(name: str, status: os.stat_result) -> Entry:
         stat.S_IFDIR: "folder",
         stat.S_IFLNK: "link",
     }
-    return Entry(name, kinds.get(stat.S_IFMT(status.st_mode), "other"), status.st_size, status.st_mtime)
+    mode, changed_ns = stat.S_IFMT(status.st_mode), status.st_ctime_ns
+    return Entry(name, kinds.get(mode, "other"), status.st_size, status.st_mtime, changed_ns)
 
 
 @contextmanager

@@ -11,9 +11,10 @@ from ..types.clock import Clock
 from ..types.errors import ToolError
 from .base import Context, Done
 from .define import tool
-from .folders import HIT_CHARS, SEARCH_HITS, Look, plain_name
+from .folders import HIT_CHARS, SEARCH_HITS, Look
 from .languages import Symbol, definitions, language_of, uses
 from .marks import label_of, marks_of
+from .names import shown_name
 from .output import shown
 from .paths import Workspace
 
@@ -73,7 +74,7 @@ class _Look(Look):
         for symbol in self._find(place, text):
             said = f"{symbol.kind} {symbol.name}" if symbol.kind else symbol.name
             cut = "…" if len(said) > HIT_CHARS else ""
-            self.hits.append(f"{plain_name(place)}:{symbol.line}: {said[:HIT_CHARS]}{cut}")
+            self.hits.append(f"{shown_name(place)}:{symbol.line}: {said[:HIT_CHARS]}{cut}")
             if len(self.hits) > SEARCH_HITS:
                 return
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from ..policy.visible import visible
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label
 from . import tree
@@ -46,7 +47,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
         if text.startswith("["):
             with suppress(ValueError, RecursionError):
                 text = "/".join(part for part in msgspec.json.decode(text, type=tuple[str, str]) if part)
-        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        return visible(text)
 
 
 class Left(msgspec.Struct, frozen=True, gc=False):

@@ -8,7 +8,8 @@ import msgspec
 
 
 class FileDiff(msgspec.Struct, frozen=True):
-    """One file or key-value. `diff` is a unified diff, cut where it is long; where there is none, `why` says why."""
+    """One file or key-value. `diff` is a unified diff, cut where it is long; where there is none, `why` says
+    why, and else what to look out for."""
 
     place: str
     did: Literal["made", "changed", "removed"]

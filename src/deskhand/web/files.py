@@ -19,6 +19,7 @@ from ..policy.gate import may_see
 from ..sandbox.base import Sandbox
 from ..tools.convert import LIMIT_BYTES
 from ..tools.marks import Marks, marks_in
+from ..tools.names import alike, shown_name
 from ..tools.paths import Entry, Opened, Workspace
 from ..tools.pdf_pages import PAGES
 from ..tools.shadow import Shadow
@@ -41,13 +42,16 @@ STEERING = frozenset({"rules.md", "soul.md", "code.md", "agents.md", "heartbeat.
 
 
 class FileView(msgspec.Struct, frozen=True):
-    """A name in a folder. `path` leads to it from the workspace; `modified_at` is seconds since the epoch."""
+    """A name in a folder. `path` leads to it from the workspace; `modified_at` is seconds since the epoch; `shown`
+    is the name with what nobody sees written out, and `note` says so where another name in the folder looks like it."""
 
     name: str
     path: str
     kind: Literal["file", "folder", "link", "other"]
     size: int
     modified_at: float
+    shown: str = ""
+    note: str = ""
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -114,8 +118,9 @@ async def listed(call: Call) -> list[FileView]:
     check_place(call, files.inside(real))
     seen = await sees(call.web, call.principal, call.query.agent, [f"{real}/{entry.name}" for entry in entries])
     top = PurePosixPath(path)
-    shown = (entry for entry, may in zip(entries, seen, strict=True) if may)
-    return [_view(top, entry) for entry in shown if str(top / entry.name) not in HIDDEN]
+    shown = [entry for entry, may in zip(entries, seen, strict=True) if may]
+    twins = alike(entry.name for entry in shown)
+    return [_view(top, entry, twins.get(entry.name, "")) for entry in shown if str(top / entry.name) not in HIDDEN]
 
 
 def _listed(files: Workspace, path: str) -> tuple[str, list[Entry]]:
@@ -132,8 +137,9 @@ async def sees(web: Web, principal: Principal, agent: str, paths: Sequence[str])
     return await anyio.to_thread.run_sync(lambda: [may_see(marks.told((path,)), readers) for path in paths])
 
 
-def _view(folder: PurePosixPath, entry: Entry) -> FileView:
-    return FileView(entry.name, str(folder / entry.name), entry.kind, entry.size_bytes, entry.modified_s)
+def _view(folder: PurePosixPath, entry: Entry, note: str) -> FileView:
+    path = str(folder / entry.name)
+    return FileView(entry.name, path, entry.kind, entry.size_bytes, entry.modified_s, shown_name(entry.name), note)
 
 
 async def opened(call: Call, agent: str, path: str, most: int) -> Opened:

@@ -22,6 +22,7 @@ from ..types.health import Health
 from ..types.identity import Principal
 from ..types.people import People
 from .alert_views import AlertView
+from .held_views import HeldView, SeenView
 from .job_views import BlueprintView, JobDetail, JobDraft, JobView, Preview, RunView, Scheduler, Undone
 from .proposal_views import ProposalDetail, ProposalView
 from .steps import SetUp
@@ -205,6 +206,14 @@ class ProposalDesk(Protocol):
     async def revert(self, principal: Principal, id_: int) -> ProposalDetail: ...
 
 
+class HeldDesk(Protocol):
+    """Files that are held back from prompts, for owners alone. All raise Refused."""
+
+    async def listed(self, principal: Principal) -> list[HeldView]: ...
+    async def seen(self, principal: Principal, path: str) -> SeenView: ...
+    async def approve(self, principal: Principal, path: str, digest: str) -> list[HeldView]: ...
+
+
 class Web(msgspec.Struct, frozen=True):
     """Everything that a handler may use. `version` is that of Deskhand. `redact` takes secrets out of a text.
     `stopping` tells that the service ends: streams are closed, so that clients come back. `checkers` are the places for
@@ -216,6 +225,7 @@ class Web(msgspec.Struct, frozen=True):
     house: House
     jobs: JobDesk
     proposals: ProposalDesk
+    held: HeldDesk
     setup: SetUp
     blobs: Blobs
     clock: Clock

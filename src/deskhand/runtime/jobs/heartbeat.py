@@ -16,6 +16,7 @@ import anyio.to_thread
 import msgspec
 
 from ...store.base import Store
+from ...tools.documents.invisible import written_out
 from ...tools.paths import leave_no_trace
 from ...types.clock import Clock
 from ...types.commit import Change
@@ -170,6 +171,6 @@ def _read(path: str) -> str:
     with os.fdopen(fd, "rb") as file:
         leave_no_trace(fd)
         try:
-            return file.read(FILE_BYTES).decode(errors="replace")
+            return written_out(file.read(FILE_BYTES).decode("utf-8-sig", "replace"))
         except OSError:  # a folder
             return ""

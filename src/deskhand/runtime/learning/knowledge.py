@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from ...skills.skill import split_front
 from ...tools import tree
+from ...tools.approved import MOST_BYTES, UNBOUND
+from ...tools.documents.invisible import written_out
+from ...tools.names import alike, shown_name
 from ...tools.paths import Workspace
 from ...types.clock import Clock
 from ...types.errors import ToolError
@@ -60,7 +64,9 @@ class Knowledge:
         lines, size = [_INTRODUCTION], 0
         with suppress(ToolError), Workspace(self._workspace) as files:
             names = [each.name for each in files.list(FOLDER, MOST_TOPICS)]
-            topics = [topic for name in names if (topic := _topic(files, name)) and not self._is_held(name)]
+            twins = alike(names)
+            found = [(name, self._topic(files, name, twins.get(name, ""))) for name in names]
+            topics = [topic for name, topic in found if topic and not self._is_held(name)]  # asked after it was read
             for number, line in enumerate(topics):
                 size += len(line)
                 if size > INDEX_CHARS:
@@ -72,21 +78,26 @@ class Knowledge:
     def _is_held(self, name: str) -> bool:
         return holds(self._held, f"{self._folder}/{name}")
 
-
-def _topic(files: Workspace, name: str) -> str:
-    """The line of one topic; '' where this is none."""
-    flat = name.endswith(".md")
-    if name.startswith(".") or not name.isprintable():
+    def _topic(self, files: Workspace, name: str, twin: str) -> str:
+        """The line of one topic; '' where this is none, or is not what was approved. What nobody could read by its
+        name is none."""
+        flat, bound = name.endswith(".md"), self._held.bound
+        if name.startswith(".") or not name.isprintable():
+            return ""
+        for path in (name,) if flat else tuple(f"{name}/{head}" for head in HEADS):
+            with suppress(ToolError):
+                data = files.read(f"{FOLDER}/{path}", HEAD_BYTES if bound is UNBOUND else MOST_BYTES)
+                if not self._held.allows(f"{self._folder}/{path}", sha256(data).digest()):
+                    return ""
+                first = _first_line(data[:HEAD_BYTES])
+                said = f": {first}" if first else ""
+                note = f" {twin}" if twin else ""
+                return f"- {shown_name(name.removesuffix('.md'))}{said} ({FOLDER}/{shown_name(path)}){note}"
         return ""
-    for path in (name,) if flat else tuple(f"{name}/{head}" for head in HEADS):
-        with suppress(ToolError):
-            first = _first_line(files.read(f"{FOLDER}/{path}", HEAD_BYTES))
-            return f"- {name.removesuffix('.md')}{f': {first}' if first else ''} ({FOLDER}/{path})"
-    return ""
 
 
 def _first_line(data: bytes) -> str:
-    text = without_comments(split_front(data.decode("utf-8-sig", "replace"))[1])
+    text = written_out(without_comments(split_front(data.decode("utf-8-sig", "replace"))[1]))
     return next((plain for line in text.split("\n") if (plain := line.lstrip("# ").strip())), "")[:LINE_CHARS]
 
 

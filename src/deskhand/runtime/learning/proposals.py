@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any, Literal
 
 import anyio.to_thread
@@ -12,6 +14,7 @@ from msgspec.structs import replace
 from ...skills.scan import Finding, bad, scan
 from ...skills.skill import FILE_NAME
 from ...skills.write import skill_text
+from ...tools.approved import digest_of_files
 from ...tools.base import Context, Done, Reach, done
 from ...tools.define import tool
 from ...tools.notes import By
@@ -212,12 +215,15 @@ class Proposals:
                 f" (deskhand skills show {id_}), then: deskhand skills accept {id_} --untrusted"
             )
         text, now = skill_text(row.name, row.description, row.body), ground.clock.now()
-        if not await self._decide(row, "accepted", who.id):
+        folder = await self._folder(row)
+        bound = (Change("approved_file_accepted", (folder, skill_digest(text), who.id, now, row.id)),)
+        if not await self._decide(row, "accepted", who.id, rows=bound):
             raise Refused(f"somebody else has just decided about proposal {id_}")
         try:
             rows = await self._write(row, text, who, now)
         except (ToolError, ConfigError, OSError):
-            await self._decide(replace(row, state="accepted"), "proposed", "")
+            unbound = (Change("approved_file_drop", (folder,)),)
+            await self._decide(replace(row, state="accepted"), "proposed", "", rows=unbound)
             raise
         before = Change("proposal_before", (row.id, *await self._before(row.agent)))
         await ground.store.change((*rows, before))
@@ -241,6 +247,18 @@ class Proposals:
         where.leave(one)
         real = f"{where.real}/{place}"
         return (*looked.rows, Change("file_label_drop", (real,)))
+
+    async def _folder(self, row: Row) -> str:
+        """The real path of the folder of its skill. Raises ConfigError."""
+        where, place = where_is(await self._reach(row), row.file)
+        return f"{where.real}/{place.rpartition('/')[0]}"
+
+    async def _unbound(self, row: Row) -> tuple[Change, ...]:
+        """The row by which nothing is approved of its folder any more."""
+        try:
+            return (Change("approved_file_drop", (await self._folder(row),)),)
+        except (ConfigError, ToolError):
+            return ()
 
     async def _reach(self, row: Row) -> Reach:
         """The files of its agent. Raises ConfigError where that is gone."""
@@ -275,7 +293,7 @@ class Proposals:
             raise Refused(
                 f"{row.file} was changed since {row.name} was taken in, so it stays: change or remove it there"
             )
-        await self._decide(row, "reverted", who.id, "a person took it out")
+        await self._decide(row, "reverted", who.id, "a person took it out", await self._unbound(row))
         return await self.get(id_)
 
     async def take_out(self, row: Row, why: str) -> Row:
@@ -284,7 +302,8 @@ class Proposals:
             state = "reverted" if await self._out(row) else "kept"
         except (DeskhandError, OSError) as error:
             state, why = "kept", f"{why}; it could not be taken out: {error}"
-        await self._decide(row, state, "deskhand", why)
+        gone = await self._unbound(row) if state == "reverted" else ()
+        await self._decide(row, state, "deskhand", why, gone)
         return await self.get(row.id)
 
     async def _out(self, row: Row) -> bool:
@@ -323,13 +342,24 @@ class Proposals:
         """See what became of those that were taken in: undone or put back by hand, or cut off before they were
         written."""
         store, now = self._ground.store, self._ground.clock.now()
-        if await store.rows("proposal_moved", ()):
-            await store.change([Change("proposal_undone", ()), Change("proposal_redone", ())])
+        if moved := await store.rows("proposal_moved", ()):
+            bound = [each for (id_,) in moved for each in await self._moved(await self.get(id_), now)]
+            await store.change([Change("proposal_undone", ()), Change("proposal_redone", ()), *bound])
         for row in await self.taken():
             if row.turns_before or (row.decided_at or now) > now - CUT_OFF_S:
                 continue
             if not await store.rows("effect_known", (row.key,)) and not await self._is_there(row):
-                await self._decide(row, "proposed", "")
+                await self._decide(row, "proposed", "", rows=await self._unbound(row))
+
+    async def _moved(self, row: Row, now: float) -> tuple[Change, ...]:
+        """What is approved after its change was undone, or put back."""
+        try:
+            folder, text = await self._folder(row), skill_text(row.name, row.description, row.body)
+        except (ConfigError, ToolError):
+            return ()
+        if row.state == "accepted":
+            return (Change("approved_file_drop", (folder,)),)
+        return (Change("approved_file_set", (folder, skill_digest(text), row.decided_by or "owner", now)),)
 
     async def _is_there(self, row: Row) -> bool:
         try:
@@ -343,9 +373,15 @@ class Proposals:
         """Remember how it did in replays."""
         await self._ground.store.change([Change("proposal_card", (row.id, msgspec.json.encode(card)))])
 
-    async def _decide(self, row: Row, state: str, by: str, why: str = "") -> bool:
+    async def _decide(self, row: Row, state: str, by: str, why: str = "", rows: Sequence[Change] = ()) -> bool:
+        """Note it, with `rows` in the same transaction."""
         decided = (row.id, state, by, self._ground.clock.now(), clean(why)[:1000], row.state)
-        return (await self._ground.store.change([Change("proposal_decide", decided)]))[0] == 1
+        return (await self._ground.store.change([Change("proposal_decide", decided), *rows]))[0] == 1
+
+
+def skill_digest(text: bytes) -> bytes:
+    """Of the folder of a skill that is only its SKILL.md."""
+    return digest_of_files({FILE_NAME: sha256(text).digest()})
 
 
 def ended_badly(event: AnyEvent) -> bool:

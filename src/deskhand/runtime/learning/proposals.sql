@@ -63,3 +63,8 @@ UPDATE skill_use SET bad = 1, why = 'it was taken back' WHERE session = ?1 AND n
 
 -- skill_uses: the latest first --
 SELECT session, n, at, bad, why FROM skill_use WHERE proposal = ? ORDER BY at DESC, n DESC LIMIT 30
+
+-- approved_file_accepted: the folder of a skill, where it was just taken in --
+INSERT INTO approved_file(path, digest, by, at)
+SELECT ?1, ?2, ?3, ?4 FROM proposal WHERE id = ?5 AND state = 'accepted' AND decided_by = ?3
+ON CONFLICT(path) DO UPDATE SET digest = excluded.digest, by = excluded.by, at = excluded.at

@@ -9,15 +9,19 @@ _BLANK = (
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028\u2029\u2060-\u2065\u206a-\u206f\u3164"
     "\ufeff\uffa0\ufff0-\ufffb"
 )
+_SHORTHAND = "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
 _TAGS = "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 _CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff"
 _PICTURE = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _SHAPED = "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af"
 """Scripts in which a joiner changes how a word is written: Arabic and its neighbours, those of India, and others."""
 _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_BRAILLE, _HIEROGLYPHS = "\u2801-\u28ff", "\U00013000-\U0001342f"
 
 _HIDDEN = re.compile(
-    f"[{_BIDI}{_BLANK}{_TAGS}{_CONTROL}]"
+    f"[{_BIDI}{_BLANK}{_TAGS}{_CONTROL}{_SHORTHAND}]"
+    f"|(?<![{_BRAILLE}])\u2800(?![{_BRAILLE}])"
+    f"|(?<![{_HIEROGLYPHS}])[\U00013430-\U0001345f]"
     f"|(?<![{_SHAPED}])\u200c|\u200c(?![{_SHAPED}])"
     f"|(?<![{_SHAPED}{_PICTURE}\ufe0f])\u200d|\u200d(?![{_SHAPED}{_PICTURE}])"
     f"|(?<![{_PICTURE}0-9#*])[\ufe0e\ufe0f]"
@@ -30,3 +34,16 @@ def without_invisible(text: str) -> tuple[str, int]:
     if text.isascii() and text.isprintable():
         return text, 0
     return _HIDDEN.subn("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def written_out(text: str) -> str:
+    """The text with each of them written out, as `\\u202e`, and all else as it is. Two texts that differ still do,
+    unless one has such an escape in its letters."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _HIDDEN.sub(lambda found: escaped(found[0]), text)
+
+
+def escaped(char: str) -> str:
+    """A character by its number."""
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"

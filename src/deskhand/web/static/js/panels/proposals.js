@@ -4,6 +4,7 @@ import { post } from "../api.js";
 import { activity } from "../list.js";
 import { announce, attempt, hrefOf } from "../state.js";
 import { count, many, moment } from "../format.js";
+import { Held } from "./held.js";
 import { Loaded, None, Section, Sure, Toggle, useAsk } from "./parts.js";
 
 const STATES = { proposed: ["waits for you", ""], refused: ["refused", "bad"], accepted: ["active", "good"], rejected: ["turned down", ""], reverted: ["taken out", ""], kept: ["active, not watched", "warn"] };
@@ -19,7 +20,7 @@ export function Proposals() {
         ${waiting.length ? rows(waiting) : html`<${None}>No skill is proposed. An agent proposes one when it has found a way that is worth keeping.<//>`}<//>
       <${Section} title="Decided" note="What is active is watched: if turns that use it end badly more often than before, it is taken out, and you are told.">
         ${decided.length ? rows(decided) : html`<${None}>You have not decided about any yet.<//>`}<//>`;
-  }}<//></div>`;
+  }}<//><${Held} /></div>`;
 }
 
 function Row({ one, open, toggle, again }) {

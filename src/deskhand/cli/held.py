@@ -1,0 +1,158 @@
+"""`deskhand held`: files that say nothing in prompts until you have looked at them, and your word on it."""
+
+from __future__ import annotations
+
+import shlex
+
+import click
+import msgspec
+
+from ..runtime.approving import Approving, HeldFile, Seen
+from ..runtime.clock import SystemClock
+from ..store.sqlite import SqliteStore
+from .plain import plain
+from .run import (
+    ME,
+    Listing,
+    agent_of,
+    agent_option,
+    config_option,
+    fail,
+    limit_option,
+    settings_of,
+    with_store,
+)
+from .table import table
+
+
+@click.group(cls=Listing)
+def held() -> None:
+    """List files that are held back from prompts, look at them, and approve them.
+
+    A file that tells an agent what to do is held back when content from outside went into it, when somebody else wrote
+    it, and when it was changed since you approved it.
+
+    \b
+    Examples:
+      deskhand held
+      deskhand held show SOUL.md
+      deskhand held approve SOUL.md
+    """
+
+
+@held.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@limit_option()
+@config_option
+def list_(as_json: bool, limit: int | None, config: str | None) -> None:
+    """List what is held back, and why.
+
+    \b
+    Example:
+      deskhand held list
+    """
+    settings = settings_of(config)
+
+    async def use(store: SqliteStore) -> list[HeldFile]:
+        return await Approving(settings, store).held(SystemClock().now())
+
+    found = with_store(settings, use)[:limit]
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+    elif found:
+        table(("agent", "why", "file"), [(each.agent, each.why, each.path) for each in found])
+    else:
+        click.echo("Nothing is held back.")
+
+
+@held.command("show")
+@click.argument("path")
+@agent_option
+@config_option
+def show(path: str, agent: str, config: str | None) -> None:
+    """Show a file or skill, with invisible characters written out, and why it is held back.
+
+    \b
+    Example:
+      deskhand held show skills/weekly-report
+    """
+    for line in _lines(_see(path, agent, config)):
+        click.echo(plain(line))
+
+
+@held.command("approve")
+@click.argument("path")
+@click.option("--yes", is_flag=True, help="Do not ask again.")
+@agent_option
+@config_option
+def approve(path: str, yes: bool, agent: str, config: str | None) -> None:
+    """Approve a file or skill as it is now. When it changes, it is held back until you approve it again.
+
+    \b
+    Examples:
+      deskhand held approve SOUL.md
+      deskhand held approve skills/weekly-report
+    """
+    settings = settings_of(config)
+    seen = _see(path, agent, config)
+    if not yes:
+        for line in _lines(seen):
+            click.echo(plain(line))
+    if not seen.digest:
+        fail(f"{seen.path} cannot be approved: {seen.problem}")
+    if not yes and not click.confirm("Approve exactly this?", default=False):
+        fail("nothing was changed")
+
+    async def use(store: SqliteStore) -> None:
+        await Approving(settings, store).approve(seen, ME.id, SystemClock().now())
+
+    with_store(settings, use)
+    click.echo(plain(f"Approved: {seen.path}"))
+    click.echo(f"SHA-256 {seen.digest}")
+    if seen.bound:
+        click.echo("If it changes, it is held back until you approve it again.")
+    else:
+        click.echo("Deskhand writes this file itself, so later changes are not held back for that alone.")
+
+
+@held.command("forget")
+@click.argument("path")
+@click.option("--yes", is_flag=True, help="Do not ask again.")
+@agent_option
+@config_option
+def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
+    """Take an approval back. The file is used as it is then, and later changes are not noticed.
+
+    \b
+    Example:
+      deskhand held forget SOUL.md
+    """
+    settings = settings_of(config)
+    name = agent_of(settings, agent) if agent else ""
+    if not yes and not click.confirm(plain(f"Use {path} as it is from now on, whatever it says?"), default=False):
+        fail("nothing was changed")
+
+    async def use(store: SqliteStore) -> bool:
+        return await Approving(settings, store).forget(path, name)
+
+    if not with_store(settings, use):
+        fail(f"{path!r} was not approved")
+    click.echo(plain(f"Taken back: {path}"))
+
+
+def _see(path: str, agent: str, config: str | None) -> Seen:
+    settings = settings_of(config)
+    name = agent_of(settings, agent) if agent else ""
+
+    async def use(store: SqliteStore) -> Seen:
+        return await Approving(settings, store).see(path, name)
+
+    return with_store(settings, use)
+
+
+def _lines(seen: Seen) -> list[str]:
+    """What there is to know of it, then all of its text."""
+    state = f"Held back: {seen.why}" if seen.why else "Not held back"
+    how = [f"SHA-256 {seen.digest}"] if seen.digest else [f"It cannot be approved: {seen.problem}"]
+    command = [f"Approve it: deskhand held approve {shlex.quote(seen.path)}"] if seen.digest and seen.why else []
+    return [seen.path, state, *how, *command, "", *seen.text.split("\n")]

@@ -1,0 +1,200 @@
+"""What a file or a folder was when a person approved it: bound by a digest of all that it holds.
+
+A folder is approved with everything beneath it: names and bytes. Only plain files and folders can be approved, and no
+more of them than are read again at once when one has changed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import anyio.to_thread
+import msgspec
+
+from ..store.sql import load_sql
+from ..types.commit import Change
+from .base import Context
+from .paths import leave_no_trace
+
+STATEMENTS = load_sql(__package__, "approved.sql")
+MOST_FILES, MOST_BYTES, DEEPEST = 200, 4 << 20, 8
+SETTLED_NS = 60_000_000_000
+"""What was changed less than this ago is read again at every look: the kernel notes no second change within one tick
+of its clock, and of memory that is mapped none until it was written back."""
+
+CHANGED = "{what} was changed since it was approved, so it is held back: an owner can look at it with `deskhand held`"
+
+Look = tuple[str, int, int, int, int, int]
+"""A file or folder beneath ('' for the top): its path, mode, inode, size, and when it and what is known of it were
+changed, the last of which nobody can set."""
+
+
+class Content(msgspec.Struct, frozen=True):
+    """What lies at a path. `files` has the SHA-256 of each file by its path beneath, '' for the path itself."""
+
+    digest: bytes
+    files: Mapping[str, bytes]
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """What is as it was approved, and what is not, by real paths. `files` are those that lie in the first, with the
+    SHA-256 of each."""
+
+    kept: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    files: Mapping[str, bytes] = msgspec.field(default_factory=dict)
+
+    def covers(self, path: str) -> bool:
+        """Whether this real path lies in something that is as it was approved."""
+        return bool(self.kept) and not self.kept.isdisjoint(_above(path))
+
+    def differs(self, path: str) -> bool:
+        """Whether this real path lies in something that was changed since it was approved."""
+        return bool(self.changed) and not self.changed.isdisjoint(_above(path))
+
+    def allows(self, path: str, digest: bytes) -> bool:
+        """Whether bytes of this SHA-256, read at this real path, are what was approved; yes where nothing was."""
+        if self.differs(path):
+            return False
+        return not self.covers(path) or self.files.get(path) == digest
+
+
+UNBOUND = Bound()
+
+
+class Approvals:
+    """What is approved, looked at again when it could have changed. It blocks."""
+
+    def __init__(self, settled_ns: int = SETTLED_NS) -> None:
+        self._settled_ns = settled_ns
+        self._seen: dict[str, tuple[tuple[Look, ...], Content | None, int]] = {}
+
+    def look(self, approved: Mapping[str, bytes]) -> Bound:
+        """How these are now, by path and digest."""
+        kept, changed, files = set[str](), set[str](), dict[str, bytes]()
+        for path, digest in approved.items():
+            real, content = os.path.realpath(path), self._content(path)
+            if content is not None and content.digest == digest:
+                kept |= {path, real}
+                files |= {f"{real}/{inner}" if inner else real: each for inner, each in content.files.items()}
+            elif os.path.lexists(path):
+                changed |= {path, real}
+        self._seen = {path: seen for path, seen in self._seen.items() if path in approved}
+        return Bound(frozenset(kept), frozenset(changed), files)
+
+    def _content(self, path: str) -> Content | None:
+        looks = looks_of(path)
+        known = self._seen.get(path)
+        if known is not None and known[0] == looks and known[2] > self._settled_ns:
+            return known[1]
+        content = content_of(path)
+        age = time.time_ns() - max((each[5] for each in looks), default=0)
+        self._seen[path] = looks, content, age
+        return content
+
+
+async def bound_in(context: Context) -> Bound:
+    """How what is approved is now, for this call."""
+    rows = await context.reach.rows("approved_files", ())
+    return await anyio.to_thread.run_sync(bound_of, rows)
+
+
+def bound_of(rows: Sequence[tuple[Any, ...]]) -> Bound:
+    """How what is approved is now, by these rows. It blocks."""
+    return Approvals().look({row[0]: row[1] for row in rows}) if rows else UNBOUND
+
+
+def content_of(path: str) -> Content | None:
+    """What lies there now; None where that cannot be approved: it is not there, holds links or other things, or too
+    much, or was being changed just then."""
+    looks = looks_of(path)
+    if not looks or not all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for _, mode, *_ in looks):
+        return None
+    if sum(size for _, mode, _, size, *_ in looks if stat.S_ISREG(mode)) > MOST_BYTES:
+        return None
+    files = dict[str, bytes]()
+    for each in looks:
+        inner = each[0]
+        if stat.S_ISREG(each[1]):
+            data = _read(f"{path}/{inner}" if inner else path, each)
+            if data is None:
+                return None
+            files[inner] = sha256(data).digest()
+    if looks_of(path) != looks:
+        return None
+    return Content(files[""] if "" in files else digest_of_files(files), files)
+
+
+def digest_of_files(files: Mapping[str, bytes]) -> bytes:
+    """Of a folder that holds these: the SHA-256 of each by its path. Folders without any count for nothing."""
+    whole = sha256(b"folder\0")
+    for inner in sorted(files):
+        name = os.fsencode(inner)
+        whole.update(b"%d " % len(name) + name + files[inner])
+    return whole.digest()
+
+
+def looks_of(path: str) -> tuple[Look, ...]:
+    """What changes whenever something there does, without reading it; empty where nothing is there, or too much."""
+    found = list[Look]()
+    try:
+        for look in _looks(path, "", DEEPEST):
+            found.append(look)
+            if len(found) > MOST_FILES:
+                return ()
+    except OSError:
+        return ()
+    return tuple(found)
+
+
+def _looks(path: str, inner: str, deeper: int) -> Iterator[Look]:
+    """Raises OSError; also where it is too deep."""
+    status = os.lstat(f"{path}/{inner}" if inner else path)
+    times = status.st_mtime_ns, status.st_ctime_ns
+    yield inner, status.st_mode, status.st_ino, status.st_size, *times
+    if not stat.S_ISDIR(status.st_mode):
+        return
+    if not deeper:
+        raise OSError(f"{inner!r} lies too deep")
+    for name in _names(f"{path}/{inner}"):
+        yield from _looks(path, f"{inner}/{name}" if inner else name, deeper - 1)
+
+
+def _names(path: str) -> list[str]:
+    """What is in a folder, which is no link. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        leave_no_trace(descriptor)
+        with os.scandir(descriptor) as found:
+            return sorted(each.name for each in found)
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: str, look: Look) -> bytes | None:
+    """The bytes of the file that was looked at; None where it is another one now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        leave_no_trace(descriptor)
+        with os.fdopen(descriptor, "rb") as file:
+            same = os.fstat(descriptor).st_ino == look[2]
+            return file.read(MOST_BYTES + 1) if same else None
+    except OSError:
+        return None
+
+
+def _above(path: str) -> Iterator[str]:
+    """The path and the folders around it."""
+    while path and path != "/":
+        yield path
+        path = path.rpartition("/")[0]
+
+
+def approve_rows(path: str, digest: bytes, by: str, at: float) -> tuple[Change, ...]:
+    """The rows of a real path whose content is approved: what it was marked with does not count any more."""
+    return Change("approved_file_set", (path, digest, by, at)), Change("file_label_drop_beneath", (path,))

@@ -1,0 +1,65 @@
+"""Names of files as people see them: nothing in one hides, and of those that look alike each says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from unicodedata import normalize
+
+from ..policy.visible import visible
+from .documents.invisible import without_invisible
+
+_ESCAPE = re.compile(r"\\(?=[uU][0-9a-fA-F]{4})")
+
+
+def shown_name(name: str) -> str:
+    """A name in one line in which all is seen. Two names never become the same: a backslash that would read as the
+    begin of an escape is written out too."""
+    if name.isascii() and name.isprintable() and "\\" not in name:
+        return name
+    return visible(_ESCAPE.sub(r"\\u005c", name))
+
+
+def alike(names: Iterable[str]) -> dict[str, str]:
+    """What to say beside each of these names that looks like another one of them: the two differ by case, by normal
+    form or by what is not seen."""
+    groups = dict[str, list[str]]()
+    for name in dict.fromkeys(names):
+        groups.setdefault(likeness(name), []).append(name)
+    return {name: _note(name, group) for group in groups.values() if len(group) > 1 for name in group}
+
+
+def likeness(name: str) -> str:
+    """The same for all names that look alike, by the compatibility caseless matching of Unicode (section 3.13, D146),
+    without what is not seen."""
+    if name.isascii() and name.isprintable():
+        return name.casefold()
+    folded = normalize("NFKC", normalize("NFKD", _bare(name)).casefold())
+    return _bare(folded)
+
+
+def _bare(name: str) -> str:
+    """Without what is not seen."""
+    return "".join(char for char in without_invisible(name)[0] if char.isascii() or not _is_hidden(char))
+
+
+@lru_cache(4096)
+def _is_hidden(char: str) -> bool:
+    """Whether it is written out though it stands for no other character."""
+    return visible(char) != char and normalize("NFKC", char) == char
+
+
+def _note(name: str, group: list[str]) -> str:
+    other = next(each for each in group if each != name)
+    more = f" and {len(group) - 2} more" if len(group) > 2 else ""
+    return f"(another name differs only by {_difference(name, other)}: '{shown_name(other)}'{more})"
+
+
+def _difference(one: str, other: str) -> str:
+    one, other = normalize("NFKC", one), normalize("NFKC", other)
+    if one == other:
+        return "its normal form"
+    if one.casefold() == other.casefold():
+        return "case"
+    return "what is not seen"

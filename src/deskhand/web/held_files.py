@@ -1,0 +1,51 @@
+"""Files that are held back from prompts: which, why, what stands in them, and an owner's word on it."""
+
+from __future__ import annotations
+
+from .held_views import Approved, HeldView, SeenView, WhichFile
+from .routing import Call, Endpoint
+
+
+async def held(call: Call) -> list[HeldView]:
+    return await call.web.held.listed(call.principal)
+
+
+async def shown(call: Call) -> SeenView:
+    return await call.web.held.seen(call.principal, call.query.path)
+
+
+async def approve(call: Call) -> list[HeldView]:
+    return await call.web.held.approve(call.principal, call.body.path, call.body.digest)
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/api/held",
+        "admin",
+        held,
+        "Files that are held back from prompts, and why",
+        returns=list[HeldView],
+        tag="skills",
+    ),
+    Endpoint(
+        "GET",
+        "/api/held/file",
+        "admin",
+        shown,
+        "One, with all that stands in it",
+        query=WhichFile,
+        returns=SeenView,
+        tag="skills",
+    ),
+    Endpoint(
+        "POST",
+        "/api/held/approve",
+        "admin",
+        approve,
+        "Approve it as it was shown; returns what is still held back",
+        body=Approved,
+        returns=list[HeldView],
+        tag="skills",
+    ),
+)
