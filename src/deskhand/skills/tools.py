@@ -9,7 +9,7 @@ from ..tools.define import tool
 from ..tools.marks import Marks, label_of, marks_of, others
 from ..tools.output import shown
 from ..types.errors import ToolError
-from ..types.labels import LOCAL, join
+from ..types.labels import join
 from . import skill as skill_files
 from .skill import Skill, Skills
 
@@ -61,4 +61,4 @@ def _file(skill: Skill) -> str:
 def _others(skill: Skill, marks: Marks, context: Context) -> tuple[str, ...]:
     """On whose word a file of it was written, where that is no word for who speaks here."""
     inside = (label for path, label in marks.stored.items() if path.startswith(f"{marks.real(str(skill.folder))}/"))
-    return others(join((LOCAL, *inside)), context.principal)
+    return others(join((marks.of(_file(skill)), *inside)), context.principal)
