@@ -21,7 +21,7 @@ import aiohttp
 import anyio
 import msgspec
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from deskhand.models.base import Request
@@ -277,6 +277,10 @@ STEPS = st.lists(
 @pytest.mark.timeout(900)
 @settings(settings.get_profile("lives"))
 @given(STEPS)
+@example([("owner", "link", "SOUL.md", 7)])  # it leads to what is known of the owner
+@example([("owner", "link", "knowledge/mail.md", 14)])
+@example([("owner", "link", "skills/helper/SKILL.md", 14)])
+@example([("bob", "upload by a link", "knowledge/mail.md", 1), ("owner", "copy", "SOUL.md", 9)])
 async def test_no_word_of_one_is_told_to_the_other_as_an_instruction_or_at_all(
     proven: Proven, steps: list[tuple[str, str, str, int]]
 ) -> None:

@@ -121,16 +121,16 @@ class Prompt:
         """What stays first. When all of it was read we ask what is to be held back, and begin anew where that is
         another: somebody may be writing it."""
         quarantine, audience = self._sources.quarantine, state.audience
-        person = "" if state.person == EVERYBODY else state.person
+        person, workspace = "" if state.person == EVERYBODY else state.person, str(self._sources.workspace)
         if quarantine is not None:
-            self._held = quarantine.held(audience, principal, self._sources.words())
+            self._held = quarantine.held(audience, principal, self._sources.words(), workspace)
         for _ in range(TRIES):
             pieces = [piece for piece in self._stable(preset, alone, person) if piece]
             if quarantine is None:
                 return pieces
             words = self._sources.words()
             quarantine.refresh()
-            held = quarantine.held(audience, principal, words)
+            held = quarantine.held(audience, principal, words, workspace)
             if held == self._held:
                 return pieces
             self._held = held

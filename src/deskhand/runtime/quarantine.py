@@ -15,7 +15,7 @@ from ..policy.visible import visible
 from ..store.base import Store
 from ..tools import tree
 from ..tools.approved import UNBOUND, Approvals, Bound
-from ..tools.marks import OWNERS, others
+from ..tools.marks import OWNERS, is_private, others
 from ..tools.notes import Word
 from ..types.identity import Principal, acts_for
 from ..types.labels import Label
@@ -23,15 +23,18 @@ from ..types.labels import Label
 log = logging.getLogger(__name__)
 
 _decode = msgspec.json.Decoder(Label).decode
+_ABOUT = Label("tool_local", OWNERS)
 HOUSE = Principal("owner", ("owner",))
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What is held back from somebody: files by their real paths, and what is being written just then, by these.
-    `bound` is what a person has approved: it is not held back while it is as it was, and nobody hears it when not."""
+    """What is held back from somebody: files by their real paths, what is being written just then, by these, and where
+    they are not for owners alone, what the `workspace` holds about the owner. `bound` is what a person has approved: it
+    is not held back while it is as it was, and nobody hears it when not."""
 
     paths: frozenset[str] = frozenset()
     words: tuple[Word, ...] = ()
+    workspace: str = ""
     bound: Bound = UNBOUND
 
     def allows(self, path: str, digest: bytes) -> bool:
@@ -83,11 +86,17 @@ class Quarantine:
         self._bound, self.version = bound, self.version + 1
 
     def held(
-        self, audience: Collection[str] = OWNERS, principal: Principal = HOUSE, words: Sequence[Word] = ()
+        self,
+        audience: Collection[str] = OWNERS,
+        principal: Principal = HOUSE,
+        words: Sequence[Word] = (),
+        workspace: str = "",
     ) -> Held:
         """What is held back from who speaks where these read: an owner is told nothing that others had written, and
-        anybody else what they had written themselves. `words` are being written in the workspace."""
-        if not self._labels and not self._approved and not words:
+        anybody else what they had written themselves. `words` are being written in the `workspace`, of which what is
+        known of the owner is for owners."""
+        workspace = "" if may_see(_ABOUT, audience) else workspace
+        if not self._labels and not self._approved and not words and not workspace:
             return NOTHING
         if self._approved:
             self._bind()
@@ -96,7 +105,8 @@ class Quarantine:
             found = (path for path, label in self._labels.items() if _is_held(label, audience, principal))
             self._held[key] = frozenset(found)
         paths, meant = self._held[key], tuple(word for word in words if _is_held(word.label, audience, principal))
-        return Held(paths, meant, self._bound) if paths or meant or self._approved else NOTHING
+        held = Held(paths, meant, workspace, self._bound)
+        return held if paths or meant or workspace or self._approved else NOTHING
 
 
 def _is_held(label: Label, audience: Collection[str], principal: Principal) -> bool:
@@ -112,11 +122,20 @@ def holds(held: Held, path: str) -> bool:
     if held.bound is not UNBOUND:
         if held.bound.differs(real) or held.bound.differs(own):
             return True
-        if held.bound.covers(real):
+        if held.bound.covers(real) and not (held.workspace and is_private(held.workspace, real)):
             return False
     if not held.paths.isdisjoint((real, own)) or any(each.startswith(f"{real}/") for each in held.paths):
         return True
-    return any(word.of(each) for word in held.words for each in _beneath(own))
+    inside = list(_beneath(own))
+    if any(_leads(held, each) for each in inside):
+        return True
+    return any(word.of(each) for word in held.words for each in inside)
+
+
+def _leads(held: Held, path: str) -> bool:
+    """Whether this is, or leads to, what is held back: a link of ours says nothing else than what it leads to."""
+    real = os.path.realpath(path)
+    return real in held.paths or (bool(held.workspace) and is_private(held.workspace, real))
 
 
 def _beneath(path: str) -> Iterator[str]:

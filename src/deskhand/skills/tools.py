@@ -68,7 +68,7 @@ def _why_held(skill: Skill, marks: Marks, bound: Bound, context: Context) -> str
     if bound.covers(folder):
         return ""
     inside = (label for path, label in marks.stored.items() if path.startswith(f"{folder}/"))
-    people = others(join((LOCAL, *inside)), context.principal)
+    people = others(join((marks.of(_file(skill)), *inside)), context.principal)
     if not people:
         return ""
     return (

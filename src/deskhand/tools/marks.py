@@ -48,6 +48,13 @@ def others(label: Label, principal: Principal) -> tuple[str, ...]:
     return tuple(each for each in label.by if each not in own)
 
 
+def is_private(folder: str, real: str) -> bool:
+    """Whether this file of a workspace is about the owner."""
+    if not real.startswith(f"{folder}/"):
+        return False
+    return PurePosixPath(real[len(folder) + 1 :]).parts[0].casefold().rstrip(". ") in PRIVATE
+
+
 class Marks:
     """The marks of all files, as they were at one moment. Paths are as tools take them: absolute, or in the workspace,
     whose real path is `folder`. `words` are those that may be written there just then, and are not marked yet."""
@@ -121,10 +128,7 @@ class Marks:
 
     def private(self, real: str) -> bool:
         """Whether this is a file about the owner."""
-        if not real.startswith(f"{self._folder}/"):
-            return False
-        first = PurePosixPath(real[len(self._folder) + 1 :]).parts[0].casefold().rstrip(". ")
-        return first in PRIVATE
+        return is_private(self._folder, real)
 
     def joined(self, paths: Iterable[str]) -> Label:
         """The label of content from all these files."""

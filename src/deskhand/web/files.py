@@ -91,15 +91,15 @@ async def workspace(call: Call, agent: str) -> Workspace:
     return (await call.web.house.reach(name)).files
 
 
-def check_place(call: Call, path: str, *, write: bool = False) -> None:
+def check_place(call: Call, path: str, *, write: bool = False, asked: str = "") -> None:
     """Raises HttpProblem for what of a workspace is the owner's own: what is known of them, and to write, whatever the
-    agent is told in everybody's conversations."""
+    agent is told in everybody's conversations. It is called as they `asked` for it, not as where that leads."""
     if "owner" in call.principal.roles:
         return
     parts = posixpath.normpath(path).lower().split("/")
     if set(parts if path.startswith("/") else parts[:1]) & (STEERING | PRIVATE if write else PRIVATE):
         what = "tells the agent what to do" if write else "is known of the owner"
-        raise HttpProblem(403, "forbidden", f"{path[:200]!r} is for owners alone: it holds what {what}.")
+        raise HttpProblem(403, "forbidden", f"{(asked or path)[:200]!r} is for owners alone: it holds what {what}.")
 
 
 def plainly(error: ToolError) -> HttpProblem:
@@ -115,7 +115,7 @@ async def listed(call: Call) -> list[FileView]:
     files, path = await workspace(call, call.query.agent), call.query.path or "."
     check_place(call, path)
     real, entries = await anyio.to_thread.run_sync(_listed, files, path)
-    check_place(call, files.inside(real))
+    check_place(call, files.inside(real), asked=path)
     seen = await sees(call.web, call.principal, call.query.agent, [f"{real}/{entry.name}" for entry in entries])
     top = PurePosixPath(path)
     shown = [entry for entry, may in zip(entries, seen, strict=True) if may]
@@ -153,7 +153,7 @@ async def opened(call: Call, agent: str, path: str, most: int) -> Opened:
         found = await anyio.to_thread.run_sync(files.read_opened, path, most)
     except ToolError as error:
         raise plainly(error) from error
-    check_place(call, files.inside(found.real))
+    check_place(call, files.inside(found.real), asked=path)
     if not all(await sees(call.web, call.principal, agent, (path, found.real))):
         await call.web.people.note(call.principal, "file refused", path[:200])
         raise HttpProblem(403, "forbidden", f"{path[:200]!r} is for others alone: what went into it is.")
@@ -262,7 +262,7 @@ class Uploads:
         return written
 
     def _mark(self, name: str, real: str) -> None:
-        check_place(self._call, self._files.inside(real), write=True)
+        check_place(self._call, self._files.inside(real), write=True, asked=name)
         who, label = self._call.principal, LOCAL
         if "owner" not in who.roles:
             label = Label("untrusted", source=f"file {name}", by=(acts_for(who),))
