@@ -81,7 +81,7 @@ torture-clock: $(VENV)/.dev ## Kill it 100 times while its clock is set by up to
 torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see that each was done once
 	@$(BIN)/python -m deskhand.testing.deep_torture --steps $(or $(STEPS),60) --kills $(or $(KILLS),20)
 
-linear: $(VENV)/.dev ## Feed whatever sees text from outside with up to 1 MB, and see that its time grows with the length; takes an hour
+linear: $(VENV)/.dev ## Feed whatever sees text from outside with up to 1 MB, and see that its time grows with the length; takes a quarter of an hour
 	@DESKHAND_LINEAR=1 nice -n 5 $(BIN)/python -m pytest -n 0 tests/linear
 
 soak: $(VENV)/.dev ## Let it work for two hours among faults, and see that nothing grows; MINUTES=20: shorter

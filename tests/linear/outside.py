@@ -18,6 +18,8 @@ import telegram
 from deskhand.channels.telegram_in import Reader
 from deskhand.models.echo import AnswerCleaner
 from deskhand.net.framing import strict
+from deskhand.tools.marks import Marks
+from deskhand.types.labels import Label
 from deskhand.types.secret_search import SecretSearch
 from deskhand.types.secrets import Scrubber
 
@@ -122,6 +124,7 @@ UNFED: Final[dict[str, str]] = {
     "tools/files.py:_remember": "a table with a fixed number of rows",
     "tools/folders.py:beneath": _PATH,
     "tools/languages.py:_of_python": "a file of at most 128 kB: see tree_of",
+    "tools/marks.py:Marks._links": "at most 120 folders",
     "tools/notes.py:": "files of a folder of ours",
     "tools/pages.py:Pages.put": "drops the oldest pages",
     "tools/paths.py:Workspace.": _PATH,
@@ -141,6 +144,7 @@ def drivers() -> dict[str, Feed]:
     return {
         "channels/telegram_in.py:Reader": _telegram,
         "models/echo.py:AnswerCleaner": _answer,
+        "tools/marks.py:Marks": _marked,
         "net/framing.py:strict": _http,
         "types/secret_search.py:SecretSearch": _searched,
         "types/secrets.py:Scrubber": _scrubbed,
@@ -171,6 +175,13 @@ def _answer(text: str, data: bytes) -> None:
     for piece in _pieces(text):
         cleaner.feed(piece)
     cleaner.close()
+
+
+def _marked(text: str, data: bytes) -> None:
+    marks = Marks("/w", {"/w/a": Label("untrusted")}, ())
+    for path in (text, f"/w/{text}"):
+        marks.of(path)
+        marks.told([path, f"{path}/b"])
 
 
 def _searched(text: str, data: bytes) -> None:

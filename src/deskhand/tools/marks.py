@@ -31,6 +31,15 @@ OWNERS = ("role:owner",)
 _decode = msgspec.json.Decoder(Label).decode
 
 
+PATH_CHARS, DEEPEST = 4_096, 120
+"""Of a path that is looked at: each folder on the way may be a link, and leads to where all of it is walked again."""
+TOO_LONG = Label("untrusted", source="a file whose path is too long to be looked at")
+
+
+def _is_too_long(path: str) -> bool:
+    return len(path) > PATH_CHARS or path.count("/") > DEEPEST
+
+
 def lasting(label: Label) -> bool:
     """Whether what is written under this label has to be marked."""
     return tainted(label) or bool(label.by)
@@ -78,6 +87,8 @@ class Marks:
         """The label of what stands in this file, and of the link to it."""
         if "\0" in path:
             return LOCAL  # nothing is called so
+        if _is_too_long(path):
+            return TOO_LONG
         real, found = self.real(path), self.marked(path)
         if not self.private(real):
             return found
@@ -116,6 +127,8 @@ class Marks:
         labels, around = list[Label](), set[str]()
         for path in paths:
             labels.append(self.of(path))
+            if _is_too_long(path):
+                continue
             at = self.own(path).rpartition("/")[0]
             while at.startswith(f"{self._folder}/") and at not in around:
                 around.add(at)
