@@ -222,7 +222,7 @@ async def test_nothing_of_it_is_heard_as_our_own(
                 await rest.looks(deed("shell", command=CLEAN[kind].replace("{n}", str(n))))
                 await rest.looks(deed("list_files", depth=8))
                 await rest.looks(deed("search_files", text=WORD[:-1]))
-                await rest.looks(deed("shell", command="ls -R; cat */* *.md"))
+                await rest.looks(deed("shell", command="ls -R; find . -type f -exec cat {} +"))
 
 
 async def _there(work: Path, count: int) -> bool:
