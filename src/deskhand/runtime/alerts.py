@@ -177,5 +177,5 @@ def _state(age_s: float, *, seen: bool, sent: int, owed: int) -> State:
 
 
 def _sent(key: str, address: Address, text: str, now: float) -> Change:
-    out = Outgoing(key, address, (Text(text, LOCAL),))
+    out = Outgoing(key, address, (Text(text, LOCAL),), links=())  # it may quote what a program has said
     return Change("alert_send", (key, "", msgspec.json.encode(out), now, address.channel))
