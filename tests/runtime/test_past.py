@@ -139,7 +139,7 @@ async def test_it_is_labelled_by_what_was_said_there(tmp_path: Path) -> None:
     async with town.town() as app:
         works = app.works
         plain = await town.tell(app, "olga", "plain", "the tulips are mine")
-        lines = await works.past._lines(plain)
+        lines = (await works.past._talk(plain)).lines
         assert [(line.who, line.label.integrity) for line in lines] == [("olga", "owner"), ("you", "owner")]
 
         async def labels(chat: str) -> list[str]:
@@ -161,7 +161,7 @@ async def test_it_is_labelled_by_what_was_said_there(tmp_path: Path) -> None:
             TurnEnded("done", (1,)),
         )
         await app.store.commit(Commit("default/memory:read", 1, NOON, events))
-        lines = await works.past._lines("default/memory:read")
+        lines = (await works.past._talk("default/memory:read")).lines
         assert [(line.who, line.label.integrity) for line in lines] == [
             ("olga", "owner"),
             ("you", "owner"),

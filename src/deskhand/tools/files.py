@@ -16,7 +16,7 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join
 from .aliases import TOOLS as TOOLS_ELSEWHERE
-from .base import Context, Done, done
+from .base import Context, Done, done, own
 from .convert import LIMIT_BYTES, Wanted, convert
 from .define import tool
 from .documents.kinds import NAMES, kind_of
@@ -85,7 +85,7 @@ async def write_file(
     rows = await _replace("write_file", path, data, context, label)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "created" if before is None else "added to" if mode == "append" else "replaced"
-    result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes")
+    result = done(f"ok, {verb} {path}: {lines} lines, {len(data)} bytes", join((own(context), label)))
     return msgspec.structs.replace(result, changes=rows)
 
 
@@ -104,8 +104,10 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
     after = await anyio.to_thread.run_sync(_changed, path, before, edits, patch)
     if after == before:
         raise ToolError(f"that would change nothing in {path!r}")
-    rows = await _replace("edit_file", path, after, context, await _label(path, True, context))
-    result = done(f"ok, {path} changed" + (f" in {len(edits)} places" if len(edits) > 1 else ""))
+    label = await _label(path, True, context)
+    rows = await _replace("edit_file", path, after, context, label)
+    places = f" in {len(edits)} places" if len(edits) > 1 else ""
+    result = done(f"ok, {path} changed{places}", join((own(context), label)))
     return msgspec.structs.replace(result, changes=rows)
 
 

@@ -15,7 +15,7 @@ from ..types.identity import Address
 from ..types.labels import LOCAL, Label, join
 from ..types.messages import Text, clean
 from ..types.process import Process
-from .base import Context, Done, Heard, Outcome, Spec, Tool, Wanted, done
+from .base import Context, Done, Heard, Outcome, Spec, Tool, Wanted, done, own
 from .define import FunctionTool, decode_arguments, schema, tool
 
 TIMEOUT_S, LONGEST_S = 300.0, 24 * 3600.0
@@ -72,7 +72,7 @@ def background_tool(usual_s: float = TIMEOUT_S, longest_s: float = LONGEST_S) ->
         wanted = Wanted(command, cwd, min(max(timeout_s, 1.0), longest_s))
         id_, row = await context.reach.processes().background(wanted, context)
         line = " ".join(command.split())[:STARTED_CHARS]
-        return Done((Text(f"Background task {id_} started: {line}", LOCAL),), changes=(row,))
+        return Done((Text(f"Background task {id_} started: {line}", own(context)),), changes=(row,))
 
     return background_run
 
@@ -183,9 +183,11 @@ class ProcessTool:
             case "log":
                 return await _log(wanted, context)
             case "kill":
-                return done(f"{wanted.id} has ended: {await processes.end(wanted.id, session, 'the agent')}")
+                how, known = await processes.end(wanted.id, session, "the agent"), await processes.of(session)
+                label = join((own(context), _label([each for each in known if each.id == wanted.id])))
+                return done(f"{wanted.id} has ended: {how}", label)
             case "clear":
-                return done(f"The output of {await processes.forget(session)} that had ended is gone.")
+                return done(f"The output of {await processes.forget(session)} that had ended is gone.", own(context))
 
 
 async def _start(wanted: Arguments, context: Context, wait_s: float) -> Done:

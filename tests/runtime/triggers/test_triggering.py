@@ -71,13 +71,14 @@ class World:
     def again(self) -> Triggering:
         """A process that begins."""
         secret, agent = lambda name: self.secrets.get(name, ""), lambda job: "default"
-        looks = Looks(lambda job: self.work, self._page, secret, agent, self._label)
+        looks = Looks(lambda job: self.work, self._page, secret, agent, self._labels)
         self.triggering = Triggering(self.store, self.clock, self.ledger, looks)
         return self.triggering
 
-    async def _label(self, job: Job, paths: Sequence[str]) -> Label:
+    async def _labels(self, job: Job, paths: Sequence[str]) -> Sequence[Label]:
         rows = await self.store.rows("file_labels", ())
-        return Marks(str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows}).told(paths)
+        marks = Marks(str(self.work), {path: msgspec.json.decode(label, type=Label) for path, label in rows})
+        return [marks.told((path,)) for path in paths]
 
     async def _page(self, job: Job, url: str) -> str:
         self.asked.append(url)
