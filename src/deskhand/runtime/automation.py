@@ -81,7 +81,7 @@ class Automation:
     def __init__(self, ground: Ground, jobs: Jobs, waker: Waker) -> None:
         self._ground, self._jobs, self._waker = ground, jobs, waker
         folder = ground.settings().home.root / "jobs"
-        rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone)
+        rules = Rules(self._agents, self._may_talk, self._models, self._takes_part, self._zone, ground.redact)
         shelf = Shelf(ground, jobs)
         own = OwnJobs(jobs, rules, shelf.forget)
         self.using = Using(own, self._zone, ground.clock.now, lambda: self._agents()[0], self._forecast)

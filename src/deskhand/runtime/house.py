@@ -62,6 +62,7 @@ from .app import App
 from .effects import Effect
 from .erasing import erase
 from .grants import StandingGrant, grants, revoke
+from .hiding import refuse_secrets
 from .models import Models, catalogue_of, facts_of, is_small
 from .presets import presets
 from .setting_up import owner_of, store_key
@@ -164,6 +165,7 @@ class RunningHouse:
 
     async def add_skill(self, agent: str, draft: SkillDraft) -> SkillView:
         self._app.settings.agent(agent)
+        refuse_secrets("the skill", "\n".join((draft.name, draft.description, draft.body)), self._app.redact)
         folder = self._app.settings.skills_folder
         await anyio.to_thread.run_sync(write_skill, folder, draft.name, draft.description, draft.body)
         return SkillView(draft.name, " ".join(draft.description.split()), "shared")
