@@ -92,7 +92,7 @@ async def test_whatever_a_tool_does_is_a_result(bench: MakeBench, act: Any, stat
     assert await b.sent() == ["fine"]
 
 
-@tool
+@tool(reads=LOCAL)
 async def add(a: int, b: int = 1) -> str:
     """Adds."""
     return str(a + b)

@@ -16,6 +16,7 @@ from ..runtime.jobs.told import moment
 from ..runtime.triggers.signatures import PREFIX
 from ..runtime.triggers.triggering import secret_name
 from ..web.job_views import JobDetail, JobDraft, JobView, Preview
+from .encoded import in_json
 from .jobs_running import COMMANDS, json_option, say_if_nobody, with_jobs
 from .live import with_app
 from .plain import one_line, plain
@@ -64,7 +65,7 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     settings = settings_of(config)
     found = with_jobs(settings, lambda here: here.desk.listed(ME))[:limit]
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
     elif not found:
         click.echo("There are no jobs yet. Six are ready but for a few blanks: deskhand jobs blueprints")
     else:
@@ -112,7 +113,7 @@ def show(name: str, as_json: bool, config: str | None) -> None:
     settings = settings_of(config)
     found = with_jobs(settings, lambda here: here.desk.shown(ME, name))
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(in_json(found))
         return
     _show(found, settings.config.timezone)
 

@@ -97,7 +97,9 @@ async def edit_file(path: str, context: Context, edits: list[Replacement] = [], 
     edits: exact replacements, made one after the other
     patch: a unified diff of this one file, instead of edits
     """
+    await _open_to_readers(path, context)
     before = await _checked(path, await _bytes(path, context, to_write=True), context)
+    await _open_to_readers(path, context)  # when it was read: somebody may be writing it
     known = context.reach.seen.get(_seen_as(path, context))
     if known is not None and known != sha256(before).hexdigest():
         raise ToolError(f"{path!r} has changed since you read it; read it again first")
@@ -183,6 +185,14 @@ def _read_now(path: str, files: Workspace) -> bytes | None:
     if len(before) > READ_BYTES:
         raise ToolError(f"{path!r} is larger than {READ_BYTES >> 20} MB")
     return before
+
+
+async def _open_to_readers(path: str, context: Context) -> None:
+    """Raises ToolError, in the same words whatever stands there, for a file that is not for all who read this
+    conversation: whether a change can be made tells what is in it."""
+    marks = await marks_of(context)
+    if await anyio.to_thread.run_sync(marks.closed, path, context):
+        raise ToolError(f"{path!r} is for its owner alone, and others read this conversation")
 
 
 async def _checked(path: str, data: bytes | None, context: Context) -> bytes:
