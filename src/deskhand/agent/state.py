@@ -333,7 +333,7 @@ def _configure(state: State, recorded: e.Recorded, event: e.OptionsSet) -> None:
     by, options = label_of(event.principal).by, event.options
     if options.compact not in (None, "", ALL) and by:  # what matters in a summary
         state.label = join((state.label, Label("member", by=by)))
-    state.options = state.options.updated(replace(options, prompt_by=by))
+    state.options = state.options.updated(replace(options, prompt_by=by, title_by=by))
     state.mark_options()
 
 

@@ -18,6 +18,7 @@ from ..tools.define import tool
 from ..types.errors import ToolError
 from ..types.events import (
     Branched,
+    Compacted,
     MessageReceived,
     ModelReplied,
     OptionsSet,
@@ -209,6 +210,8 @@ def _talk_of(session: str, log: Sequence[Recorded]) -> Talk:
                 )
             case Branched(principal=principal):
                 titled = label_of(principal)
+            case Compacted() if lines == [] and titled != OWNER:  # of a branch: its title is made of that before
+                titled = join((titled, state.label, Label("owner", by=state.options.title_by or ())))
             case _:
                 pass
     return Talk(lines, titled)

@@ -117,7 +117,9 @@ def _prepared(hook: Hook) -> tuple[str, ...]:
     if not inside(hook.script) or not path.resolve().is_relative_to(folder):
         raise JobInvalid(f"the hook {hook.script!r} does not lie in the folder of the job; move it there")
     if not path.is_file():
-        raise JobInvalid(f"there is no hook {hook.script!r} in {str(folder)!r}; put it there, or take it out of JOB.md")
+        raise JobInvalid(
+            f"there is no hook {hook.script!r} in the folder of the job; put it there, or take it out of JOB.md"
+        )
     (folder / STATE).mkdir(mode=0o700, exist_ok=True)
     if os.access(path, os.X_OK):
         return (str(path),)
