@@ -238,7 +238,7 @@ def test_why_of_a_wide_shell(deskhand: Run, home: Path) -> None:
         ("{verdict: allow}", "'policy': Expected `array`, got `object`"),
         ("allow", "'policy': Expected `array`, got `str`"),
         ("[{verdict: 2024-13-45}]", "is not valid YAML"),
-        ("[" * 1200, "is nested too deeply"),
+        ("[" * 1200, "its brackets are nested too deeply"),
     ],
 )
 def test_a_policy_with_a_mistake_stops_the_start(deskhand: Run, home: Path, policy: str, sentence: str) -> None:

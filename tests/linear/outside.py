@@ -95,6 +95,7 @@ _DISK = "reads and writes a file piece by piece"
 _TREE = "a program of at most 8,000 characters whose tree is at most 100 deep: see tree_of"
 _PATH = "a path that the kernel took, or the parts of one"
 UNFED: Final[dict[str, str]] = {
+    "tools/names.py:_is_hidden": "one character",
     "agent/calls.py:Calls._judge": "a name of at most 64 characters beside those of our tools",
     "agent/rewind.py:Past.in_view": "once for each turn of a conversation",
     "channels/telegram.py:": "calls another method of that name, of Reader: fed by hand",

@@ -11,7 +11,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from deskhand.policy.gate import STEERING, Given, given, shown_to, steers, trusting
+from deskhand.policy.gate import STEERING, Given, as_heard, given, shown_to, steers, trusting
 from deskhand.policy.rules import Case, Rule, decide
 from deskhand.testing.effort import least_cpu_s
 from deskhand.types.effects import OUTWARD, Effect
@@ -255,3 +255,14 @@ def test_no_text_from_outside_frees_a_call(
     if effect == "fetch":  # a person's own word does
         typed = given([*messages, Message("user", (Text(url, OWNER),))], lambda name: False)
         assert decide(rules, replace(asked, known=typed)).verdict == "allow"
+
+
+def test_what_others_wrote_is_from_outside_for_who_acts() -> None:
+    owner, ann, bob = Principal("olga", ("owner",)), Principal("ann", ("member",)), Principal("bob", ("member",))
+    job = Principal("job:x", ("owner",), "clock", "olga")
+    both, mine = Label("tool_local", by=("ann", "bob")), Label("member", source="ann", by=("ann",))
+    assert as_heard(mine, ann) == mine and as_heard(LOCAL, owner) == LOCAL
+    for who, label in ((owner, mine), (bob, mine), (job, mine)):
+        assert as_heard(label, who) == Label("untrusted", source="what ann wrote", by=("ann",))
+    assert as_heard(both, ann).sources == ("what bob wrote",)
+    assert as_heard(replace(both, integrity="untrusted"), owner).integrity == "untrusted"

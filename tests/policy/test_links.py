@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.policy.links import live_links, neutralised, stands_in
+from deskhand.policy.links import KnownAddresses, live_links, neutralised, stands_in
 
 SECRET = "https://evil.test/?d=hunter2"
 
@@ -35,6 +35,21 @@ SECRET = "https://evil.test/?d=hunter2"
 )
 def test_a_whole_address(url: str, text: str, there: bool) -> None:
     assert stands_in(url, text) is there
+
+
+def test_many_addresses_are_known_as_each_of_them_is() -> None:
+    text = "see https://a.test/x, (http://b.test/y). Or [c](https://c.test/z#part); d.test? e@f.test"
+    known = KnownAddresses(text)
+    for url in ("https://a.test/x", "a.test/x", "b.test/y", "https://c.test/z", "https://d.test/", "e@f.test"):
+        assert url in known and stands_in(url, text), url
+    for url in ("https://a.test", "https://a.test/x/y", "test/x", "https://c.test/z2", "f.test"):
+        assert url not in known, url
+
+
+@given(st.text(alphabet="ab./:#?,()[*= ", max_size=40), st.text(alphabet="ab./:?,)", min_size=1, max_size=8))
+def test_nothing_is_known_that_does_not_stand_there(text: str, url: str) -> None:
+    if url in KnownAddresses(text):
+        assert stands_in(url, text) or stands_in(f"{url}/", text)
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ async def after_a_jump_at(home: Path, looks: int, by_s: float) -> float:
     channel.write("hi")
     async with open_app(Settings(Home(home), CONFIG), parts) as app, anyio.create_task_group() as tasks:
         tasks.start_soon(app.run)
-        await until(lambda: model.asked == 1)
+        await until(lambda: model.asked >= 1)  # it may be asked again at once
         began = anyio.current_time()
         await until(lambda: bool(channel.sent))
         tasks.cancel_scope.cancel()

@@ -13,7 +13,7 @@ from ..models.aside import Aside, Paying, ask_aside, cheapest
 from ..policy import approval
 from ..policy.approval import Setting, shown
 from ..policy.consent import grant, remembered
-from ..policy.gate import Given, given, shown_to, trusting
+from ..policy.gate import Given, as_heard, given, shown_to, trusting
 from ..policy.rules import Case
 from ..policy.together import Wanted, about, reason_of, together
 from ..tools.aliases import TOOLS, called
@@ -152,7 +152,7 @@ class Calls:
             question="\n".join(each.question for each in wanted),
             reason=reason_of(wanted),
             until=approval.expiry(journal.ports.clock.now()),
-            source=journal.state.label.source,
+            source=self._heard.source,
             elsewhere=elsewhere,
             about=about(wanted),
             others=tuple(each.call for each in wanted[1:]),
@@ -173,7 +173,13 @@ class Calls:
     @property
     def _label(self) -> Label:
         """What has been read, as the gate sees it."""
-        return trusting(self._journal.state.label, self._journal.state.options.trust or ())
+        return trusting(self._heard, self._journal.state.options.trust or ())
+
+    @property
+    def _heard(self) -> Label:
+        """The label of all that was read, as it counts for who opened this turn."""
+        state = self._journal.state
+        return as_heard(state.label, state.turn.principal) if state.turn is not None else state.label
 
     def setting(self) -> Setting:
         """What an approval binds beside the call."""
@@ -245,7 +251,7 @@ class Calls:
 
         place = (journal.session, turn.principal, turn.address, journal.agent.name, await journal.agent.reach())
         key, state = f"{journal.session}#{call.n}.{call_id}", journal.state
-        who = (state.label, ask, state.audience, call.yes_at is not None, state.person)
+        who = (self._heard, ask, state.audience, call.yes_at is not None, state.person)
         return Context(*place, ports.clock, ports.ids, emit, key, *who, state.options)
 
     def _settle(self, ready: Ready, outcome: Done | Ask | None, took_s: float) -> None:

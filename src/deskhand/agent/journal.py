@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..models.base import Encoded, ToolSchema
-from ..policy.gate import quieted, trusting
+from ..policy.gate import as_heard, quieted, trusting
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
 from ..types.door import Progress
 from ..types.events import AnyEvent, Compacted, Recorded
@@ -133,7 +133,8 @@ class Journal:
             self._outbox.append(self.ports.secrets.outgoing(outgoing))
 
     def _quieted(self, parts: tuple[SayPart, ...]) -> tuple[tuple[SayPart, ...], tuple[str, ...] | None]:
-        label = trusting(self.state.label, self.state.options.trust or ())
+        label = self.state.label if self.state.turn is None else as_heard(self.state.label, self.state.turn.principal)
+        label = trusting(label, self.state.options.trust or ())
         return quieted(parts, label, (each.message for each in self.state.messages))
 
     async def flush(self, *, wake_at: float | None = None, close: bool = False) -> None:

@@ -151,11 +151,11 @@ class Driver:
             await self._note_delivered(journal)
         closed = False
         while True:
-            now = self._now()
+            now = self._ports.clock.now() if self._rest is None else self._now()
             step = next_step(journal.state, journal.limits, now)
             if (self.news or self._left) and not isinstance(step, EndTurn):  # an answer that is there is given first
                 await self._admit(journal)
-                now = self._now()
+                now = self._ports.clock.now() if self._rest is None else self._now()
                 step = next_step(journal.state, journal.limits, now)
             if not isinstance(step, Wait):
                 self._rest = None

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 
 import anyio
@@ -45,6 +46,8 @@ from .telegram_out import Piece, buttons, chat_of, entity, noted, pieces_of, pla
 from .telegram_text import Rich
 
 POLL_S = 25
+LONG_CHARS = 5_000
+"""What is longer is rendered in a thread: that may take most of a second."""
 UPDATES = ["message", "edited_message", "callback_query", "message_reaction"]
 EDIT_S, GROUP_EDIT_S = 1.0, 3.5
 """One message a second in a chat, 20 a minute in a group: https://core.telegram.org/bots/faq#my-bot-is-hitting-limits."""
@@ -220,7 +223,9 @@ class TelegramChannel:
 
         What has arrived is remembered, so that the next try goes on behind it and marks only what is in doubt.
         """
-        pieces = pieces_of(outgoing, over=bool(into))
+        cut = partial(pieces_of, outgoing, over=bool(into))
+        long = sum(len(part.text) for part in outgoing.parts if isinstance(part, Text)) > LONG_CHARS
+        pieces = await anyio.to_thread.run_sync(cut) if long else cut()
         asks = max((i for i, piece in enumerate(pieces) if piece.file is None), default=0)  # where its buttons are
         known = self._known.setdefault(outgoing.key, _Sent())
         if len(self._known) > REMEMBERED:

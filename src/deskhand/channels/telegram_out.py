@@ -90,13 +90,14 @@ def texts_of(outgoing: Outgoing, first: int = 0) -> list[Rich]:
     if ask is None or not (ask.approval or ask.decided or buttons(ask)):
         words = render("".join(part.text for part in outgoing.parts if isinstance(part, Text)))
         return list(split(guard(words, outgoing.links), limit, first))
-    rich = guard(render(ask.question), outgoing.links)
+    rich, links = render(ask.question), outgoing.links
     if ask.approval:
+        links = links or ()  # why it is asked may name the very address that is not to be followed
         head = _WAITS if not ask.choices else _ALLOW_ALL if "each" in ask.choices else _ALLOW
         rich = Rich(head + ask.question, (Span("pre", len(head), len(head) + units(ask.question)),))
-    if not ask.decided:
-        return list(split(Rich(f"{rich.text}\n\n{ask.note}".rstrip(), rich.spans, rich.guarded), limit))
-    return list(split(Rich(f"{rich.text}\n\n{ask.decided}", rich.spans, rich.guarded), limit))[-1:]
+    whole = guard(Rich(f"{rich.text}\n\n{ask.decided or ask.note}".rstrip(), rich.spans), links)
+    pieces = list(split(whole, limit))
+    return pieces[-1:] if ask.decided else pieces
 
 
 def noted(rich: Rich, note: str) -> Rich:

@@ -6,7 +6,9 @@ nothing to escape, so nothing that a model writes can break a message or be take
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 from markdown_it import MarkdownIt
@@ -20,8 +22,8 @@ MARKDOWN_CHARS = 100_000
 """What is longer is taken as it is: nobody reads it for its looks."""
 ENTITIES = 100
 """More in one message are ignored."""
-MOST_PAIRS = 20_000
-"""With more addresses and styles, all of the text is shown as code."""
+MOST_SPANS = 5_000
+"""With more, all of the text is shown as code: no message has so many."""
 _STYLES = {"strong": "bold", "em": "italic", "s": "strikethrough"}
 _CODE = ("code", "pre")
 _LINKS = ("http://", "https://", "tg://", "mailto:")
@@ -47,7 +49,7 @@ class Rich(msgspec.Struct, frozen=True):
 
 def units(text: str) -> int:
     """The length of a text as Telegram counts it."""
-    return len(text) if text.isascii() else len(text) + sum(ord(char) > 0xFFFF for char in text)
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def render(markdown: str) -> Rich:
@@ -66,35 +68,53 @@ def guard(rich: Rich, links: Collection[str] | None) -> Rich:
     if links is None:
         return rich
     places = _Places(rich.text)
-    spans = [span for span in rich.spans if span.kind != "text_link" or span.detail in links]
-    dead = [place for place in live_stretches(rich.text) if rich.text[slice(*place)] not in links]
-    if len(dead) * len(spans) > MOST_PAIRS:
-        return Rich(rich.text, (Span("code", 0, units(rich.text)),), guarded=True)
-    for start, end in dead:
-        spans = _covered(spans, Span("code", places.units(start), places.units(end)))
-    hidden = [span for span in rich.spans if span.kind == "text_link" and span.detail not in links]
     text, at = rich.text, units(rich.text)
-    for span in hidden:  # what a link led to is said, as it is no link any more
-        text += f"\n{span.detail}"
-        spans.append(Span("code", at + 1, at + 1 + units(span.detail)))
-        at += 1 + units(span.detail)
+    dead: list[tuple[int, int]] = []
+    for start, end in live_stretches(rich.text):
+        if rich.text[start:end] not in links:
+            dead.append((places.units(start), places.units(end)))
+    spans: list[Span] = []
+    for span in rich.spans:
+        if span.kind != "text_link" or span.detail in links:
+            spans += _apart(span, dead)
+        else:  # what a link led to is said, as it is no link any more
+            text += f"\n{span.detail}"
+            spans.append(Span("code", at + 1, at + 1 + units(span.detail)))
+            at += 1 + units(span.detail)
+        if len(spans) > MOST_SPANS:
+            return Rich(rich.text, (Span("code", 0, units(rich.text)),), guarded=True)
+    spans += _as_code(dead, [span for span in rich.spans if span.kind in _CODE])
     return Rich(text, tuple(sorted(spans, key=lambda each: each.start)), guarded=True)
 
 
-def _covered(spans: list[Span], code: Span) -> list[Span]:
-    """These spans with one more of code: what is code already stays, and nothing else lies within it."""
-    if any(each.kind in _CODE and each.start <= code.start and code.end <= each.end for each in spans):
-        return spans
-    kept: list[Span] = []
-    for span in spans:
-        if span.kind == "blockquote" or span.end <= code.start or code.end <= span.start:
-            kept.append(span)
+def _apart(span: Span, dead: list[tuple[int, int]]) -> Iterator[Span]:
+    """What is left of a style beside these stretches, which become code: nothing else lies within that. A quote holds
+    code, and what is code stays."""
+    if span.kind == "blockquote" or span.kind in _CODE:
+        yield span
+        return
+    start = span.start
+    for first, last in islice(dead, max(bisect_right(dead, (span.start, 0)) - 1, 0), None):
+        if first >= span.end:
+            break
+        if last <= start:
             continue
-        if span.start < code.start:
-            kept.append(Span(span.kind, span.start, code.start, span.detail))
-        if span.end > code.end:
-            kept.append(Span(span.kind, code.end, span.end, span.detail))
-    return [*kept, code]
+        if first > start:
+            yield Span(span.kind, start, first, span.detail)
+        start = max(start, last)
+    if start < span.end:
+        yield Span(span.kind, start, span.end, span.detail)
+
+
+def _as_code(dead: list[tuple[int, int]], code: list[Span]) -> Iterator[Span]:
+    """These stretches as code, where they are none already. Both stand from left to right."""
+    before = 0
+    for start, end in dead:
+        while before < len(code) and code[before].end < end:
+            before += 1
+        if before < len(code) and code[before].start <= start:
+            continue
+        yield Span("code", start, end)
 
 
 class _Places:
@@ -263,9 +283,9 @@ def _within(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:
 
 def _fitting(text: str, limit: int) -> int:
     """How many characters fit into so many units."""
-    used = 0
-    for i, char in enumerate(text):
-        used += 1 + (ord(char) > 0xFFFF)
-        if used > limit:
-            return i
-    return len(text)
+    if text.isascii():
+        return min(len(text), limit)
+    fitting = text.encode("utf-16-le", "surrogatepass")[: 2 * limit]
+    if 0xD8 <= fitting[-1] <= 0xDB:  # the first half of a character
+        fitting = fitting[:-2]
+    return len(fitting.decode("utf-16-le", "surrogatepass"))

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ..types.addresses import live_stretches
 from ..types.commit import SayPart
 from ..types.effects import OUTWARD, Effect
+from ..types.identity import Principal, acts_for
 from ..types.labels import LOCAL, UNNAMED, Label
 from ..types.messages import Message, ResultPart, Text, ToolCall, ToolResult
 from .links import live_links, neutralised, stands_in
@@ -33,6 +34,7 @@ STEERING = frozenset(
 """Files of a workspace that tell an agent what to do or what is known, and folders of them: the next conversation reads
 them."""
 NAMED_SOURCES = 3
+WROTE = "what {} wrote"
 MOST = 20
 """So many addresses of a call are looked for in what was read."""
 
@@ -44,6 +46,22 @@ def trusting(label: Label, trusted: Collection[str]) -> Label:
     if all(source in trusted or host_of(source) in trusted for source in label.sources):
         return replace(label, integrity="tool_local")
     return label
+
+
+def as_heard(label: Label, principal: Principal) -> Label:
+    """The label as it counts for who acts here. What others wrote is from outside, for an owner what no owner wrote: it
+    may not act in the name of this one."""
+    if not label.by or label.integrity == "untrusted":
+        return label
+    people = others(label, principal)
+    return replace(label, integrity="untrusted", source="\n".join(map(WROTE.format, people))) if people else label
+
+
+def others(label: Label, principal: Principal) -> tuple[str, ...]:
+    """The people on whose word it was written and whose word says nothing to this one: for an owner that of nobody
+    else, for all others that of anybody but themselves."""
+    own = () if "owner" in principal.roles else (acts_for(principal),)
+    return tuple(each for each in label.by if each not in own)
 
 
 def host_of(source: str) -> str:

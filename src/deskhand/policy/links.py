@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from itertools import islice
 
 from ..types.addresses import live_stretches
 
@@ -18,6 +19,13 @@ _CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 _INLINE = re.compile(r"(`[^`\n]*`)")
 MOST_LINKS = 100
 """What an answer names beyond these leads nowhere."""
+MOST_BEGINS, MOST_ENDS = 16, 4
+KNOWN_CHARS = 200_000
+"""So much of what was read last is looked through for the addresses that an answer names."""
+_RUN = re.compile(rf"{_OF_A_URL}+")
+_DOT = re.compile(r"[.:/@]")
+_BEFORE = re.compile(r"[(\[*_,;=]")
+_HTTP = re.compile(r"https?://", re.IGNORECASE)
 _ENDS = ".,;:!?)]}*_~"
 """What ends a sentence or a bracket, and hardly ever an address."""
 
@@ -50,6 +58,35 @@ def _is_end(text: str, at: int) -> bool:
     return rest in _ENDS and (not tail or not re.match(_OF_A_URL, tail))
 
 
+class KnownAddresses:
+    """The addresses that stand in a text as a whole: what `stands_in` says of each, for many of them. The text is read
+    once. What could begin or end in too many ways is none."""
+
+    def __init__(self, text: str) -> None:
+        self._known: set[str] = set()
+        for found in _RUN.finditer(text[-KNOWN_CHARS:]):
+            if _DOT.search(found[0]):
+                self._add(found[0])
+
+    def _add(self, run: str) -> None:
+        """All that may be an address in a stretch without blanks."""
+        run = run.partition("#")[0]
+        cut = run.rstrip(_ENDS)
+        ends = {len(cut), *range(len(cut), min(len(run), len(cut) + MOST_ENDS) + 1), len(run)}
+        begins = [0, *(found.end() for found in islice(_BEFORE.finditer(cut), MOST_BEGINS))]
+        for begin in begins:
+            bare = _HTTP.match(run, begin)
+            start = bare.end() if bare else begin
+            for end in ends:
+                if end > start:
+                    self._known.add(run[start:end].rstrip("/"))
+
+    def __contains__(self, url: str) -> bool:
+        url = url.partition("#")[0]
+        found = _HTTP.match(url)
+        return url[found.end() if found else 0 :].rstrip("/") in self._known
+
+
 def live_links(text: str, known: str) -> tuple[str, ...]:
     """The addresses in the text that stand in `known` as a whole, each once and at most MOST_LINKS: only they may lead
     anywhere."""
@@ -58,7 +95,8 @@ def live_links(text: str, known: str) -> tuple[str, ...]:
     found += [match[0].rstrip(_ENDS) for match in _URL.finditer(text)]
     found += [text[start:end] for start, end in live_stretches(text)]
     asked = list(dict.fromkeys(found))[:MOST_LINKS]
-    return tuple(url for url in asked if stands_in(url, known))
+    addresses = KnownAddresses(known) if asked else ()
+    return tuple(url for url in asked if url in addresses)
 
 
 def neutralised(text: str, live: Collection[str]) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from ..policy.gate import may_see
+from ..policy.gate import may_see, others
 from ..policy.visible import visible
 from ..store.base import Store
 from ..tools import tree
 from ..tools.approved import UNBOUND, Approvals, Bound
-from ..tools.marks import OWNERS, is_private, others
+from ..tools.marks import OWNERS, is_private
 from ..tools.notes import Word
 from ..types.identity import Principal, acts_for
 from ..types.labels import Label
@@ -23,7 +23,7 @@ from ..types.labels import Label
 log = logging.getLogger(__name__)
 
 _decode = msgspec.json.Decoder(Label).decode
-_ABOUT = Label("tool_local", OWNERS)
+_OWNERS = frozenset(OWNERS)
 HOUSE = Principal("owner", ("owner",))
 
 
@@ -95,7 +95,8 @@ class Quarantine:
         """What is held back from who speaks where these read: an owner is told nothing that others had written, and
         anybody else what they had written themselves. `words` are being written in the `workspace`, of which what is
         known of the owner is for owners."""
-        workspace = "" if may_see(_ABOUT, audience) else workspace
+        if workspace and not _OWNERS.isdisjoint(audience):
+            workspace = ""
         if not self._labels and not self._approved and not words and not workspace:
             return NOTHING
         if self._approved:

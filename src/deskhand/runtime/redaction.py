@@ -57,9 +57,8 @@ class Redactor:
         return self._hide(text)
 
     def stream(self) -> SecretStream | None:
-        """For a text that comes in pieces; None where there is no secret yet."""
-        if self._stamp != (now := self._secrets.stamp()):
-            self._look(now)
+        """For a text that comes in pieces, with the secrets that were known at the last call; None where there were
+        none."""
         return SecretStream(self._search) if self._values else None
 
     def _look(self, stamp: tuple[int, ...]) -> None:

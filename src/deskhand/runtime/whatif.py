@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..agent.state import State, fold
-from ..policy.gate import given, trusting
+from ..policy.gate import as_heard, given, trusting
 from ..policy.rules import Case, Decision, Verdict
 from ..store.base import Store
 from ..tools.aliases import TOOLS
@@ -122,7 +122,10 @@ def _decided(event: AnyEvent) -> list[str]:
 def _case(agent: str, state: State, open_: OpenCall, tool: Tool, tools: Tools) -> Case:
     turn, call, options = state.turn, open_.call, state.options
     assert turn is not None
-    effect, label = effect_of(tool, call, turn.address), trusting(state.label, options.trust or ())
+    effect, label = (
+        effect_of(tool, call, turn.address),
+        trusting(as_heard(state.label, turn.principal), options.trust or ()),
+    )
     case = Case(agent, tool.spec.name, effect, turn.principal, label, bytes(call.arguments), "\n".join(turn.said))
     if effect == "fetch" and label.integrity == "untrusted":
         reads = {name for name, each in tools.items() if each.spec.effect == "fetch"}

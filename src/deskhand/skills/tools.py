@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import anyio.to_thread
 
+from ..policy.gate import others
 from ..tools.approved import CHANGED, Bound, bound_in
 from ..tools.base import Context, Done, Tool
 from ..tools.define import tool
-from ..tools.marks import Marks, label_of, marks_of, others
+from ..tools.marks import Marks, label_of, marks_of
 from ..tools.names import shown_name
 from ..tools.output import shown
 from ..types.errors import ToolError

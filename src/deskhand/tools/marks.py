@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from ..policy.gate import may_see
 from ..store.sql import load_sql
 from ..types.commit import Change
-from ..types.identity import Principal, acts_for
 from ..types.labels import LOCAL, Label, join
 from .base import Context, Reach
 from .notes import Word
@@ -48,13 +47,6 @@ def lasting(label: Label) -> bool:
 def tainted(label: Label) -> bool:
     """Whether it is not this house's own word, or not for everybody in it."""
     return label.integrity == "untrusted" or label.readers is not None
-
-
-def others(label: Label, principal: Principal) -> tuple[str, ...]:
-    """The people on whose word it was written and whose word says nothing to this one: for an owner that of nobody
-    else, for all others that of anybody but themselves."""
-    own = () if "owner" in principal.roles else (acts_for(principal),)
-    return tuple(each for each in label.by if each not in own)
 
 
 def is_private(folder: str, real: str) -> bool:
