@@ -9,6 +9,8 @@ from typing import Any
 
 import anyio
 
+from deskhand.types.commit import Change
+
 from .calling import ALLOW, WORDS, Call, Caller, bare, mark, page, said, told
 from .served import Served, serving, until
 
@@ -193,8 +195,6 @@ async def test_the_names_of_files_that_are_gone(tmp_path: Path) -> None:
         triggering = served.app.works.automation.triggering
         await until(lambda: any(triggering._named.values()))
         (folder / "in" / WORDS).unlink()
-        from deskhand.types.commit import Change
-
         await served.app.store.change((Change("file_label_drop", (str(folder / "in" / WORDS),)),))
         await until(lambda: bool(told(caller, f"{WORDS} (gone)")))
         assert {part.label.integrity for part in told(caller, f"{WORDS} (gone)")} == {"untrusted"}
